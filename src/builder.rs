@@ -1,0 +1,142 @@
+//! [`LimiterBuilder`]: everything about a limiter that is not its quota.
+
+use core::hash::{BuildHasher, Hash};
+use core::marker::PhantomData;
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::counts::Tally;
+use crate::error::BuildError;
+use crate::fingerprint::{Fingerprinter, HashTwice, SipFingerprinter};
+use crate::limiter::Limiter;
+use crate::quota::Quota;
+use crate::single::Single;
+use crate::table::Table;
+
+/// The most keys that a limiter's cap may allow: 268,435,455 (2^28 - 1, by the width of a cell number in the index).
+pub const MAX_KEY_CAP: usize = (1 << 28) - 1;
+
+/// The cap on keys where none is given: 1,048,576.
+const DEFAULT_KEY_CAP: usize = 1 << 20;
+
+/// What a new key is told when the limiter already holds as many keys as its cap allows and none of them can make way.
+///
+/// Keys that are already held are never affected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum AtKeyCap {
+    /// Denied, with [`DenialReason::KeyCap`](crate::DenialReason::KeyCap): a flood of new keys can't get work done.
+    #[default]
+    Deny,
+    /// Admitted without being charged: a flood of new keys can't lock a new user out.
+    Admit,
+    /// Decided on one shared quota, the same as a key's, for all the keys that found no place.
+    Share,
+}
+
+/// Makes a [`Limiter`]. Start from [`Limiter::builder`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{AtKeyCap, Limiter, Quota};
+///
+/// let limiter = Limiter::<String>::builder(Quota::new(5, Duration::from_secs(10)))
+///     .key_cap(100_000)
+///     .at_key_cap(AtKeyCap::Share)
+///     .expected_keys(10_000)
+///     .build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
+    quota: Quota,
+    key_cap: usize,
+    expected_keys: usize,
+    at_key_cap: AtKeyCap,
+    count_decisions: bool,
+    clock: C,
+    fingerprinter: F,
+    key: PhantomData<fn(&K)>,
+}
+
+impl<K: Hash + ?Sized> LimiterBuilder<K> {
+    pub(crate) fn new(quota: Quota) -> Self {
+        Self {
+            quota,
+            key_cap: DEFAULT_KEY_CAP,
+            expected_keys: 0,
+            at_key_cap: AtKeyCap::default(),
+            count_decisions: false,
+            clock: MonotonicClock::new(),
+            fingerprinter: SipFingerprinter::new(),
+            key: PhantomData,
+        }
+    }
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
+    /// The most keys held at once; 1,048,576 unless said. Memory is taken as keys come, not for the cap.
+    pub fn key_cap(self, key_cap: usize) -> Self {
+        Self { key_cap, ..self }
+    }
+
+    /// What a new key is told at the cap; [`AtKeyCap::Deny`] unless said.
+    pub fn at_key_cap(self, at_key_cap: AtKeyCap) -> Self {
+        Self { at_key_cap, ..self }
+    }
+
+    /// How many keys to make room for from the start, so that the table does not have to grow to them; none unless said.
+    pub fn expected_keys(self, expected_keys: usize) -> Self {
+        Self { expected_keys, ..self }
+    }
+
+    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless said.
+    ///
+    /// Counting costs a write a decision (to one of several counters, chosen by thread), where a denial otherwise
+    /// writes nothing.
+    pub fn count_decisions(self, count_decisions: bool) -> Self {
+        Self { count_decisions, ..self }
+    }
+
+    /// The clock; [`MonotonicClock`] unless said.
+    pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
+        let Self { quota, key_cap, expected_keys, at_key_cap, count_decisions, fingerprinter, key, .. } = self;
+        LimiterBuilder { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
+    }
+
+    /// A standard hasher to make fingerprints with, in place of the default SipHash; see [`HashTwice`].
+    pub fn hasher<S: BuildHasher>(self, hasher: S) -> LimiterBuilder<K, C, HashTwice<S>> {
+        self.fingerprinter(HashTwice::new(hasher))
+    }
+
+    /// Another way to make fingerprints, in place of [`SipFingerprinter`].
+    pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
+        let Self { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, key, .. } = self;
+        LimiterBuilder { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
+    }
+
+    /// The limiter.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the quota can't be used, the cap is zero or more than [`MAX_KEY_CAP`], or more keys are expected
+    /// than the cap allows.
+    pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
+        let Self { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, .. } = self;
+        quota.validate()?;
+        if key_cap == 0 {
+            return Err(BuildError::ZeroKeyCap);
+        }
+        if key_cap > MAX_KEY_CAP {
+            return Err(BuildError::KeyCapTooLarge { key_cap });
+        }
+        if expected_keys > key_cap {
+            return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
+        }
+        let table = Table::new(quota, key_cap, expected_keys);
+        let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(quota));
+        let tally = count_decisions.then(Tally::new);
+        Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally))
+    }
+}

@@ -1,0 +1,283 @@
+//! A cell decides for one key: a ring of the stamps of its last permits.
+//!
+//! # The ring: claim on the head, publish in the slot
+//! A cell's `head` says how many permits have been claimed (as lap and position). Slot by slot the ring holds their stamps in
+//! the order of their claims. A request of cost n for a ring of N slots at time t looks at the n-th slot from the head: the
+//! newest of the n oldest stamps.
+//!
+//! - *Live*: N - n + 1 stamps are live, the request is denied. (The head is read again: if it has not moved, the slot that was
+//!   looked at belonged to it.)
+//! - *Expired*: the n oldest stamps have expired. A compare-and-swap moves the head by n: the permits are claimed, all or none.
+//!   Then the stamp t is written into the n slots, first to last, each by a compare-and-swap from what was there before.
+//!
+//! A thread that stalls between claim and publication leaves slots whose parity is not that of their lap. **Whoever comes next
+//! publishes them first** (`settle`): it takes a time of its own, which is no earlier than the claim's, and the compare-and-swap on
+//! the first slot of the claim makes one of the proposed times the stamp of the whole claim. So nobody waits, at most one
+//! claim is unpublished at any time, and no decision is taken between a claim and the choice of its stamp.
+//!
+//! # Why it is exact
+//! 1. *Stamps never decrease along the ring.* A claimant's time is no earlier than the newest published stamp (a clock reading
+//!    before it counts as that stamp), and a claim succeeds only if no other came since.
+//! 2. *A slot's stamps are at least a window apart.* A claim needs the slot's last stamp to have expired at its time, and a
+//!    helper's time is raised to the end of that stamp's window where its clock lags behind.
+//! 3. So any half-open interval of one window holds at most one stamp of each slot: **at most N**.
+//! 4. By 1 the stamps live at t are the newest ones, so "the n-th oldest has expired" is the same as "at most N - n are live".
+//!    A request is admitted **if and only if** that holds.
+//!
+//! # Growth
+//! A ring starts as the one slot inside the cell and grows as permits are live at once: 1, 4, 8, 16 ... up to the limit. A
+//! ring that is shorter than the limit and full of live stamps is replaced: the head is marked *growing*, which stops claims;
+//! whoever meets it settles it, copies the stamps into a larger ring of its own, oldest first, and offers that by one
+//! compare-and-swap on the cell's reference to the ring. The first offer wins; then the head opens on the new ring.
+//!
+//! # Orderings
+//! - `head`: a claim acquires (what it saw of the ring is no older than the head it replaces) and releases.
+//! - slots: a publication releases, readers acquire; whoever sees the last slot of a claim published sees all of it, because
+//!   slots are published in order and each publisher has seen the one before. A reader that sees a slot of a later claim than its
+//!   head will, for the same reason, see that the head has moved.
+//! - the ring's reference: the swap releases the copied stamps, readers acquire them.
+//!
+//! Each is exercised by the loom tests in `cell/loom_tests.rs`.
+
+mod growth;
+mod life;
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
+mod ring;
+mod words;
+
+use once_cell::race::OnceBox;
+
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
+use crate::slab::Slab;
+use crate::sync::{AtomicU64, Ordering};
+pub(crate) use life::Reclaimed;
+use ring::Ring;
+pub(crate) use words::{Head, State, time_of};
+use words::{RingRef, Slot};
+
+/// The words of a cell. The fingerprint's first half doubles as the free list's link.
+const HEAD: usize = 0;
+const RING: usize = 1;
+const LOW: usize = 2;
+const HIGH: usize = 3;
+const CELL_WORDS: usize = 4;
+
+/// A cell is half a cache line.
+const _: () = assert!(CELL_WORDS * size_of::<u64>() == 32);
+
+/// Size classes of rings: the slot in the cell, 4, 8, ... 2^24.
+const CLASSES: usize = 24;
+
+/// All the cells of a limiter and their rings.
+pub(crate) struct Cells {
+    quota: Quota,
+    limit: usize,
+    window: u64,
+    cells: Slab,
+    /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
+    rings: [OnceBox<Slab>; CLASSES],
+    /// Marks for slots that were never used.
+    marks: AtomicU64,
+}
+
+/// What a request asks of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Grant if possible.
+    Acquire,
+    /// Grant if possible, and say what remains.
+    AcquireWithStatus,
+    /// Only say what would be.
+    Peek,
+}
+
+impl Cells {
+    pub(crate) fn new(quota: Quota, key_cap: u32) -> Self {
+        let cells = Self {
+            quota,
+            limit: quota.limit() as usize,
+            window: quota.window_ns(),
+            cells: Slab::new(CELL_WORDS, LOW, key_cap),
+            rings: [const { OnceBox::new() }; CLASSES],
+            marks: AtomicU64::new(0),
+        };
+        if cfg!(tollgate_loom) {
+            cells.make_all_pools();
+        }
+        cells
+    }
+
+    pub(crate) fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// The cell's head, if the cell is of this life and decides for this key.
+    #[inline]
+    pub(crate) fn head_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Head> {
+        let words = self.cells.block(cell);
+        let head = Head(words[HEAD].load(Ordering::Acquire));
+        let decides = matches!(head.state(), State::Open | State::Growing) && head.life() == life;
+        // Acquired, so that who sees the fingerprint of the cell's next key also sees that the head has changed.
+        let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
+        (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(head)
+    }
+
+    /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `head` is what
+    /// [`head_for`](Self::head_for) gave. `None` when the cell no longer decides for the key.
+    #[inline]
+    pub(crate) fn decide(&self, ask: Ask, cell: u32, head: Head, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let words = self.cells.block(cell);
+        let life = head.life();
+        let mut head = head;
+        loop {
+            // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
+            let reading = clock.now();
+            match self.attempt(ask, words, head, cost, reading) {
+                Attempt::Decided(status) => return Some(status),
+                Attempt::Lost(now) => head = now,
+            }
+            if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
+                return None;
+            }
+        }
+    }
+
+    #[inline]
+    fn attempt(&self, ask: Ask, words: &[AtomicU64], head: Head, cost: u32, reading: u64) -> Attempt {
+        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let time = time_of(reading);
+        if head.state() == State::Growing {
+            self.finish_growth(words, head, cost as usize, time);
+            return lost();
+        }
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if reference.epoch() != head.epoch() {
+            return lost();
+        }
+        let ring = self.ring(words, reference);
+        let Some(newest) = ring.newest(head) else {
+            ring.settle(&words[HEAD], head, self.window, time);
+            return lost();
+        };
+        let time = time.max(newest.time());
+        let needed = cost as usize;
+        if ask == Ask::Acquire && needed <= ring.len() {
+            let due = ring.load(head.pos() + needed - 1);
+            if time.saturating_sub(due.time()) >= self.window {
+                let Some(()) = ring.claim(&words[HEAD], head, needed, self.window, time) else { return lost() };
+                return Attempt::Decided(self.admitted(cost, self.limit, 0));
+            }
+            if ring.len() == self.limit {
+                // The loads above were acquired, so a head that still stands here stood there throughout.
+                if Head(words[HEAD].load(Ordering::Relaxed)) != head {
+                    return lost();
+                }
+                return Attempt::Decided(self.denied(due, newest, 0, reading));
+            }
+        }
+        self.attempt_by_count(ask, words, head, ring, newest, cost, (reading, time))
+    }
+
+    /// Decides by counting live stamps: for whoever wants to know what remains, and for rings shorter than the limit.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one attempt, split off because it is rare")]
+    fn attempt_by_count(
+        &self,
+        ask: Ask,
+        words: &[AtomicU64],
+        head: Head,
+        ring: Ring<'_>,
+        newest: Slot,
+        cost: u32,
+        (reading, time): (u64, u64),
+    ) -> Attempt {
+        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let needed = cost as usize;
+        let live = ring.live_at(head, time, self.window);
+        let fits = live + needed <= self.limit;
+        let status = if fits {
+            let idle_after = self.end_of(newest).saturating_sub(time_of(reading));
+            let (used, reset_after) = match ask {
+                Ask::Peek if live == 0 => (live, 0),
+                Ask::Peek => (live, idle_after),
+                // The stamp may lie ahead of a clock that went back.
+                _ => (live + needed, self.window + (time - time_of(reading))),
+            };
+            self.admitted(cost, self.limit - used, reset_after)
+        } else {
+            // The permit whose expiry makes room: of the live ones, all but (limit - cost) have to go.
+            let due = ring.load(head.pos() + (ring.len() - live) + (live + needed - self.limit) - 1);
+            self.denied(due, newest, self.limit - live, reading)
+        };
+        if fits && ask != Ask::Peek {
+            if ring.len() - live < needed {
+                self.grow(words, head, needed, time);
+                return lost();
+            }
+            let Some(()) = ring.claim(&words[HEAD], head, needed, self.window, time) else { return lost() };
+        } else if Head(words[HEAD].load(Ordering::Relaxed)) != head {
+            return lost();
+        }
+        Attempt::Decided(status)
+    }
+
+    /// The ring of the cell. Whatever the reference says, even one that is long out of date, it names memory that exists.
+    #[inline]
+    fn ring<'a>(&'a self, words: &'a [AtomicU64], reference: RingRef) -> Ring<'a> {
+        if reference.is_ring() {
+            let rings = self.rings[reference.class() % CLASSES].get();
+            let rings = rings.expect("a ring is referred to only once its class is there");
+            Ring::new(rings.block(reference.block()))
+        } else {
+            Ring::new(&words[RING..=RING])
+        }
+    }
+
+    /// When the stamp expires.
+    fn end_of(&self, stamp: Slot) -> u64 {
+        stamp.time().saturating_add(self.window)
+    }
+
+    #[inline]
+    fn admitted(&self, cost: u32, remaining: usize, reset_after_ns: u64) -> Status {
+        debug_assert!(cost as usize <= self.limit);
+        Status {
+            decision: Decision::Admitted(Admission::COUNTED),
+            limit: self.quota.limit(),
+            remaining: narrow(remaining),
+            reset_after_ns,
+        }
+    }
+
+    #[inline]
+    fn denied(&self, due: Slot, newest: Slot, remaining: usize, reading: u64) -> Status {
+        let wait_for = |stamp| self.end_of(stamp).saturating_sub(time_of(reading));
+        Status {
+            decision: Decision::Denied(Denial::new(wait_for(due), DenialReason::Quota)),
+            limit: self.quota.limit(),
+            remaining: narrow(remaining),
+            reset_after_ns: wait_for(newest),
+        }
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.cells.bytes()
+            + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
+    }
+}
+
+/// How one attempt at a decision ended.
+enum Attempt {
+    Decided(Status),
+    /// Something changed meanwhile; this is the head now.
+    Lost(Head),
+}
+
+/// A count of permits, which is at most the limit.
+fn narrow(permits: usize) -> u32 {
+    u32::try_from(permits).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,164 @@
+//! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
+
+use super::words::{Head, RingRef, Slot, State};
+use super::{Cells, HEAD, HIGH, LOW, RING};
+use crate::fingerprint::Fingerprint;
+use crate::sync::Ordering;
+
+/// What became of an attempt to reclaim a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reclaimed {
+    /// The cell has been freed, or is of another life by now.
+    Gone,
+    /// The cell has a live stamp; the newest expires at this time.
+    Live(u64),
+}
+
+impl Cells {
+    /// A cell for a new key that has just been granted `cost` permits at `time`. Nobody else knows of it until its number
+    /// and life, which this gives, are published. `None` when all cells are taken.
+    pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32, time: u64) -> Option<(u32, u64)> {
+        let cell = self.cells.take()?;
+        let words = self.cells.block(cell);
+        let free = Head(words[HEAD].load(Ordering::Relaxed));
+        let (life, lap, cost) = (free.life(), free.lap(), cost as usize);
+        let (reference, slots) = if cost == 1 {
+            (RingRef(Slot::new(time, false, lap).0), 1)
+        } else {
+            let (reference, ring) = self.new_ring(false, cost, 0, lap);
+            for index in 0..cost {
+                ring.write(index, time, lap);
+            }
+            (reference, ring.len())
+        };
+        words[RING].store(reference.0, Ordering::Relaxed);
+        // Released: see `head_for`.
+        words[LOW].store(fingerprint.low, Ordering::Release);
+        words[HIGH].store(fingerprint.high, Ordering::Release);
+        let head = Head::new(State::Open, false, life, lap, 0).advanced(cost, slots);
+        words[HEAD].store(head.0, Ordering::Release);
+        Some((cell, life))
+    }
+
+    /// Takes back a cell from [`create`](Self::create) that was never published.
+    pub(crate) fn discard(&self, cell: u32) {
+        let words = self.cells.block(cell);
+        let head = Head(words[HEAD].load(Ordering::Relaxed));
+        // The life stays: nothing was published that could be mistaken for the next. The lap moves on.
+        let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
+        words[HEAD].store(free.0, Ordering::Release);
+        self.release(cell);
+    }
+
+    /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten.
+    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64) -> Reclaimed {
+        let words = self.cells.block(cell);
+        loop {
+            let head = Head(words[HEAD].load(Ordering::Acquire));
+            if head.life() != life {
+                return Reclaimed::Gone;
+            }
+            match head.state() {
+                State::Free => return Reclaimed::Gone,
+                State::Dead => {}
+                State::Growing => {
+                    self.finish_growth(words, head, 1, time);
+                    continue;
+                }
+                State::Open => {
+                    let reference = RingRef(words[RING].load(Ordering::Acquire));
+                    if reference.epoch() != head.epoch() {
+                        continue;
+                    }
+                    let ring = self.ring(words, reference);
+                    let Some(newest) = ring.newest(head) else {
+                        ring.settle(&words[HEAD], head, self.window, time);
+                        continue;
+                    };
+                    if time.saturating_sub(newest.time()) < self.window {
+                        return Reclaimed::Live(self.end_of(newest));
+                    }
+                }
+            }
+            let free = head.freed();
+            if words[HEAD].compare_exchange(head.0, free.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                self.release(cell);
+                return Reclaimed::Gone;
+            }
+        }
+    }
+
+    /// Gives back the memory of a cell whose head has just been set free by the caller.
+    fn release(&self, cell: u32) {
+        self.drop_ring(RingRef(self.cells.block(cell)[RING].load(Ordering::Acquire)));
+        self.cells.give_back(cell);
+    }
+
+    /// Makes the cell of this life dead: its key starts afresh. Says whether this call did it.
+    pub(crate) fn forget(&self, cell: u32, life: u64, time: u64) -> bool {
+        let words = self.cells.block(cell);
+        loop {
+            let head = Head(words[HEAD].load(Ordering::Acquire));
+            match head.state() {
+                _ if head.life() != life => return false,
+                State::Free | State::Dead => return false,
+                // Finished first, because a growing ring's reference changes hands.
+                State::Growing => self.finish_growth(words, head, 1, time),
+                State::Open => {
+                    let dead = head.with_state(State::Dead);
+                    if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forgets whatever the cell decides for now.
+    pub(crate) fn forget_any(&self, cell: u32, time: u64) {
+        let Some(words) = self.cells.block_if_there(cell) else { return };
+        let life = Head(words[HEAD].load(Ordering::Acquire)).life();
+        self.forget(cell, life, time);
+    }
+
+    /// The numbers of all cells that have ever been in use.
+    pub(crate) fn numbers(&self) -> core::ops::Range<u32> {
+        0..self.cells.handed_out()
+    }
+
+    /// The key that the cell decides for, if it does.
+    pub(crate) fn fingerprint_of(&self, cell: u32) -> Fingerprint {
+        let words = self.cells.block(cell);
+        Fingerprint::new(words[LOW].load(Ordering::Acquire), words[HIGH].load(Ordering::Acquire))
+    }
+
+    /// The window, in nanoseconds.
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Whether a cell can be created, as far as can be told.
+    pub(crate) fn has_room(&self) -> bool {
+        self.cells.has_room()
+    }
+
+    /// Whether the cell is in use, and whether it has a live stamp at `time`.
+    pub(crate) fn look(&self, cell: u32, time: u64) -> (bool, bool) {
+        let Some(words) = self.cells.block_if_there(cell) else { return (false, false) };
+        loop {
+            let head = Head(words[HEAD].load(Ordering::Acquire));
+            let reference = RingRef(words[RING].load(Ordering::Acquire));
+            match head.state() {
+                State::Free => return (false, false),
+                State::Dead => return (true, false),
+                State::Open | State::Growing => {}
+            }
+            // A claim that is not yet published was made just now; a ring that is growing has live stamps.
+            let live = reference.epoch() != head.epoch()
+                || self.ring(words, reference).newest(head).is_none_or(|newest| time < self.end_of(newest));
+            if words[HEAD].load(Ordering::Relaxed) == head.0 {
+                return (true, live);
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Every interleaving of two or three threads at one cell, on the production code.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+
+use core::time::Duration;
+
+use loom::{sync::Arc, thread};
+
+use super::*;
+
+const KEY: Fingerprint = Fingerprint::new(1, 2);
+
+/// A clock that stands still at the given reading.
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// One cell, alone in its pool.
+struct One {
+    cells: Cells,
+    cell: u32,
+    life: u64,
+}
+
+impl One {
+    /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
+    fn new(limit: u32, cost: u32, at: u64) -> Self {
+        let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
+        let (cell, life) = cells.create(KEY, cost, time_of(at)).unwrap();
+        Self { cells, cell, life }
+    }
+
+    fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
+        let head = self.cells.head_for(self.cell, self.life, KEY)?;
+        self.cells.decide(ask, self.cell, head, cost, &At(at))
+    }
+
+    /// Permits granted: the cost or nothing.
+    fn acquire(&self, cost: u32, at: u64) -> u32 {
+        self.ask(Ask::Acquire, cost, at).map_or(0, |status| if status.is_admitted() { cost } else { 0 })
+    }
+
+    fn remaining(&self, at: u64) -> u32 {
+        self.ask(Ask::Peek, 0, at).unwrap().remaining()
+    }
+}
+
+/// Runs the model with a bound on preemptions: three find all the errors that were put in on purpose.
+fn explore(body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(body);
+}
+
+/// Each request runs in a thread of its own; gives the permits granted to each.
+fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
+    let run = |&(cost, at): &(u32, u64)| {
+        let one = Arc::clone(one);
+        thread::spawn(move || one.acquire(cost, at))
+    };
+    let threads: Vec<_> = requests[1..].iter().map(run).collect();
+    let first = one.acquire(requests[0].0, requests[0].1);
+    core::iter::once(first).chain(threads.into_iter().map(|thread| thread.join().unwrap())).collect()
+}
+
+#[test]
+fn loom_claims_after_expiry_admit_one() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        // 10 and 19 lie within one window, so one permit is all there is.
+        let granted = race(&one, &[(1, 10), (1, 19)]);
+        assert_eq!(granted.iter().sum::<u32>(), 1, "{granted:?}");
+        assert_eq!(one.acquire(1, 19), 0);
+    });
+}
+
+#[test]
+fn loom_three_claims_for_one_slot() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let granted = race(&one, &[(1, 10), (1, 11), (1, 12)]);
+        assert_eq!(granted.iter().sum::<u32>(), 1, "{granted:?}");
+    });
+}
+
+#[test]
+fn loom_a_full_ring_moves_on_slot_by_slot() {
+    explore(|| {
+        // Both slots in use since 0, the ring at its full length.
+        let one = Arc::new(One::new(2, 2, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.acquire(1, 12) + worker.acquire(1, 13));
+        let granted = one.acquire(1, 11) + one.acquire(1, 14);
+        let granted = granted + thread.join().unwrap();
+        // All four requests lie within one window.
+        assert_eq!(granted, 2);
+        assert_eq!(one.remaining(14), 0);
+    });
+}
+
+#[test]
+fn loom_a_window_later_there_is_room_again() {
+    explore(|| {
+        let one = Arc::new(One::new(2, 2, 0));
+        let worker = Arc::clone(&one);
+        // One window after 11 is 21: whichever stamps are chosen, from 24 on everything has expired.
+        let thread = thread::spawn(move || worker.acquire(1, 11) + worker.acquire(1, 21));
+        let granted = one.acquire(2, 12);
+        let granted = granted + thread.join().unwrap();
+        assert!((1..=3).contains(&granted), "{granted}");
+        let (one, last) = (&one, 40);
+        assert_eq!((one.acquire(2, last), one.acquire(1, last + 9)), (2, 0));
+        assert_eq!(one.acquire(2, last + 10), 2);
+    });
+}
+
+#[test]
+fn loom_costs_are_granted_whole_or_not_at_all() {
+    explore(|| {
+        let one = Arc::new(One::new(3, 3, 0));
+        let granted = race(&one, &[(2, 10), (2, 11)]);
+        assert_eq!(granted.iter().sum::<u32>(), 2, "{granted:?}");
+        assert_eq!(one.remaining(11), 1);
+        assert_eq!((one.acquire(2, 11), one.acquire(1, 11)), (0, 1));
+    });
+}
+
+#[test]
+fn loom_a_claim_is_published_with_one_stamp_before_the_next() {
+    explore(|| {
+        let one = Arc::new(One::new(4, 4, 0));
+        let granted = race(&one, &[(3, 10), (1, 14)]);
+        assert_eq!(granted, [3, 1]);
+        // The three expire together, wherever between 10 and 14 their stamp was put; the one at 24 at the latest.
+        let until_three = one.ask(Ask::Peek, 1, 14).unwrap().retry_after().unwrap();
+        let at = 14 + u64::try_from(until_three.as_nanos()).unwrap();
+        assert!((20..=24).contains(&at));
+        assert!(one.remaining(at - 1) == 0 && one.remaining(at) >= 3 || at == 24);
+    });
+}
+
+#[test]
+fn loom_a_denial_is_explained_by_live_stamps() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.acquire(1, 10));
+        // At 9 the first stamp is live; when a claim at 10 came first, that one is.
+        let status = one.ask(Ask::Acquire, 1, 9).unwrap();
+        let wait = u64::try_from(status.retry_after().unwrap().as_nanos()).unwrap();
+        assert!(wait == 1 || wait == 11, "{wait}");
+        assert_eq!(thread.join().unwrap(), 1);
+        assert_eq!((one.acquire(1, 19), one.acquire(1, 20)), (0, 1));
+    });
+}
+
+#[test]
+fn loom_growing_loses_no_stamp_and_adds_none() {
+    explore(|| {
+        let one = Arc::new(One::new(4, 1, 0));
+        // The ring of one is full: both have to make it grow.
+        let granted = race(&one, &[(1, 5), (2, 6)]);
+        assert_eq!(granted, [1, 2]);
+        assert_eq!(one.remaining(6), 0);
+        assert_eq!((one.acquire(1, 9), one.acquire(1, 10)), (0, 1));
+        assert_eq!(one.remaining(16), 3);
+    });
+}
+
+#[test]
+fn loom_growing_while_another_claims_what_expires() {
+    explore(|| {
+        let one = Arc::new(One::new(2, 1, 0));
+        let [at_nine, at_ten] = race(&one, &[(1, 9), (1, 10)])[..] else { panic!("two requests") };
+        // The one at 10 fits whatever came first. Whether the one at 9 fits too depends on whether the permit at 10 is
+        // stamped by its own clock or by the other's.
+        assert_eq!(at_ten, 1);
+        assert_eq!(at_nine + one.acquire(1, 10), 1, "two permits in any window");
+        assert_eq!(one.remaining(20), 2);
+    });
+}
+
+#[test]
+fn loom_a_cell_is_reclaimed_or_claimed() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10)));
+        let granted = one.acquire(1, 10);
+        match thread.join().unwrap() {
+            Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
+            Reclaimed::Live(end) => assert_eq!((granted, end), (1, time_of(20))),
+        }
+    });
+}
+
+#[test]
+fn loom_a_cell_is_forgotten_while_it_grows() {
+    explore(|| {
+        let one = Arc::new(One::new(4, 1, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.cells.forget(worker.cell, worker.life, time_of(1)));
+        let _ = one.acquire(1, 1);
+        assert!(thread.join().unwrap());
+        assert_eq!(one.acquire(1, 1), 0, "a dead cell decides nothing");
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1)), Reclaimed::Gone);
+        // The cell serves its next key as if new.
+        let (cell, life) = one.cells.create(KEY, 1, time_of(1)).unwrap();
+        assert_eq!((cell, life), (one.cell, one.life + 1));
+    });
+}

@@ -1,0 +1,151 @@
+//! The ring of stamps: claiming, publishing, and publishing for those who stalled.
+
+use super::words::{Head, Slot};
+use crate::sync::{AtomicU64, Ordering};
+
+/// The slots of one ring. A ring read through a reference that is out of date may hold anything; whoever acts on what it read
+/// finds out by the head, which never has the same value twice.
+#[derive(Clone, Copy)]
+pub(super) struct Ring<'a> {
+    slots: &'a [AtomicU64],
+}
+
+/// A slot and the lap in which it was, or will be, claimed.
+#[derive(Clone, Copy)]
+struct Place {
+    index: usize,
+    lap: u64,
+}
+
+impl<'a> Ring<'a> {
+    #[inline]
+    pub(super) fn new(slots: &'a [AtomicU64]) -> Self {
+        Self { slots }
+    }
+
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        self.slots.len()
+    }
+
+    /// What the slot holds, `position` counted from the ring's start and at most one round too far.
+    #[inline]
+    pub(super) fn load(self, position: usize) -> Slot {
+        let index = if position >= self.len() { position - self.len() } else { position };
+        // A stale head may point past a shorter ring that it does not belong to; any slot will do then.
+        let slot = self.slots.get(index).unwrap_or(&self.slots[0]);
+        Slot(slot.load(Ordering::Acquire))
+    }
+
+    /// The slot itself.
+    pub(super) fn slot(self, index: usize) -> &'a AtomicU64 {
+        &self.slots[index]
+    }
+
+    #[inline]
+    fn before(self, place: Place) -> Place {
+        match place.index {
+            0 => Place { index: self.len() - 1, lap: place.lap.wrapping_sub(1) },
+            index => Place { index: index - 1, ..place },
+        }
+    }
+
+    fn after(self, place: Place) -> Place {
+        if place.index + 1 == self.len() {
+            Place { index: 0, lap: place.lap.wrapping_add(1) }
+        } else {
+            Place { index: place.index + 1, ..place }
+        }
+    }
+
+    /// The last permit that was claimed before `head`.
+    #[inline]
+    fn last(self, head: Head) -> Place {
+        self.before(Place { index: head.pos(), lap: head.lap() })
+    }
+
+    /// The newest stamp, or `None` if its claim has not been published yet.
+    #[inline]
+    pub(super) fn newest(self, head: Head) -> Option<Slot> {
+        let place = self.last(head);
+        let slot = self.load(place.index);
+        slot.is_of_lap(place.lap).then_some(slot)
+    }
+
+    /// How many stamps are live at `time`. They are the newest ones, so that halving finds the oldest of them.
+    pub(super) fn live_at(self, head: Head, time: u64, window: u64) -> usize {
+        let (mut expired, mut unknown) = (0, self.len());
+        while unknown > 0 {
+            let half = unknown / 2;
+            if time.saturating_sub(self.load(head.pos() + expired + half).time()) >= window {
+                expired += half + 1;
+                unknown -= half + 1;
+            } else {
+                unknown = half;
+            }
+        }
+        self.len() - expired
+    }
+
+    /// Claims `cost` permits at `time` and publishes them. `None` when the head has moved, and nothing was claimed.
+    ///
+    /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
+    #[inline]
+    pub(super) fn claim(self, word: &AtomicU64, head: Head, cost: usize, window: u64, time: u64) -> Option<()> {
+        let first = self.load(head.pos());
+        let next = head.advanced(cost, self.len());
+        word.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        if cost == 1 {
+            // Failing is as good: then somebody else has published it.
+            let stamp = Slot::new(time, false, head.lap());
+            let slot = &self.slots[head.pos()];
+            let _ = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
+        } else {
+            self.settle(word, next, window, time);
+        }
+        Some(())
+    }
+
+    /// Publishes what was claimed last, if that has not been done; proposes `time`, or as little later as it takes, for the
+    /// stamp. Does nothing once the head is no longer `head`.
+    #[cold]
+    pub(super) fn settle(self, word: &AtomicU64, head: Head, window: u64, time: u64) {
+        let last = self.last(head);
+        // Back to the first slot of the claim that is not published. The slots of a claim are published in order.
+        let mut first = self.after(last);
+        let mut stamp = time.max(self.load(last.index).time().saturating_add(window));
+        for _ in 0..self.len() {
+            let place = self.before(first);
+            let slot = self.load(place.index);
+            if slot.is_of_lap(place.lap) {
+                // Either the claim's own first slots, whose stamp is chosen then, or the claim before it.
+                stamp = if slot.joined() { slot.time() } else { stamp.max(slot.time()) };
+                break;
+            }
+            first = place;
+        }
+        let mut place = first;
+        loop {
+            if place.index == self.after(last).index && place.lap == self.after(last).lap {
+                return;
+            }
+            let slot = self.load(place.index);
+            // What was read is of this head only if the head still stands: the parity alone may be that of a later lap.
+            if word.load(Ordering::Relaxed) != head.0 {
+                return;
+            }
+            if slot.is_of_lap(place.lap) {
+                stamp = slot.time();
+            } else {
+                let joined = place.index != last.index;
+                let new = Slot::new(stamp, joined, place.lap);
+                let swap =
+                    self.slots[place.index].compare_exchange(slot.0, new.0, Ordering::Release, Ordering::Relaxed);
+                if swap.is_err() {
+                    continue;
+                }
+            }
+            place = self.after(place);
+        }
+    }
+}

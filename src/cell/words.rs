@@ -1,0 +1,261 @@
+//! The packed words of a cell, each with its layout and accessors that undo one another.
+
+/// The longest time that fits in a slot: 2^61 - 1 nanoseconds.
+pub(crate) const MAX_TIME: u64 = (1 << 61) - 1;
+
+/// Where time starts: a clock that reads zero. Whatever lies below [`ANCIENT_END`] had expired before time began, under the
+/// longest window that a quota may have (2^60 - 1), so the numbers below can mark slots that were never used.
+pub(crate) const TIME_ZERO: u64 = (1 << 60) + ANCIENT_END;
+const ANCIENT_END: u64 = 1 << 40;
+
+/// A clock reading as a time. Readings past the end (36 years after the clock's origin) all become the last moment, at
+/// which nothing expires any more: a limiter can then deny too much but not admit too much.
+#[inline]
+pub(crate) fn time_of(reading: u64) -> u64 {
+    TIME_ZERO.saturating_add(reading).min(MAX_TIME)
+}
+
+const fn mask(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+/// What a cell is doing. Zero, the state of memory that was never used, is [`State::Free`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Belongs to no key.
+    Free = 0,
+    /// Decides for its key.
+    Open = 1,
+    /// Its ring is being replaced by a larger one; no permit is granted until that is done.
+    Growing = 2,
+    /// Its key was forgotten; waits for a sweep to free it.
+    Dead = 3,
+}
+
+/// The head of a cell's ring: how far permits have been claimed, and whether they may be.
+///
+/// ```text
+/// Head { state: 2, epoch: 1, life: 8, lap: 29, pos: 24 }
+/// ```
+///
+/// `pos` is the next slot to claim and `lap` counts the rounds, across growths and across the cell's lives, so a head never
+/// has the same value twice (before 2^29 laps of one cell, during one of a thread's decisions). `life` counts the keys that
+/// the cell has belonged to, `epoch` tells the ring before a growth from the one after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head(pub(crate) u64);
+
+impl Head {
+    const POS_BITS: u32 = 24;
+    const LAP_BITS: u32 = 29;
+    const LIFE_BITS: u32 = 8;
+    const LAP_AT: u32 = Self::POS_BITS;
+    const LIFE_AT: u32 = Self::LAP_AT + Self::LAP_BITS;
+    const EPOCH_AT: u32 = Self::LIFE_AT + Self::LIFE_BITS;
+    const STATE_AT: u32 = Self::EPOCH_AT + 1;
+
+    pub(crate) fn new(state: State, epoch: bool, life: u64, lap: u64, pos: usize) -> Self {
+        Self(
+            ((state as u64) << Self::STATE_AT)
+                | (u64::from(epoch) << Self::EPOCH_AT)
+                | ((life & mask(Self::LIFE_BITS)) << Self::LIFE_AT)
+                | ((lap & mask(Self::LAP_BITS)) << Self::LAP_AT)
+                | (pos as u64 & mask(Self::POS_BITS)),
+        )
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "24 bits")]
+    pub(crate) fn pos(self) -> usize {
+        (self.0 & mask(Self::POS_BITS)) as usize
+    }
+
+    #[inline]
+    pub(crate) fn lap(self) -> u64 {
+        (self.0 >> Self::LAP_AT) & mask(Self::LAP_BITS)
+    }
+
+    #[inline]
+    pub(crate) fn life(self) -> u64 {
+        (self.0 >> Self::LIFE_AT) & mask(Self::LIFE_BITS)
+    }
+
+    #[inline]
+    pub(crate) fn epoch(self) -> bool {
+        (self.0 >> Self::EPOCH_AT) & 1 == 1
+    }
+
+    #[inline]
+    pub(crate) fn state(self) -> State {
+        match self.0 >> Self::STATE_AT {
+            0 => State::Free,
+            1 => State::Open,
+            2 => State::Growing,
+            _ => State::Dead,
+        }
+    }
+
+    pub(crate) fn with_state(self, state: State) -> Self {
+        Self::new(state, self.epoch(), self.life(), self.lap(), self.pos())
+    }
+
+    /// The head after `cost` more permits of a ring with `slots` slots.
+    #[inline]
+    pub(crate) fn advanced(self, cost: usize, slots: usize) -> Self {
+        let pos = self.pos() + cost;
+        let (lap, pos) = if pos >= slots { (self.lap() + 1, pos - slots) } else { (self.lap(), pos) };
+        Self::new(self.state(), self.epoch(), self.life(), lap, pos)
+    }
+
+    /// The head of the same cell without a key. The lap goes on, so that no head of an earlier life returns.
+    pub(crate) fn freed(self) -> Self {
+        Self::new(State::Free, false, self.life() + 1, self.lap() + 1, 0)
+    }
+}
+
+/// One slot of a ring: the stamp of the permit that was last granted in it.
+///
+/// ```text
+/// Slot { zero: 1, time: 61, joined: 1, parity: 1 }
+/// ```
+///
+/// `parity` is that of the lap in which the permit was claimed; where it is not the claimed lap's, the claim has not been
+/// published yet. `joined` says that the next slot was claimed by the same request and has the same stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot(pub(crate) u64);
+
+impl Slot {
+    #[inline]
+    pub(crate) fn new(time: u64, joined: bool, lap: u64) -> Self {
+        Self((time.min(MAX_TIME) << 2) | (u64::from(joined) << 1) | (lap & 1))
+    }
+
+    /// A slot that was never used, as if published in the lap before `lap` and long expired. `mark` makes it unlike every
+    /// other value this memory has held, so that a late publication of an earlier owner can't take it for its own.
+    pub(crate) fn ancient(mark: u64, lap: u64) -> Self {
+        debug_assert!(mark < ANCIENT_END);
+        Self::new(mark % ANCIENT_END, false, lap.wrapping_add(1))
+    }
+
+    #[inline]
+    pub(crate) fn time(self) -> u64 {
+        (self.0 >> 2) & MAX_TIME
+    }
+
+    #[inline]
+    pub(crate) fn joined(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_of_lap(self, lap: u64) -> bool {
+        (self.0 ^ lap) & 1 == 0
+    }
+}
+
+/// The second word of a cell: the one slot of a ring of one, or where the larger ring is.
+///
+/// ```text
+/// RingRef { ring: 1, epoch: 1, class: 5, previous_class: 5, tag: 20, block: 32 }   (ring = 1)
+/// Slot    { zero: 1, ... }                                                         (ring = 0)
+/// ```
+///
+/// `tag` makes two references to the same block at different times differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RingRef(pub(crate) u64);
+
+impl RingRef {
+    const RING: u64 = 1 << 63;
+    const EPOCH_AT: u32 = 62;
+    const CLASS_AT: u32 = 57;
+    const PREVIOUS_AT: u32 = 52;
+    const TAG_AT: u32 = 32;
+
+    pub(crate) fn new(epoch: bool, class: usize, previous_class: usize, tag: u64, block: u32) -> Self {
+        Self(
+            Self::RING
+                | (u64::from(epoch) << Self::EPOCH_AT)
+                | ((class as u64 & mask(5)) << Self::CLASS_AT)
+                | ((previous_class as u64 & mask(5)) << Self::PREVIOUS_AT)
+                | ((tag & mask(20)) << Self::TAG_AT)
+                | u64::from(block),
+        )
+    }
+
+    /// The epoch of the ring; a ring of one is always of the first.
+    #[inline]
+    pub(crate) fn epoch(self) -> bool {
+        self.is_ring() && (self.0 >> Self::EPOCH_AT) & 1 == 1
+    }
+
+    #[inline]
+    pub(crate) fn is_ring(self) -> bool {
+        self.0 & Self::RING != 0
+    }
+
+    /// The size class; zero for the slot in the cell.
+    #[inline]
+    pub(crate) fn class(self) -> usize {
+        if self.is_ring() { field5(self.0 >> Self::CLASS_AT) } else { 0 }
+    }
+
+    pub(crate) fn previous_class(self) -> usize {
+        field5(self.0 >> Self::PREVIOUS_AT)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+    pub(crate) fn block(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "five bits")]
+fn field5(shifted: u64) -> usize {
+    (shifted & mask(5)) as usize
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_head_gives_back_what_went_in(state in 0..4_u64, epoch: bool, life in 0..1_u64 << 8, lap in 0..1_u64 << 29, pos in 0..1_usize << 24) {
+            let state = [State::Free, State::Open, State::Growing, State::Dead][usize::try_from(state).unwrap()];
+            let head = Head::new(state, epoch, life, lap, pos);
+            prop_assert_eq!((head.state(), head.epoch(), head.life(), head.lap(), head.pos()), (state, epoch, life, lap, pos));
+        }
+
+        #[test]
+        fn a_slot_gives_back_what_went_in(time in 0..=MAX_TIME, joined: bool, lap: u64) {
+            let slot = Slot::new(time, joined, lap);
+            prop_assert_eq!((slot.time(), slot.joined()), (time, joined));
+            prop_assert!(slot.is_of_lap(lap) && !slot.is_of_lap(lap.wrapping_add(1)) && !RingRef(slot.0).is_ring());
+        }
+
+        #[test]
+        fn a_ring_reference_gives_back_what_went_in(epoch: bool, class in 1..32_usize, previous in 0..32_usize, tag: u64, block: u32) {
+            let ring = RingRef::new(epoch, class, previous, tag, block);
+            prop_assert!(ring.is_ring());
+            prop_assert_eq!((ring.epoch(), ring.class(), ring.previous_class(), ring.block()), (epoch, class, previous, block));
+        }
+    }
+
+    #[test]
+    fn what_was_never_used_has_expired_under_the_longest_window() {
+        let longest = u64::try_from(crate::Quota::MAX_WINDOW.as_nanos()).unwrap();
+        assert!(time_of(0) - (ANCIENT_END - 1) >= longest);
+        assert_eq!(time_of(u64::MAX), MAX_TIME);
+        let thirty_years = 30 * 365 * 24 * 3600 * 1_000_000_000;
+        assert!(time_of(thirty_years) < MAX_TIME);
+    }
+
+    #[test]
+    fn laps_wrap_without_changing_parity_order() {
+        let last = Head::new(State::Open, false, 0, (1 << 29) - 1, 4);
+        let next = last.advanced(1, 5);
+        assert_eq!((next.lap(), next.pos(), next.life()), (0, 0, 0));
+    }
+}

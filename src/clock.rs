@@ -1,0 +1,45 @@
+//! Where the time comes from: the [`Clock`] trait and its three implementations.
+
+mod coarse;
+mod mock;
+mod monotonic;
+
+pub use coarse::CoarseClock;
+pub use mock::MockClock;
+pub use monotonic::MonotonicClock;
+
+/// A source of time: nanoseconds since an origin that stays the same for as long as the clock is used.
+///
+/// Readings should not go backwards. When they do (between cores, or after a virtual machine was moved) a limiter never
+/// admits more for it: it takes a reading that lies before a key's newest stamp for that stamp.
+///
+/// ```
+/// use tollgate::Clock;
+///
+/// /// A clock for a simulation that counts in milliseconds.
+/// struct Ticks(std::sync::atomic::AtomicU64);
+///
+/// impl Clock for Ticks {
+///     fn now(&self) -> u64 {
+///         self.0.load(std::sync::atomic::Ordering::Relaxed) * 1_000_000
+///     }
+/// }
+/// ```
+pub trait Clock {
+    /// The time now, in nanoseconds since the clock's own origin.
+    fn now(&self) -> u64;
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    #[inline]
+    fn now(&self) -> u64 {
+        (**self).now()
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
+    #[inline]
+    fn now(&self) -> u64 {
+        (**self).now()
+    }
+}

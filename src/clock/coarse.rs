@@ -1,0 +1,117 @@
+//! A clock that costs one load: a thread keeps it up to date.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::{Clock, MonotonicClock};
+use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
+
+/// A clock that a reading costs one load of, kept up to date by a thread that wakes once a `resolution`.
+///
+/// **Accuracy.** A reading is never ahead of the [`MonotonicClock`] and lags behind it by up to one resolution plus the time
+/// the operating system takes to wake the ticker (usually well under a millisecond, longer on a machine with no idle core).
+/// A limiter on this clock stays exact by the clock's own readings; measured by a better clock, two permits of one slot may
+/// be closer than a window by that lag, and a denial may come that much too late.
+///
+/// Clones share one ticker. It stops, and its thread is joined, when the last clone is dropped.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{CoarseClock, Limiter, Quota};
+///
+/// let clock = CoarseClock::new(Duration::from_millis(1))?;
+/// let limiter = Limiter::<str>::builder(Quota::per_minute(100)).clock(clock).build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct CoarseClock {
+    // First, so that a reading needs no second pointer.
+    shared: Arc<Shared>,
+    _ticker: Arc<Ticker>,
+}
+
+struct Shared {
+    now: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// Stops and joins the thread when the last clock that uses it goes.
+struct Ticker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl CoarseClock {
+    /// Starts the ticker. A `resolution` of zero ticks as often as the scheduler allows.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's, when it can't start a thread.
+    pub fn new(resolution: Duration) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { now: AtomicU64::new(0), stop: AtomicBool::new(false) });
+        let source = MonotonicClock::new();
+        let ticking = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("tollgate-clock".into()).spawn(move || {
+            while !ticking.stop.load(Ordering::Relaxed) {
+                ticking.now.store(source.now(), Ordering::Relaxed);
+                // Parking, not sleeping, so that dropping the last clock does not wait for a long resolution.
+                std::thread::park_timeout(resolution);
+            }
+        })?;
+        let ticker = Ticker { shared: Arc::clone(&shared), thread: Some(thread) };
+        Ok(Self { shared, _ticker: Arc::new(ticker) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A ticker that panicked has nothing left to clean up.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Clock for CoarseClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        self.shared.now.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for CoarseClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoarseClock").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_until_the_last_clone_is_dropped_and_then_joins() {
+        let clock = CoarseClock::new(Duration::from_micros(100)).unwrap();
+        let shared = Arc::clone(&clock.shared);
+        let other = clock.clone();
+        drop(clock);
+        let before = other.now();
+        while other.now() == before {
+            std::thread::yield_now();
+        }
+        drop(other);
+        // Joined: the thread's handle on the shared state is gone, and this is the only one left.
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+
+    #[test]
+    fn a_long_resolution_does_not_delay_the_drop() {
+        // Would hang the test for a century if the drop waited for the tick.
+        drop(CoarseClock::new(Duration::from_secs(3_000_000_000)).unwrap());
+    }
+}

@@ -1,0 +1,175 @@
+//! What a limiter answers: [`Decision`], and [`Status`] when the numbers for response headers are wanted too.
+
+use core::time::Duration;
+
+/// Admitted, or denied with the time to wait.
+///
+/// ```
+/// use tollgate::{Decision, DirectLimiter, Quota};
+///
+/// let limiter = DirectLimiter::new(Quota::per_minute(1))?;
+/// assert!(limiter.try_acquire().is_admitted());
+/// match limiter.try_acquire() {
+///     Decision::Admitted(_) => unreachable!("one a minute"),
+///     Decision::Denied(denial) => println!("try again in {:?}", denial.retry_after()),
+/// }
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use = "a decision that nobody looks at limits nothing"]
+pub enum Decision {
+    /// The permits were granted and charged.
+    Admitted(Admission),
+    /// Nothing was charged and nothing was written.
+    Denied(Denial),
+}
+
+impl Decision {
+    /// Whether the request may go on.
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        matches!(self, Self::Admitted(_))
+    }
+
+    /// Whether the request was turned away.
+    #[must_use]
+    pub const fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied(_))
+    }
+
+    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Admitted(_) => None,
+            Self::Denied(denial) => Some(denial.retry_after),
+        }
+    }
+
+    /// The decision as a `Result`, for use with `?`.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denial`], when the request was denied.
+    pub const fn into_result(self) -> Result<Admission, Denial> {
+        match self {
+            Self::Admitted(admission) => Ok(admission),
+            Self::Denied(denial) => Err(denial),
+        }
+    }
+}
+
+/// A granted request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Admission {
+    counted: bool,
+}
+
+impl Admission {
+    pub(crate) const COUNTED: Self = Self { counted: true };
+    pub(crate) const UNCOUNTED: Self = Self { counted: false };
+
+    /// Whether the permits were charged to the key. Only the policy [`AtKeyCap::Admit`](crate::AtKeyCap::Admit) admits
+    /// without charging.
+    #[must_use]
+    pub const fn is_counted(&self) -> bool {
+        self.counted
+    }
+}
+
+/// A refused request: why, and how long to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Denial {
+    retry_after: Duration,
+    reason: DenialReason,
+}
+
+impl Denial {
+    pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason) -> Self {
+        Self { retry_after: Duration::from_nanos(retry_after_ns), reason }
+    }
+
+    /// With no other traffic the same request succeeds after exactly this long, and not a nanosecond sooner.
+    ///
+    /// A denial at the key cap ([`DenialReason::KeyCap`]) can only give the earliest moment at which a place may be free.
+    #[must_use]
+    pub const fn retry_after(&self) -> Duration {
+        self.retry_after
+    }
+
+    /// What stood in the way.
+    #[must_use]
+    pub const fn reason(&self) -> DenialReason {
+        self.reason
+    }
+}
+
+impl core::fmt::Display for Denial {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.reason {
+            DenialReason::Quota => write!(f, "too many requests: try again in {:?}", self.retry_after),
+            DenialReason::KeyCap => {
+                write!(f, "the limiter holds as many keys as it may: try again in {:?}", self.retry_after)
+            }
+        }
+    }
+}
+
+impl core::error::Error for Denial {}
+
+/// What stood in the way of a denied request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DenialReason {
+    /// The key has too many live permits.
+    Quota,
+    /// The key is new and the limiter already holds as many keys as its cap allows.
+    KeyCap,
+}
+
+/// A decision with the numbers that response headers show, taken at the same instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use = "a decision that nobody looks at limits nothing"]
+pub struct Status {
+    pub(crate) decision: Decision,
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    pub(crate) reset_after_ns: u64,
+}
+
+impl Status {
+    /// The decision itself.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Whether the request may go on (of a peek: whether it could).
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        self.decision.is_admitted()
+    }
+
+    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// Permits per window.
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Permits that are still free after this decision.
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.remaining
+    }
+
+    /// How long until every permit is free again if nothing else is granted; zero when all are free.
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        Duration::from_nanos(self.reset_after_ns)
+    }
+}

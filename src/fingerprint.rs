@@ -1,0 +1,133 @@
+//! Keys become 128-bit fingerprints; the keys themselves are never stored.
+//!
+//! A limiter hashes each key once, with a seed of its own drawn at random, and from then on knows the fingerprint only. So
+//! any `Hash` key works in borrowed form, with no allocation and no `Clone`, and names and addresses do not stay in memory.
+//! The price is that two keys with the same fingerprint share their permits: among ten million live keys the chance that
+//! any two do is about 1.5e-25 (n^2 / 2^129).
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash, Hasher};
+use std::hash::RandomState;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+/// The 128 bits that stand for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// The half that chooses the place in the table.
+    pub(crate) low: u64,
+    /// The half that only tells keys apart.
+    pub(crate) high: u64,
+}
+
+impl Fingerprint {
+    /// A fingerprint of the given halves. Both must be spread evenly over all 64 bits and independent of each other.
+    #[must_use]
+    pub const fn new(low: u64, high: u64) -> Self {
+        Self { low, high }
+    }
+}
+
+/// Turns keys into fingerprints. Equal keys, borrowed or owned, must give equal fingerprints.
+pub trait Fingerprinter {
+    /// The fingerprint of `key`.
+    fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint;
+}
+
+/// The default: SipHash-1-3 with a 128-bit result and a random 128-bit seed.
+///
+/// SipHash is a keyed pseudo-random function made to hold up against keys that an attacker chooses (Aumasson and Bernstein,
+/// "SipHash: a fast short-input PRF", 2012): without the seed nobody can construct two keys that share a fingerprint, and
+/// so nobody can spend another key's permits or pile keys onto one place in the table.
+#[derive(Clone)]
+pub struct SipFingerprinter {
+    hasher: SipHasher13,
+}
+
+impl SipFingerprinter {
+    /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`].
+    #[must_use]
+    pub fn new() -> Self {
+        let seed = |tweak: u8| RandomState::new().hash_one(tweak);
+        Self::with_seed(seed(0), seed(1))
+    }
+
+    /// A fingerprinter with a given seed, for runs that must repeat. Keep the seed secret where keys come from outside.
+    #[must_use]
+    pub fn with_seed(seed0: u64, seed1: u64) -> Self {
+        Self { hasher: SipHasher13::new_with_keys(seed0, seed1) }
+    }
+}
+
+impl Default for SipFingerprinter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Fingerprinter for SipFingerprinter {
+    #[inline]
+    fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
+        let mut hasher = self.hasher;
+        key.hash(&mut hasher);
+        let hash = hasher.finish128();
+        Fingerprint::new(hash.h1, hash.h2)
+    }
+}
+
+impl fmt::Debug for SipFingerprinter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the seed: who has it can make keys collide.
+        f.debug_struct("SipFingerprinter").finish_non_exhaustive()
+    }
+}
+
+/// Any standard [`BuildHasher`], used twice: once for each half of the fingerprint.
+///
+/// The two halves differ by a prefix, so they are as independent as the hasher is good. For keys that come from outside
+/// choose a hasher that is seeded and resists chosen keys.
+#[derive(Debug, Clone, Default)]
+pub struct HashTwice<S>(S);
+
+impl<S> HashTwice<S> {
+    /// Fingerprints by `hasher`.
+    pub const fn new(hasher: S) -> Self {
+        Self(hasher)
+    }
+}
+
+impl<S: BuildHasher> Fingerprinter for HashTwice<S> {
+    #[inline]
+    fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
+        let half = |prefix: u64| {
+            let mut hasher = self.0.build_hasher();
+            hasher.write_u64(prefix);
+            key.hash(&mut hasher);
+            hasher.finish()
+        };
+        Fingerprint::new(half(0x9e37_79b9_7f4a_7c15), half(0xc2b2_ae3d_27d4_eb4f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn borrowed_and_owned_keys_agree_and_seeds_differ() {
+        let one = SipFingerprinter::new();
+        assert_eq!(one.fingerprint("alice"), one.fingerprint(&String::from("alice")));
+        assert_ne!(one.fingerprint("alice"), one.fingerprint("bob"));
+        assert_ne!(one.fingerprint("alice"), SipFingerprinter::new().fingerprint("alice"));
+        let again = |key: &str| SipFingerprinter::with_seed(1, 2).fingerprint(key);
+        assert_eq!(again("alice"), again("alice"));
+    }
+
+    #[test]
+    fn the_halves_of_a_standard_hasher_differ() {
+        let twice = HashTwice::new(RandomState::new());
+        let fingerprint = twice.fingerprint(&7_u32);
+        assert_ne!(fingerprint.low, fingerprint.high);
+        assert_eq!(fingerprint, twice.fingerprint(&7_u32));
+    }
+}

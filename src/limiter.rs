@@ -1,0 +1,232 @@
+//! [`Limiter`]: one quota, many keys.
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::Hash;
+use core::marker::PhantomData;
+
+use crate::builder::{AtKeyCap, LimiterBuilder};
+use crate::cell::Ask;
+use crate::clock::{Clock, MonotonicClock};
+use crate::counts::{Counts, Tally};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::error::{BuildError, CostExceedsLimit};
+use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
+use crate::quota::Quota;
+use crate::single::Single;
+use crate::table::{Placed, Table};
+
+/// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by reference or `Arc`.
+///
+/// `K` is the type of the keys; requests take any borrowed form of it (`&str` for `String`), hash it once and allocate
+/// nothing for a key that is known.
+///
+/// ```
+/// use tollgate::{Limiter, Quota};
+///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// assert!(limiter.try_acquire("alice").is_denied());
+/// assert!(limiter.try_acquire("bob").is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
+    table: Table,
+    clock: C,
+    fingerprinter: F,
+    at_key_cap: AtKeyCap,
+    /// What keys that found no place share, under [`AtKeyCap::Share`].
+    overflow: Option<Single>,
+    tally: Option<Tally>,
+    key: PhantomData<fn(&K)>,
+}
+
+impl<K: Hash + ?Sized> Limiter<K> {
+    /// A limiter with the default clock, hasher and key cap.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated maxima.
+    pub fn new(quota: Quota) -> Result<Self, BuildError> {
+        Self::builder(quota).build()
+    }
+
+    /// Starts a limiter whose key cap, clock, hasher and the like are not the defaults.
+    pub fn builder(quota: Quota) -> LimiterBuilder<K> {
+        LimiterBuilder::new(quota)
+    }
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    pub(crate) fn from_parts(
+        table: Table,
+        clock: C,
+        fingerprinter: F,
+        at_key_cap: AtKeyCap,
+        overflow: Option<Single>,
+        tally: Option<Tally>,
+    ) -> Self {
+        Self { table, clock, fingerprinter, at_key_cap, overflow, tally, key: PhantomData }
+    }
+
+    /// One permit for `key`, now or not at all.
+    ///
+    /// Costs one hash, one clock reading and one look-up. A denial writes nothing.
+    pub fn try_acquire<Q>(&self, key: &Q) -> Decision
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.decide(Ask::Acquire, key, 1).decision
+    }
+
+    /// `cost` permits for `key`, all of them now or none. A cost of zero charges nothing and is always admitted.
+    ///
+    /// # Errors
+    ///
+    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would ever be long enough.
+    pub fn try_acquire_n<Q>(&self, key: &Q, cost: u32) -> Result<Decision, CostExceedsLimit>
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.check_cost(cost)?;
+        Ok(self.decide(Ask::Acquire, key, cost).decision)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free again, as of the
+    /// same instant and without another look-up. Counting what remains costs O(log limit) loads.
+    ///
+    /// # Errors
+    ///
+    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    pub fn try_acquire_status<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.check_cost(cost)?;
+        Ok(self.decide(Ask::AcquireWithStatus, key, cost))
+    }
+
+    /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains; charges nothing and writes nothing.
+    pub fn peek<Q>(&self, key: &Q) -> Status
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.look(key, 1)
+    }
+
+    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    pub fn peek_n<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.check_cost(cost)?;
+        Ok(self.look(key, cost))
+    }
+
+    /// Gives the key its full quota back, as if it had never been seen.
+    pub fn forget<Q>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.table.forget(self.fingerprinter.fingerprint(key), &self.clock);
+    }
+
+    /// Forgets every key, and what keys that found no place were charged together.
+    ///
+    /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in proportion to the cells.
+    pub fn clear(&self) {
+        self.table.clear(&self.clock);
+        if let Some(overflow) = &self.overflow {
+            overflow.clear(&self.clock);
+        }
+    }
+
+    /// What the limiter holds and has done. Takes time in proportion to the cells, to count the live keys.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let held = self.table.held(&self.clock);
+        Counts {
+            live_keys: held.live_keys,
+            cells: held.cells,
+            bytes: size_of::<Self>() + held.bytes + self.overflow.as_ref().map_or(0, Single::bytes),
+            decisions: self.tally.as_ref().map(Tally::totals),
+            refused_at_cap: held.refused_at_cap,
+        }
+    }
+
+    /// The quota that each key has.
+    #[must_use]
+    pub fn quota(&self) -> Quota {
+        self.table.quota()
+    }
+
+    /// The clock that decisions are taken by.
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
+        let limit = self.quota().limit();
+        if cost > limit { Err(CostExceedsLimit::new(cost, limit)) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn decide<Q>(&self, ask: Ask, key: &Q, cost: u32) -> Status
+    where
+        Q: Hash + ?Sized,
+    {
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        if cost == 0 {
+            return self.look_up(fingerprint, 0);
+        }
+        let status = match self.table.acquire(ask, fingerprint, cost, &self.clock) {
+            Placed::Decided(status) => status,
+            Placed::NoRoom { retry_after_ns } => self.decide_at_cap(ask, cost, retry_after_ns),
+        };
+        if let Some(tally) = &self.tally {
+            tally.count(status.is_admitted());
+        }
+        status
+    }
+
+    #[cold]
+    fn decide_at_cap(&self, ask: Ask, cost: u32, retry_after_ns: u64) -> Status {
+        let limit = self.quota().limit();
+        let without_a_place = |decision, remaining| Status { decision, limit, remaining, reset_after_ns: 0 };
+        match (self.at_key_cap, &self.overflow) {
+            (AtKeyCap::Share, Some(overflow)) => overflow.acquire(ask, cost, &self.clock),
+            (AtKeyCap::Admit, _) => without_a_place(Decision::Admitted(Admission::UNCOUNTED), limit),
+            _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap)), 0),
+        }
+    }
+
+    fn look<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Status {
+        self.look_up(self.fingerprinter.fingerprint(key), cost)
+    }
+
+    fn look_up(&self, fingerprint: Fingerprint, cost: u32) -> Status {
+        self.table.peek(fingerprint, cost, &self.clock)
+    }
+}
+
+impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("quota", &self.table.quota())
+            .field("clock", &self.clock)
+            .field("at_key_cap", &self.at_key_cap)
+            .finish_non_exhaustive()
+    }
+}

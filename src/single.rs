@@ -1,0 +1,52 @@
+//! A table that knows one key only: for limits without keys.
+
+use crate::cell::Ask;
+use crate::clock::Clock;
+use crate::decision::Status;
+use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
+use crate::table::{Placed, Table};
+
+/// The one key.
+const KEY: Fingerprint = Fingerprint::new(0, 0);
+
+/// Places in the table: one for the key, and some for the cells of threads that lose the race to make it and for cells that were
+/// forgotten and not swept yet. None takes memory before it is used.
+const PLACES: usize = 1 << 16;
+
+/// The state of one quota without a key.
+pub(crate) struct Single {
+    table: Table,
+}
+
+impl Single {
+    pub(crate) fn new(quota: Quota) -> Self {
+        Self { table: Table::new(quota, PLACES, 0) }
+    }
+
+    pub(crate) fn quota(&self) -> Quota {
+        self.table.quota()
+    }
+
+    #[inline]
+    pub(crate) fn acquire(&self, ask: Ask, cost: u32, clock: &impl Clock) -> Status {
+        loop {
+            // There is no lack of room, and a sweep that was looking for some has made progress.
+            if let Placed::Decided(status) = self.table.acquire(ask, KEY, cost, clock) {
+                return status;
+            }
+        }
+    }
+
+    pub(crate) fn peek(&self, cost: u32, clock: &impl Clock) -> Status {
+        self.table.peek(KEY, cost, clock)
+    }
+
+    pub(crate) fn clear(&self, clock: &impl Clock) {
+        self.table.forget(KEY, clock);
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+}

@@ -1,0 +1,242 @@
+//! A pool of equal blocks of words, known by number: handed out, given back and handed out again, never freed until the
+//! pool is. That the memory stays what it is (*type-stable*) is what lets every other module read a block that may have
+//! changed hands, and find out afterwards.
+//!
+//! Blocks lie in pages that are allocated when first needed. Sixteen pages have the first size, the next eight twice
+//! that, the next eight four times, and so on: the pool never holds more than an eighth beyond what it was asked for (plus the
+//! first page), and a number turns into an address with a shift and one look at the page directory.
+//!
+//! Free blocks form a Treiber stack (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986) of numbers. The
+//! top carries a count of changes, so that a thread which slept between reading a block's link and swapping the top fails.
+//!
+//! # Orderings
+//! `top`: a push releases the block's last use, a pop acquires it, so what the previous owner wrote is seen before what the next
+//! one writes. `handed` is a mere counter: the block it hands out was never used. Exercised by `loom_pool`.
+
+use once_cell::race::OnceBox;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Set in every link, and in no stamp: a late write that expects a stamp can't hit a link.
+const LINK: u64 = 1 << 63;
+
+/// Words in a page of the first size, unless one block is larger than that.
+const FIRST_PAGE_WORDS: usize = if cfg!(tollgate_loom) { 16 } else { 256 };
+
+/// The page sizes double every `1 << STEP_BITS` pages.
+const STEP_BITS: u32 = 3;
+
+type Page = Box<[AtomicU64]>;
+
+pub(crate) struct Slab {
+    block_words: usize,
+    /// Which word of a free block holds the link to the next.
+    link_word: usize,
+    /// log2 of the blocks in a page of the first size.
+    first_page_bits: u32,
+    max_blocks: u32,
+    pages: Box<[OnceBox<Page>]>,
+    /// Blocks ever handed out for the first time.
+    handed: AtomicU64,
+    /// The free stack: changes in the upper half, number + 1 of the top block in the lower.
+    top: AtomicU64,
+}
+
+impl Slab {
+    /// A pool of up to `max_blocks` blocks of `block_words` words that keeps its links in word `link_word`.
+    pub(crate) fn new(block_words: usize, link_word: usize, max_blocks: u32) -> Self {
+        let first_page_bits = (FIRST_PAGE_WORDS / block_words).max(1).ilog2();
+        let mut slab = Self {
+            block_words,
+            link_word,
+            first_page_bits,
+            max_blocks,
+            pages: Box::default(),
+            handed: AtomicU64::new(0),
+            top: AtomicU64::new(0),
+        };
+        let (last_page, _) = slab.locate(max_blocks.saturating_sub(1));
+        slab.pages = core::iter::repeat_with(OnceBox::new).take(last_page + 1).collect();
+        if cfg!(tollgate_loom) {
+            // The model checker wants its atomics made before the threads that meet at them.
+            let (last_page, _) = slab.locate(max_blocks.min(8) - 1);
+            (0..=last_page).for_each(|page| slab.make_page(page));
+        }
+        slab
+    }
+
+    /// The page of a block and the block's place in it.
+    #[inline]
+    fn locate(&self, block: u32) -> (usize, usize) {
+        let unit = block >> self.first_page_bits;
+        let doublings = (unit | (1 << STEP_BITS)).ilog2() - STEP_BITS;
+        let page = (doublings << STEP_BITS) + (unit >> doublings);
+        let place = block & ((1 << (self.first_page_bits + doublings)) - 1);
+        (page as usize, place as usize)
+    }
+
+    fn page_words(&self, page: usize) -> usize {
+        let doublings = (page >> STEP_BITS).saturating_sub(1);
+        self.block_words << (self.first_page_bits as usize + doublings)
+    }
+
+    /// The words of a block that has been handed out at some time.
+    #[inline]
+    pub(crate) fn block(&self, block: u32) -> &[AtomicU64] {
+        self.block_if_there(block).expect("a block's number is known only once its page is there")
+    }
+
+    /// The words of a block, if its page has been allocated yet.
+    #[inline]
+    pub(crate) fn block_if_there(&self, block: u32) -> Option<&[AtomicU64]> {
+        let (page, place) = self.locate(block);
+        let start = place * self.block_words;
+        Some(&self.pages[page].get()?[start..start + self.block_words])
+    }
+
+    /// A block for the caller alone, with whatever its last owner left in it; `None` when all are taken.
+    pub(crate) fn take(&self) -> Option<u32> {
+        self.pop().or_else(|| self.hand_out())
+    }
+
+    fn pop(&self) -> Option<u32> {
+        let mut top = self.top.load(Ordering::Acquire);
+        loop {
+            let block = low_half(top).checked_sub(1)?;
+            // Another thread may take the block meanwhile and write over the link; then the swap below fails.
+            let next = self.block(block)[self.link_word].load(Ordering::Relaxed) & !LINK;
+            let new = with_changes(top, low_half(next));
+            match self.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(block),
+                Err(now) => top = now,
+            }
+        }
+    }
+
+    fn hand_out(&self) -> Option<u32> {
+        let limit = u64::from(self.max_blocks);
+        let more = |handed| if handed < limit { Some(handed + 1) } else { None };
+        let block = low_half(self.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
+        let (page, _) = self.locate(block);
+        self.make_page(page);
+        Some(block)
+    }
+
+    fn make_page(&self, page: usize) {
+        self.pages[page].get_or_init(|| {
+            let words = core::iter::repeat_with(|| AtomicU64::new(0)).take(self.page_words(page));
+            Box::new(words.collect())
+        });
+    }
+
+    /// Gives a block back. The caller must be its only owner.
+    pub(crate) fn give_back(&self, block: u32) {
+        let link = &self.block(block)[self.link_word];
+        let mut top = self.top.load(Ordering::Relaxed);
+        loop {
+            link.store(u64::from(low_half(top)) | LINK, Ordering::Relaxed);
+            let new = with_changes(top, block + 1);
+            match self.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => top = now,
+            }
+        }
+    }
+
+    /// How many blocks have ever been handed out: their numbers are all those below it.
+    pub(crate) fn handed_out(&self) -> u32 {
+        low_half(self.handed.load(Ordering::Relaxed))
+    }
+
+    /// Whether a block is there to be taken. By the time the caller acts on it, it may no longer be so.
+    pub(crate) fn has_room(&self) -> bool {
+        low_half(self.top.load(Ordering::Relaxed)) != 0 || self.handed_out() < self.max_blocks
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().filter_map(OnceBox::get);
+        let words: usize = pages.map(|page| page.len() * size_of::<u64>() + size_of::<Page>()).sum();
+        words + size_of_val(&*self.pages)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+fn low_half(word: u64) -> u32 {
+    word as u32
+}
+
+/// The next value of `top`: one change more, and another block.
+fn with_changes(top: u64, block_plus_one: u32) -> u64 {
+    ((top >> 32).wrapping_add(1) << 32) | u64::from(block_plus_one)
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_has_a_place_of_its_own_and_pages_grow_by_an_eighth() {
+        for words in [1, 4, 100, 1000] {
+            let slab = Slab::new(words, 0, 20_000);
+            let mut expected = (0, 0);
+            for block in 0..20_000 {
+                assert_eq!(slab.locate(block), expected, "block {block} of {words} words");
+                expected.1 += 1;
+                if expected.1 * words == slab.page_words(expected.0) {
+                    expected = (expected.0 + 1, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_used_again_and_run_out_at_the_maximum() {
+        let slab = Slab::new(4, 2, 3);
+        let taken = [slab.take(), slab.take(), slab.take()];
+        assert_eq!(taken, [Some(0), Some(1), Some(2)]);
+        assert_eq!(slab.take(), None);
+        slab.give_back(1);
+        slab.give_back(2);
+        assert!(slab.has_room());
+        assert_eq!([slab.take(), slab.take(), slab.take()], [Some(2), Some(1), None]);
+        assert_eq!(slab.handed_out(), 3);
+    }
+}
+
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests {
+    use super::*;
+    use loom::{sync::Arc, thread};
+
+    /// Two threads take, mark and give back; nobody ever sees another's mark in a block of its own.
+    #[test]
+    fn loom_pool() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let slab = Arc::new(Slab::new(2, 0, 2));
+            for block in [slab.take(), slab.take()].into_iter().flatten() {
+                slab.give_back(block);
+            }
+            let work = |mark: u64| {
+                let slab = Arc::clone(&slab);
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let Some(block) = slab.take() else { continue };
+                        let word = &slab.block(block)[1];
+                        word.store(mark, Ordering::Relaxed);
+                        thread::yield_now();
+                        assert_eq!(word.load(Ordering::Relaxed), mark);
+                        slab.give_back(block);
+                    }
+                })
+            };
+            let threads = [work(1), work(2)];
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert!(slab.take().is_some() && slab.take().is_some() && slab.take().is_none());
+        });
+    }
+}

@@ -1,0 +1,309 @@
+//! The table finds the cell of a key, makes one for a new key, and takes back the cells of idle ones.
+//!
+//! # Generations
+//! The index that maps keys to cells belongs to a generation. Within one, words are only ever added: a cell is written first
+//! and then published by one compare-and-swap on the *first empty slot* of its key's probe sequence. Two threads that meet a new
+//! key at once meet at the same slot; the one that loses looks at the slot again and finds the other's cell. So a key has one cell.
+//!
+//! When the index is half full the table *turns*: the next generation starts with an empty index, of the same size or twice
+//! that, and the old one is swept (`turn.rs`). Cells stay where they are; the sweep frees those whose stamps have all expired, which
+//! carry no information any more, and puts the others into the new index. A key that is asked for before the sweep gets
+//! to it is carried over at once. Each new key pays for a few slots of the sweep, so it is over long before the next turn.
+//!
+//! # Why a key never gets two cells
+//! A new key is put into the new index only after the end of its probe sequence in the old one has been **sealed**, so it can't
+//! be put there any more, and after it was not found there. Whatever a thread that slept through all this still holds is of no
+//! use to it: an empty slot it wanted is sealed or taken, a word it read names the *life* of the cell, and a cell's life ends by a
+//! compare-and-swap on its head, which makes every claim in flight fail.
+//!
+//! The index is only a route: it may lead to a cell that has changed hands, never to a wrong decision, because the cell itself knows
+//! its key and its head has the last word.
+//!
+//! # Clocks
+//! What a freed cell knew is lost, also how late its stamps were. So the sweep notes the time by which it judges
+//! (`horizon`) before it frees anything, and a new key's first stamp is no earlier: a clock that goes back after a key was
+//! forgotten can't make its window begin before the old one ended.
+//!
+//! # Orderings
+//! `route`: the end of a turn is released after everything was carried and acquired by whoever no longer looks at the old
+//! index. Slots of the index: a publication releases the cell, a look-up acquires it. `horizon`: raised before a cell is freed, read
+//! after it is known to be gone. Exercised by the loom tests in `table/loom_tests.rs`.
+
+mod index;
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
+mod route;
+mod turn;
+
+use once_cell::race::OnceBox;
+
+use crate::cell::{Ask, Cells, Head, time_of};
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Status};
+use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
+use crate::sync::{AtomicU64, Ordering, plain};
+use index::{Found, Index, Put};
+use route::{Route, SIZES};
+
+/// log2 of the slots of the smallest index.
+const SMALLEST: u32 = if cfg!(tollgate_loom) { 2 } else { 6 };
+
+/// Where a new key ends up.
+pub(crate) enum Placed {
+    /// It, or its cell, has been decided on.
+    Decided(Status),
+    /// As many keys are held as may be. A place may be free after this long.
+    NoRoom { retry_after_ns: u64 },
+}
+
+/// What the table holds.
+pub(crate) struct Held {
+    pub(crate) live_keys: usize,
+    pub(crate) cells: usize,
+    pub(crate) bytes: usize,
+    pub(crate) refused_at_cap: u64,
+}
+
+pub(crate) struct Table {
+    cells: Cells,
+    /// The memory of the indexes: by log2 of the slots, and by the generation's parity.
+    indexes: [[OnceBox<Box<[AtomicU64]>>; 2]; SIZES],
+    /// Which generation it is, and whether the old one is still being swept.
+    route: AtomicU64,
+    /// How far the old generation has been swept.
+    cursor: AtomicU64,
+    /// Slots of the index taken or about to be, by the generation's parity.
+    filled: [AtomicU64; 2],
+    /// No new key's stamp is earlier than this.
+    horizon: AtomicU64,
+    largest: u32,
+    turns: turn::Heuristics,
+    refused_at_cap: plain::AtomicU64,
+}
+
+/// Where a key's cell was found.
+enum Located {
+    Current(u32, Head),
+    /// In the old index only.
+    Old(u32, Head),
+    /// Nowhere; and, if sealing was asked for, it can't be put into the old index any more.
+    Nowhere,
+    /// The generation is over.
+    Outdated,
+}
+
+impl Table {
+    /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
+    pub(crate) fn new(quota: Quota, key_cap: usize, expected_keys: usize) -> Self {
+        let slots_for = |keys: usize| (2 * keys + 1).next_power_of_two().ilog2().max(SMALLEST);
+        let size = slots_for(expected_keys);
+        let largest = slots_for(key_cap);
+        let key_cap = u32::try_from(key_cap).unwrap_or(u32::MAX);
+        let table = Self {
+            cells: Cells::new(quota, key_cap),
+            indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
+            route: AtomicU64::new(Route::first(size).0),
+            cursor: AtomicU64::new(0),
+            filled: [AtomicU64::new(0), AtomicU64::new(0)],
+            horizon: AtomicU64::new(0),
+            largest,
+            turns: turn::Heuristics::default(),
+            refused_at_cap: plain::AtomicU64::new(0),
+        };
+        table.make_index(Route::first(size));
+        if cfg!(tollgate_loom) {
+            // The model checker wants its atomics made before the threads that meet at them.
+            for size in size..=largest {
+                table.make_index(Route::first(size));
+                table.make_index(Route::first(size).turned(size));
+            }
+        }
+        table
+    }
+
+    pub(crate) fn quota(&self) -> Quota {
+        self.cells.quota()
+    }
+
+    /// Decides a request of `cost` permits, between 1 and the limit.
+    #[inline]
+    pub(crate) fn acquire(&self, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
+        loop {
+            let route = self.route();
+            let (cell, head) = match self.current(route).find(fingerprint, &self.cells) {
+                Found::Here(cell, head) => (cell, head),
+                _ => match self.bring_in(route, ask, fingerprint, cost, clock) {
+                    BroughtIn::Cell(cell, head) => (cell, head),
+                    BroughtIn::Placed(placed) => return placed,
+                    BroughtIn::Retry => continue,
+                },
+            };
+            if let Some(status) = self.cells.decide(ask, cell, head, cost, clock) {
+                return Placed::Decided(status);
+            }
+        }
+    }
+
+    /// What a request of `cost` permits would be told.
+    pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        loop {
+            match self.locate::<false>(self.route(), fingerprint) {
+                Located::Current(cell, head) | Located::Old(cell, head) => {
+                    if let Some(status) = self.cells.decide(Ask::Peek, cell, head, cost, clock) {
+                        return status;
+                    }
+                }
+                Located::Nowhere => return self.fresh(0, 0),
+                Located::Outdated => {}
+            }
+        }
+    }
+
+    /// Gives the key its full quota back.
+    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) {
+        loop {
+            match self.locate::<false>(self.route(), fingerprint) {
+                Located::Current(cell, head) | Located::Old(cell, head) => {
+                    if self.cells.forget(cell, head.life(), time_of(clock.now())) {
+                        self.turns.note_forgotten();
+                        return;
+                    }
+                }
+                Located::Nowhere => return,
+                Located::Outdated => {}
+            }
+        }
+    }
+
+    /// Forgets every key.
+    pub(crate) fn clear(&self, clock: &impl Clock) {
+        let time = time_of(clock.now());
+        for cell in self.cells.numbers() {
+            self.cells.forget_any(cell, time);
+        }
+        self.turns.note_forgotten();
+    }
+
+    pub(crate) fn held(&self, clock: &impl Clock) -> Held {
+        let time = time_of(clock.now());
+        let (mut cells, mut live_keys) = (0, 0);
+        for cell in self.cells.numbers() {
+            let (in_use, live) = self.cells.look(cell, time);
+            cells += usize::from(in_use);
+            live_keys += usize::from(live);
+        }
+        Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap.load(Ordering::Relaxed) }
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        let indexes = self.indexes.iter().flatten().filter_map(OnceBox::get);
+        self.cells.bytes() + indexes.map(|index| size_of_val(&**index) + size_of_val(index)).sum::<usize>()
+    }
+
+    #[inline]
+    fn route(&self) -> Route {
+        Route(self.route.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn current(&self, route: Route) -> Index<'_> {
+        self.index(route.size(), route.generation())
+    }
+
+    fn old(&self, route: Route) -> Index<'_> {
+        self.index(route.old_size(), route.generation().wrapping_sub(1))
+    }
+
+    #[inline]
+    fn index(&self, size: u32, generation: u32) -> Index<'_> {
+        let memory = self.indexes[size as usize][(generation & 1) as usize].get();
+        let memory = memory.expect("a route names an index only once its memory is there");
+        #[expect(clippy::cast_possible_truncation, reason = "entries keep the lower half")]
+        Index::new(memory, generation as u16)
+    }
+
+    fn make_index(&self, route: Route) {
+        self.indexes[route.size() as usize][(route.generation() & 1) as usize]
+            .get_or_init(|| Box::new(core::iter::repeat_with(|| AtomicU64::new(0)).take(1 << route.size()).collect()));
+    }
+
+    /// Looks for the key in the current index and, during a turn, in the old one.
+    fn locate<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located {
+        match self.current(route).find(fingerprint, &self.cells) {
+            Found::Here(cell, head) => return Located::Current(cell, head),
+            Found::Absent(_) => {}
+            // The current index is sealed only once it is no longer current.
+            Found::Sealed | Found::Outdated => return Located::Outdated,
+        }
+        if !route.is_turning() {
+            return Located::Nowhere;
+        }
+        let old = self.old(route);
+        loop {
+            return match old.find(fingerprint, &self.cells) {
+                Found::Here(cell, head) => Located::Old(cell, head),
+                Found::Outdated => Located::Outdated,
+                Found::Sealed | Found::Absent(None) => Located::Nowhere,
+                Found::Absent(Some((at, word))) if !SEAL || old.seal(at, word) => Located::Nowhere,
+                // Something was put where the seal should go: perhaps this very key.
+                Found::Absent(Some(_)) => continue,
+            };
+        }
+    }
+
+    /// Makes the current index know the key: carries its cell over, or makes one, with its first permits already granted.
+    #[cold]
+    fn bring_in(&self, route: Route, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> BroughtIn {
+        match self.locate::<true>(route, fingerprint) {
+            Located::Current(cell, head) => return BroughtIn::Cell(cell, head),
+            Located::Outdated => return BroughtIn::Retry,
+            Located::Old(cell, head) => {
+                return match self.carry(route, fingerprint, cell, head.life()) {
+                    Put::Done | Put::There => BroughtIn::Cell(cell, head),
+                    Put::Other(cell, head) => BroughtIn::Cell(cell, head),
+                    Put::Outdated | Put::Full => BroughtIn::Retry,
+                };
+            }
+            Located::Nowhere => {}
+        }
+        self.sweep_some(route, time_of(clock.now()));
+        if !self.reserve(route) {
+            self.make_way(route, time_of(clock.now()));
+            return BroughtIn::Retry;
+        }
+        let reading = clock.now();
+        let time = time_of(reading).max(self.horizon.load(Ordering::Acquire));
+        let Some((cell, life)) = self.cells.create(fingerprint, cost, time) else {
+            self.unreserve(route);
+            return self.make_room(clock);
+        };
+        let put = self.current(route).put(fingerprint, cell, life, &self.cells);
+        if let Put::Done | Put::There = put {
+            let lead = time - time_of(reading);
+            let reset_after = if ask == Ask::AcquireWithStatus { self.cells.window() + lead } else { 0 };
+            return BroughtIn::Placed(Placed::Decided(self.fresh(cost, reset_after)));
+        }
+        self.cells.discard(cell);
+        self.unreserve(route);
+        match put {
+            Put::Other(cell, head) => BroughtIn::Cell(cell, head),
+            _ => BroughtIn::Retry,
+        }
+    }
+
+    /// What a key that has only been granted `cost` permits is told.
+    fn fresh(&self, cost: u32, reset_after_ns: u64) -> Status {
+        let limit = self.quota().limit();
+        let decision = Decision::Admitted(Admission::COUNTED);
+        Status { decision, limit, remaining: limit - cost, reset_after_ns }
+    }
+}
+
+/// What bringing a key in came to.
+enum BroughtIn {
+    Cell(u32, Head),
+    Placed(Placed),
+    Retry,
+}

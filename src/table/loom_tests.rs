@@ -1,0 +1,170 @@
+//! Every interleaving of two threads at the table, on the production code, with an index of four slots swept two by two.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+
+use core::time::Duration;
+
+use loom::{sync::Arc, thread};
+
+use super::*;
+
+/// A clock that stands still at the given reading.
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Keys that all begin at the same slot of any index.
+fn key(number: u64) -> Fingerprint {
+    Fingerprint::new(number << 52, number)
+}
+
+/// A table under `limit` permits in ten nanoseconds.
+fn table(limit: u32, key_cap: usize) -> Table {
+    Table::new(Quota::new(limit, Duration::from_nanos(10)), key_cap, 0)
+}
+
+impl Table {
+    /// One permit for the key: granted (1), denied (0), or no room for the key.
+    fn one(&self, number: u64, at: u64) -> Option<u32> {
+        match self.acquire(Ask::Acquire, key(number), 1, &At(at)) {
+            Placed::Decided(status) => Some(u32::from(status.is_admitted())),
+            Placed::NoRoom { .. } => None,
+        }
+    }
+}
+
+/// Runs the model with at most so many preemptions. Even one covers a thread that stalls at any step while the other finishes.
+fn explore(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.max_branches = 5_000;
+    model.check(body);
+}
+
+/// Runs `first` and `second` on one table in two threads.
+fn race<A: 'static, B>(
+    table: &Arc<Table>,
+    first: impl FnOnce(&Table) -> A + Send + 'static,
+    second: impl FnOnce(&Table) -> B,
+) -> (A, B) {
+    let shared = Arc::clone(table);
+    let thread = thread::spawn(move || first(&shared));
+    let second = second(table);
+    (thread.join().unwrap(), second)
+}
+
+#[test]
+fn loom_a_new_key_gets_one_cell() {
+    explore(2, || {
+        let table = Arc::new(table(1, 4));
+        let (first, second) = race(&table, |table| table.one(1, 0), |table| table.one(1, 0));
+        assert_eq!(first.unwrap() + second.unwrap(), 1);
+        assert_eq!(table.held(&At(0)).cells, 1);
+    });
+}
+
+#[test]
+fn loom_two_new_keys_share_a_sequence() {
+    explore(2, || {
+        let table = Arc::new(table(1, 4));
+        let (first, second) = race(&table, |table| table.one(1, 0), |table| table.one(2, 0));
+        assert_eq!((first, second), (Some(1), Some(1)));
+        assert_eq!((table.one(1, 9), table.one(2, 9)), (Some(0), Some(0)));
+    });
+}
+
+/// A table whose index is full: the next new key makes it turn.
+fn about_to_turn(limit: u32, key_cap: usize) -> Arc<Table> {
+    let table = table(limit, key_cap);
+    assert_eq!((table.one(1, 0), table.one(2, 0)), (Some(1), Some(1)));
+    Arc::new(table)
+}
+
+#[test]
+fn loom_a_turn_keeps_what_is_live() {
+    explore(2, || {
+        let table = about_to_turn(1, 4);
+        let (new, old) = race(&table, |table| table.one(3, 5), |table| table.one(1, 5));
+        assert_eq!((new, old), (Some(1), Some(0)));
+        assert_eq!([1, 2, 3].map(|key| table.one(key, 9)), [Some(0); 3]);
+        assert_eq!(table.held(&At(9)).live_keys, 3);
+    });
+}
+
+#[test]
+fn loom_two_new_keys_turn_the_table_together() {
+    explore(1, || {
+        let table = about_to_turn(1, 4);
+        let (first, second) = race(&table, |table| table.one(3, 5), |table| table.one(4, 5));
+        assert_eq!((first, second), (Some(1), Some(1)));
+        assert_eq!([1, 2, 3, 4].map(|key| table.one(key, 9)), [Some(0); 4]);
+    });
+}
+
+#[test]
+fn loom_the_same_new_key_during_a_turn_gets_one_cell() {
+    explore(1, || {
+        let table = about_to_turn(1, 4);
+        let (first, second) = race(&table, |table| table.one(3, 5), |table| table.one(3, 5));
+        assert_eq!(first.unwrap() + second.unwrap(), 1);
+    });
+}
+
+#[test]
+fn loom_a_key_that_expires_during_a_turn_starts_afresh_once() {
+    explore(2, || {
+        let table = about_to_turn(1, 4);
+        // At 10 both old keys have expired: the sweep that the new key starts frees them while one comes back.
+        let (new, back) = race(&table, |table| table.one(3, 10), |table| table.one(1, 10));
+        assert_eq!((new, back), (Some(1), Some(1)));
+        assert_eq!(table.one(1, 19), Some(0));
+    });
+}
+
+#[test]
+fn loom_a_key_that_comes_back_twice_is_admitted_once() {
+    explore(1, || {
+        let table = about_to_turn(1, 4);
+        let back = |table: &Table| (table.one(3, 10), table.one(1, 10));
+        let ((_, first), second) = race(&table, back, |table| table.one(1, 10));
+        assert_eq!(first.unwrap() + second.unwrap(), 1);
+    });
+}
+
+#[test]
+fn loom_a_clock_that_lags_behind_the_sweep_gains_nothing() {
+    explore(2, || {
+        let table = about_to_turn(1, 4);
+        // Swept by a clock at 10, asked for by one at 9: a permit now may be stamped 10, but not 9.
+        let (_, back) = race(&table, |table| table.one(3, 10), |table| table.one(1, 9));
+        if back == Some(1) {
+            assert_eq!(table.one(1, 19), Some(0), "two permits within one window");
+        }
+        assert_eq!(table.one(1, 20), Some(1));
+    });
+}
+
+#[test]
+fn loom_a_place_at_the_cap_goes_to_one_key() {
+    explore(1, || {
+        let table = about_to_turn(1, 2);
+        assert_eq!(table.one(1, 5), Some(0));
+        // At 10 both places are free again.
+        let (first, second) = race(&table, |table| table.one(3, 10), |table| table.one(4, 10));
+        assert_eq!((first, second), (Some(1), Some(1)));
+        assert_eq!((table.one(5, 19), table.held(&At(19)).cells), (None, 2));
+    });
+}
+
+#[test]
+fn loom_forgetting_a_key_during_a_turn() {
+    explore(2, || {
+        let table = about_to_turn(1, 4);
+        let (_, ()) = race(&table, |table| table.one(3, 5), |table| table.forget(key(1), &At(5)));
+        assert_eq!((table.one(1, 5), table.one(2, 5), table.one(1, 5)), (Some(1), Some(0), Some(0)));
+    });
+}

@@ -1,0 +1,203 @@
+//! Turning from one generation of the index to the next, and sweeping the old one.
+//!
+//! The sweep goes chunk by chunk. `cursor` counts the chunks that somebody has finished; whoever sweeps takes the chunk it
+//! points at, finishes it and moves it on. Several threads may work on the same chunk, as every step on a slot is idempotent; a
+//! thread that stalls in one holds up nobody.
+
+use super::index::{Put, Seen};
+use super::route::{Counted, Route};
+use super::{BroughtIn, Placed, Table};
+use crate::cell::{Reclaimed, time_of};
+use crate::clock::Clock;
+use crate::fingerprint::Fingerprint;
+use crate::sync::{Ordering, plain};
+
+/// Slots in a chunk.
+const CHUNK: usize = if cfg!(tollgate_loom) { 2 } else { 32 };
+
+/// Chunks that a new key looks through for a place when the table is at its cap: enough to see all the cells of a table of
+/// up to 256 keys, so that such a table refuses a key only if every cell is live.
+const CHUNKS_AT_CAP: usize = 64;
+
+/// What helps to choose when to turn and how large; nothing depends on it but time and memory.
+#[derive(Default)]
+pub(super) struct Heuristics {
+    /// When the current generation began.
+    turned_at: plain::AtomicU64,
+    /// Cells carried into the current generation.
+    carried: plain::AtomicU64,
+    /// The earliest end of a stamp that the sweep for a generation came upon: until then every cell is live.
+    ///
+    /// `Floor { generation: 16, time: 48 }`, the time in units of 2^14 ns, rounded down.
+    floor: plain::AtomicU64,
+    /// A cell has been forgotten that no sweep has seen since.
+    forgotten: plain::AtomicBool,
+}
+
+impl Heuristics {
+    const UNIT: u32 = 14;
+
+    pub(super) fn note_forgotten(&self) {
+        self.forgotten.store(true, Ordering::Release);
+    }
+
+    fn note_end(&self, generation: u32, end: u64) {
+        let mine = (u64::from(generation & 0xffff) << 48) | (end >> Self::UNIT);
+        let lower = |floor: u64| (floor >> 48 != mine >> 48 || floor > mine).then_some(mine);
+        // An error says that the floor is low enough.
+        let _ = self.floor.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
+    }
+
+    /// Until when every cell is live, as far as the sweep for this generation has shown.
+    fn all_live_until(&self, generation: u32) -> Option<u64> {
+        let floor = self.floor.load(Ordering::Acquire);
+        (floor >> 48 == u64::from(generation & 0xffff)).then_some((floor & ((1 << 48) - 1)) << Self::UNIT)
+    }
+}
+
+impl Table {
+    /// Takes a slot of the current index into account. `false` when the index has as many new keys as it may.
+    pub(super) fn reserve(&self, route: Route) -> bool {
+        self.count_filled(route, |filled| (filled < 1 << (route.size() - 1)).then_some(filled + 1))
+    }
+
+    pub(super) fn unreserve(&self, route: Route) {
+        self.count_filled(route, |filled| filled.checked_sub(1));
+    }
+
+    fn count_filled(&self, route: Route, change: impl Fn(u32) -> Option<u32>) -> bool {
+        let generation = route.generation();
+        let filled = &self.filled[(generation & 1) as usize];
+        let next = |word| Some(Counted::new(generation, change(Counted(word).of(generation)?)?).0);
+        filled.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_ok()
+    }
+
+    /// Puts a cell of the old index into the current one.
+    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, cell: u32, life: u64) -> Put {
+        let put = self.current(route).put(fingerprint, cell, life, &self.cells);
+        if let Put::Done = put {
+            self.count_filled(route, |filled| Some(filled + 1));
+            self.turns.carried.fetch_add(1, Ordering::Relaxed);
+        }
+        put
+    }
+
+    /// Starts the next generation, unless somebody else does.
+    fn turn(&self, route: Route, time: u64) {
+        let turns = &self.turns;
+        let slots = 1_u64 << route.size();
+        let filled = self.filled[(route.generation() & 1) as usize].load(Ordering::Acquire);
+        let filled = u64::from(Counted(filled).of(route.generation()).unwrap_or(0));
+        // Turning to the same size is worth it if most cells will turn out to be idle. They won't if the generation has
+        // not lasted for a window, nor if many were still live when it began.
+        let young = time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)) < self.cells.window();
+        let crowded = filled > slots / 2 || turns.carried.load(Ordering::Relaxed) >= slots / 4;
+        let larger = route.size() < self.largest && filled >= slots / 2 && (young || crowded);
+        let next = route.turned(route.size() + u32::from(larger));
+        self.make_index(next);
+        if self.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            turns.turned_at.store(time, Ordering::Relaxed);
+            turns.carried.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes the current index take new keys again: ends the turn that goes on, or starts one.
+    #[cold]
+    pub(super) fn make_way(&self, route: Route, time: u64) {
+        if !route.is_turning() {
+            return self.turn(route, time);
+        }
+        while self.route() == route {
+            self.sweep_chunk(route, time);
+        }
+    }
+
+    /// Does a new key's share of the sweep: one chunk that nobody else has finished.
+    pub(super) fn sweep_some(&self, route: Route, time: u64) {
+        while route.is_turning() && self.route() == route && !self.sweep_chunk(route, time) {}
+    }
+
+    /// Sweeps the next chunk, and ends the turn if it was the last. Says whether this call moved the cursor.
+    fn sweep_chunk(&self, route: Route, time: u64) -> bool {
+        let word = self.cursor.load(Ordering::Acquire);
+        // Nothing when the cursor is of a later turn.
+        let Some(chunk) = Counted(word).of(route.generation()) else { return false };
+        let chunks = (1_u32 << route.old_size()) / CHUNK as u32;
+        let mut moved = false;
+        if chunk < chunks {
+            // Before anything is freed: see `horizon`.
+            self.horizon.fetch_max(time, Ordering::AcqRel);
+            let start = chunk as usize * CHUNK;
+            for at in start..start + CHUNK {
+                if !self.sweep_slot(route, at, time) {
+                    return false;
+                }
+            }
+            let next = Counted::new(route.generation(), chunk + 1);
+            moved = self.cursor.compare_exchange(word, next.0, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        }
+        if chunk + 1 >= chunks {
+            let swept = route.swept();
+            let _ = self.route.compare_exchange(route.0, swept.0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        moved
+    }
+
+    /// Does what has to be done about one slot of the old index: seals it, frees its cell or carries it over. `false` when
+    /// the turn is over.
+    fn sweep_slot(&self, route: Route, at: usize, time: u64) -> bool {
+        let old = self.old(route);
+        loop {
+            match old.read(at) {
+                (word, Seen::Empty) => {
+                    if old.seal(at, word) {
+                        return true;
+                    }
+                }
+                (_, Seen::Sealed) => return true,
+                (_, Seen::Outdated) => return false,
+                (_, Seen::Entry(entry)) => {
+                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time) else {
+                        return true;
+                    };
+                    self.turns.note_end(route.generation(), end);
+                    // If the cell changes hands just now, an entry that leads nowhere is put; it does no harm.
+                    let fingerprint = self.cells.fingerprint_of(entry.cell());
+                    return match self.carry(route, fingerprint, entry.cell(), entry.life()) {
+                        Put::Done | Put::There | Put::Other(..) => true,
+                        Put::Outdated | Put::Full => false,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Looks for a cell that can be taken back, for a new key that found all of them taken.
+    pub(super) fn make_room(&self, clock: &impl Clock) -> BroughtIn {
+        let mut chunks = 0;
+        loop {
+            let (route, time) = (self.route(), time_of(clock.now()));
+            if self.cells.has_room() {
+                return BroughtIn::Retry;
+            }
+            let mut retry_after_ns = 1;
+            if !route.is_turning() && !self.turns.forgotten.swap(false, Ordering::AcqRel) {
+                let until = self.turns.all_live_until(route.generation()).unwrap_or(0);
+                if until > time {
+                    retry_after_ns = until - time;
+                    chunks = CHUNKS_AT_CAP;
+                }
+            }
+            if chunks == CHUNKS_AT_CAP {
+                self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
+                return BroughtIn::Placed(Placed::NoRoom { retry_after_ns });
+            }
+            if route.is_turning() {
+                self.sweep_chunk(route, time);
+                chunks += 1;
+            } else {
+                self.turn(route, time);
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What a limit is per: which values of a record make its key.
+
+use core::convert::Infallible;
+use core::fmt;
+use core::str::FromStr;
+
+/// One value of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Field {
+    Client,
+    User,
+    Path,
+    Method,
+    /// A column by its name.
+    Named(String),
+}
+
+impl FromStr for Field {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.trim() {
+            "client" => Self::Client,
+            "user" => Self::User,
+            "path" => Self::Path,
+            "method" => Self::Method,
+            name => Self::Named(name.strip_prefix("column:").unwrap_or(name).to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::User => "user",
+            Self::Path => "path",
+            Self::Method => "method",
+            Self::Named(name) => name,
+        })
+    }
+}
+
+impl Field {
+    /// The columns that may hold this field, the likeliest first. A dot leads into an object of JSON.
+    pub(crate) fn column_names(&self) -> Vec<&str> {
+        let names: &[&str] = match self {
+            Self::Client => &[
+                "client",
+                "client_ip",
+                "clientip",
+                "client_address",
+                "remote_addr",
+                "remote_ip",
+                "remote_host",
+                "ip",
+                "ip_address",
+                "src_ip",
+                "source_ip",
+                "c-ip",
+                "request.client_ip",
+                "request.remote_ip",
+                "client.ip",
+                "source.ip",
+            ],
+            Self::User => &[
+                "user",
+                "user_id",
+                "userid",
+                "username",
+                "user_name",
+                "remote_user",
+                "account",
+                "account_id",
+                "cs-username",
+                "user.id",
+                "user.name",
+            ],
+            Self::Path => &[
+                "path",
+                "uri",
+                "url",
+                "request_path",
+                "request_uri",
+                "uri_path",
+                "cs-uri-stem",
+                "request.uri",
+                "request.path",
+                "url.path",
+            ],
+            Self::Method => &["method", "request_method", "http_method", "verb", "cs-method", "request.method"],
+            Self::Named(name) => return vec![name],
+        };
+        names.to_vec()
+    }
+
+    /// What of a column's value counts: of a path, all before the query.
+    pub(crate) fn part_of<'a>(&self, value: &'a [u8]) -> &'a [u8] {
+        if *self == Self::Path {
+            value.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(value)
+        } else {
+            value
+        }
+    }
+}
+
+/// Names several fields as one: `client + path`.
+pub(crate) fn describe(fields: &[Field]) -> String {
+    fields.iter().map(Field::to_string).collect::<Vec<_>>().join(" + ")
+}
+
+/// Puts a record's key together.
+///
+/// A key of one part is that part as it stands. Where there are several they are set apart by spaces, and spaces and
+/// backslashes within them are marked with a backslash, so that no two different sets of parts make the same key.
+#[derive(Debug)]
+pub(crate) struct KeyText {
+    text: String,
+    several: bool,
+    parts: usize,
+    present: usize,
+}
+
+impl KeyText {
+    pub(crate) fn new(fields: &[Field]) -> Self {
+        Self { text: String::new(), several: fields.len() > 1, parts: 0, present: 0 }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.parts = 0;
+        self.present = 0;
+    }
+
+    /// Adds the next part. None, nothing and `-` all mean that the record has no such value.
+    pub(crate) fn push(&mut self, part: Option<&[u8]>) {
+        if self.parts > 0 {
+            self.text.push(' ');
+        }
+        self.parts += 1;
+        let part = part.unwrap_or_default();
+        if part.is_empty() || part == b"-" {
+            self.text.push('-');
+            return;
+        }
+        self.present += 1;
+        for chunk in part.utf8_chunks() {
+            for char in chunk.valid().chars() {
+                if self.several && matches!(char, ' ' | '\\') {
+                    self.text.push('\\');
+                }
+                self.text.push(char);
+            }
+            for byte in chunk.invalid() {
+                // Not replaced by a stand-in: that would make one key of different ones.
+                self.text.push_str(&format!("\\x{byte:02x}"));
+            }
+        }
+    }
+
+    /// The key; `None` when the record had none of the values.
+    pub(crate) fn finished(&self) -> Option<&str> {
+        (self.present > 0).then_some(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(parts: &[Option<&[u8]>]) -> Option<String> {
+        let fields = vec![Field::Client; parts.len()];
+        let mut key = KeyText::new(&fields);
+        parts.iter().for_each(|part| key.push(*part));
+        key.finished().map(str::to_owned)
+    }
+
+    #[test]
+    fn different_parts_make_different_keys() {
+        assert_ne!(key_of(&[Some(b"a b"), Some(b"c")]), key_of(&[Some(b"a"), Some(b"b c")]));
+        assert_ne!(key_of(&[Some(b"a\\"), Some(b"b")]), key_of(&[Some(b"a"), Some(b"\\ b")]));
+        assert_ne!(key_of(&[Some(b"\xff")]), key_of(&[Some(b"\xfe")]));
+        assert_eq!(key_of(&[Some(b"10.0.0.1"), Some(b"/a")]).as_deref(), Some("10.0.0.1 /a"));
+        assert_eq!(key_of(&[Some(b"a b")]).as_deref(), Some("a b"), "a single part stays as it is");
+    }
+
+    #[test]
+    fn a_record_without_any_of_the_values_has_no_key() {
+        assert_eq!(key_of(&[None]), None);
+        assert_eq!(key_of(&[Some(b"-"), Some(b"")]), None);
+        assert_eq!(key_of(&[Some(b"10.0.0.1"), None]).as_deref(), Some("10.0.0.1 -"));
+    }
+
+    #[test]
+    fn a_path_ends_at_the_query() {
+        assert_eq!(Field::Path.part_of(b"/a/b?c=d"), b"/a/b");
+        assert_eq!(Field::Named("url".into()).part_of(b"/a/b?c=d"), b"/a/b?c=d");
+        assert_eq!("column:path".parse(), Ok(Field::Named("path".into())));
+    }
+}

@@ -1,0 +1,232 @@
+//! The report on the terminal: totals, the worst keys, and a timeline.
+
+use core::fmt::Write;
+
+use indicatif::HumanCount;
+use tollgate::Quota;
+
+use crate::key::{self, Field};
+use crate::log::Log;
+use crate::replay::{Outcome, Tally};
+use crate::terminal::{Style, harmless, shortened};
+use crate::time::{axis_label, length, rfc3339};
+use crate::timeline::{Bucket, Timeline};
+
+/// Everything that the report is made of.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    pub(crate) log: &'a Log,
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) quota: Quota,
+    pub(crate) key: &'a [Field],
+    pub(crate) top: usize,
+    pub(crate) style: Style,
+}
+
+/// Columns left of the bars in a chart, for the scale.
+const SCALE: usize = 9;
+
+/// How many steps a timeline may have to fit a terminal of that width.
+pub(crate) fn columns_for_chart(style: Style) -> usize {
+    style.width.saturating_sub(SCALE + 2)
+}
+
+/// What is replayed: `20 per 10s for each client`.
+pub(crate) fn title(quota: Quota, key: &[Field]) -> String {
+    let window = length(u64::try_from(quota.window().as_nanos()).unwrap_or(u64::MAX));
+    let limit = HumanCount(u64::from(quota.limit()));
+    harmless(&format!("{limit} per {window} for each {}", key::describe(key)))
+}
+
+impl Report<'_> {
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        self.totals(&mut out);
+        self.worst_keys(&mut out);
+        self.chart(&mut out);
+        out
+    }
+
+    fn totals(&self, out: &mut String) {
+        let Self { log, outcome: Outcome { totals, by_key }, style, .. } = self;
+        let mut line = |name: &str, count: u64, note: String| {
+            let row = format!("  {name:<9} {:>12}  {note}", HumanCount(count).to_string());
+            put(out, row.trim_end());
+        };
+        let share = |count| format!("{:>7} of requests", percent(count, totals.requests()));
+        line("requests", totals.requests(), self.span());
+        line("admitted", totals.admitted, share(totals.admitted));
+        line("denied", totals.denied, share(totals.denied));
+        if totals.never_pass > 0 {
+            line(
+                "too big",
+                totals.never_pass,
+                format!("{}: cost above the limit, can never pass", share(totals.never_pass)),
+            );
+        }
+        let hit = by_key.iter().filter(|tally| tally.turned_away() > 0).count();
+        let keys = u64::try_from(by_key.len()).unwrap_or(u64::MAX);
+        let hit = u64::try_from(hit).unwrap_or(u64::MAX);
+        line("keys", keys, format!("{:>7} of keys were ever denied: {}", percent(hit, keys), HumanCount(hit)));
+        line("lines", log.lines.read, self.other_lines());
+        out.insert_str(0, &format!("{}\n\n", style.heading(&title(self.quota, self.key))));
+    }
+
+    fn span(&self) -> String {
+        match (self.log.events.first(), self.log.events.last()) {
+            (Some(first), Some(last)) if first.time == last.time => format!("all at {}", rfc3339(first.time)),
+            (Some(first), Some(last)) => {
+                let over = length(last.time.abs_diff(first.time));
+                format!("over {over}, from {}", rfc3339(first.time))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What the lines were that are not requests.
+    fn other_lines(&self) -> String {
+        let lines = &self.log.lines;
+        let without_key = format!("without a {}", key::describe(self.key));
+        let kinds = [
+            (lines.unusable, "could not be used"),
+            (lines.without_key, without_key.as_str()),
+            (lines.not_records, "blank or header"),
+        ];
+        let parts: Vec<String> = kinds
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, kind)| format!("{} {}", HumanCount(*count), harmless(kind)))
+            .collect();
+        if parts.is_empty() { "all of them requests".to_owned() } else { format!("of them {}", parts.join(", ")) }
+    }
+
+    fn worst_keys(&self, out: &mut String) {
+        let keys = &self.log.keys;
+        let mut worst: Vec<(&Tally, &str)> = self
+            .outcome
+            .by_key
+            .iter()
+            .enumerate()
+            .filter(|(_, tally)| tally.turned_away() > 0)
+            .map(|(number, tally)| (tally, keys.text(number)))
+            .collect();
+        if worst.is_empty() || self.top == 0 {
+            return;
+        }
+        worst.sort_by(|(a, a_key), (b, b_key)| b.turned_away().cmp(&a.turned_away()).then_with(|| a_key.cmp(b_key)));
+        put(out, &format!("\n{}\n", self.style.heading("worst keys")));
+        put(out, &format!("  {:>9}  {:>9}  {:>7}  key", "denied", "requests", "share"));
+        for (tally, key) in worst.iter().take(self.top) {
+            let denied = format!("{:>9}", HumanCount(tally.turned_away()).to_string());
+            let requests = HumanCount(tally.requests()).to_string();
+            let share = percent(tally.turned_away(), tally.requests());
+            let key = shortened(&harmless(key), self.style.width.saturating_sub(33).max(20));
+            put(out, &format!("  {}  {requests:>9}  {share:>7}  {key}", self.style.denied(&denied)));
+        }
+        let left = worst.len().saturating_sub(self.top);
+        if left > 0 {
+            put(out, &format!("  and {} more that were denied at least once (--top)", HumanCount(count_of(left))));
+        }
+    }
+
+    fn chart(&self, out: &mut String) {
+        let Timeline { start, step, buckets } = self.timeline;
+        let width = self.columns_per_step() * buckets.len();
+        self.panel(out, "admitted", 6, |bucket| bucket.admitted, |bars| self.style.admitted(bars));
+        self.panel(out, "denied", 3, |bucket| bucket.denied, |bars| self.style.denied(bars));
+        let (from, to) = (axis_label(*start, *step), axis_label(self.timeline.end(), *step));
+        let room = width.saturating_sub(from.chars().count() + 4).max(to.chars().count() + 1);
+        put(out, &format!("{:SCALE$}  {from}{to:>room$} UTC", ""));
+    }
+
+    /// Few steps are drawn wide, so that the chart fills the line.
+    fn columns_per_step(&self) -> usize {
+        (columns_for_chart(self.style) / self.timeline.buckets.len().max(1)).max(1)
+    }
+
+    /// Bars for one count of each step, with the highest as the scale.
+    fn panel(
+        &self,
+        out: &mut String,
+        name: &str,
+        height: usize,
+        count: fn(&Bucket) -> u64,
+        painted: impl Fn(&str) -> String,
+    ) {
+        let counts: Vec<u64> = self.timeline.buckets.iter().map(count).collect();
+        let wide = self.columns_per_step();
+        let every = length(self.timeline.step.unsigned_abs());
+        put(out, &format!("\n{}", self.style.heading(&format!("{name} per {every}"))));
+        let highest = counts.iter().copied().max().unwrap_or(0);
+        let height = if highest == 0 { 1 } else { height };
+        for row in (0..height).rev() {
+            let is_top = row + 1 == height && highest > 0;
+            let (label, edge) = if is_top { (HumanCount(highest).to_string(), '┤') } else { (String::new(), '│') };
+            let bars: String = counts.iter().map(|count| bar(*count, highest, row, height).repeat(wide)).collect();
+            put(out, &format!("{label:>SCALE$} {edge}{}", painted(bars.trim_end())));
+        }
+        put(out, &format!("{:>SCALE$} ┴{}", 0, "─".repeat(wide * counts.len())));
+    }
+}
+
+fn put(out: &mut String, line: &str) {
+    // Writing to a string can't fail.
+    let _ = writeln!(out, "{line}");
+}
+
+fn count_of(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// A share in percent: never rounded to all or nothing when it is neither.
+fn percent(part: u64, whole: u64) -> String {
+    if part == 0 || whole == 0 {
+        return "0%".to_owned();
+    }
+    if part == whole {
+        return "100%".to_owned();
+    }
+    let (part, whole) = (u128::from(part), u128::from(whole));
+    match (part * 10_000 + whole / 2) / whole {
+        0 => "<0.01%".to_owned(),
+        10_000 => ">99.99%".to_owned(),
+        hundredths => format!("{}.{:02}%", hundredths / 100, hundredths % 100),
+    }
+}
+
+/// The part of a bar in one row of a chart, in eighths of a row. What is not nothing shows, however little it is.
+fn bar(value: u64, highest: u64, row: usize, height: usize) -> &'static str {
+    const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    let all = u128::from(count_of(height * 8));
+    let filled = (u128::from(value) * all + u128::from(highest) / 2).checked_div(u128::from(highest)).unwrap_or(0);
+    let filled = usize::try_from(filled).unwrap_or(usize::MAX).max(usize::from(value > 0));
+    EIGHTHS[filled.saturating_sub(row * 8).min(8)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_never_rounded_to_all_or_nothing() {
+        assert_eq!(percent(0, 10), "0%");
+        assert_eq!(percent(1, 1_000_000), "<0.01%");
+        assert_eq!(percent(999_999, 1_000_000), ">99.99%");
+        assert_eq!(percent(220, 2400), "9.17%");
+        assert_eq!(percent(87, 10_000), "0.87%");
+        assert_eq!(percent(5, 5), "100%");
+        assert_eq!(percent(0, 0), "0%");
+    }
+
+    #[test]
+    fn bars_grow_by_eighths_and_show_the_least() {
+        let column = |value| (0..3).map(|row| bar(value, 2400, row, 3)).collect::<String>();
+        assert_eq!(column(0), "   ");
+        assert_eq!(column(1), "▁  ");
+        assert_eq!(column(800), "█  ");
+        assert_eq!(column(1200), "█▄ ");
+        assert_eq!(column(2400), "███");
+        assert_eq!(bar(0, 0, 0, 1), " ");
+    }
+}

@@ -1,0 +1,107 @@
+//! What the terminal allows: width, colours, and text that can't command it.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::args::When;
+use crate::errors::RunError;
+
+/// Columns to write in where there is no terminal to ask.
+const WIDTH_WITHOUT_TERMINAL: u16 = 72;
+/// Wider than this a chart only gets harder to read.
+const WIDTH_AT_MOST: u16 = 120;
+
+/// How the report is to look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    pub(crate) width: usize,
+    coloured: bool,
+}
+
+impl Style {
+    pub(crate) fn for_stdout(width: Option<u16>, color: When) -> Self {
+        let terminal = console::Term::stdout().size_checked().map(|(_rows, columns)| columns);
+        let fitting = || terminal.unwrap_or(WIDTH_WITHOUT_TERMINAL).clamp(40, WIDTH_AT_MOST);
+        let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let coloured = match color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => io::stdout().is_terminal() && !declined,
+        };
+        Self { width: usize::from(width.unwrap_or_else(fitting)), coloured }
+    }
+
+    pub(crate) fn heading(self, text: &str) -> String {
+        self.painted(text, "1")
+    }
+
+    pub(crate) fn admitted(self, text: &str) -> String {
+        self.painted(text, "34")
+    }
+
+    pub(crate) fn denied(self, text: &str) -> String {
+        self.painted(text, "31")
+    }
+
+    fn painted(self, text: &str, code: &str) -> String {
+        if self.coloured && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Writes to standard output, all at once.
+pub(crate) fn print(text: &str) -> Result<(), RunError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| RunError::Write { what: "standard output".to_owned(), error })
+}
+
+/// Writes a line to standard error, as far as anybody listens.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Text from a log, made fit for a terminal: nothing in it can move the cursor or change colours.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() || is_invisible(char) { safe.extend(char.escape_default()) } else { safe.push(char) }
+    }
+    safe
+}
+
+/// Characters that reorder or hide the text around them.
+fn is_invisible(char: char) -> bool {
+    matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The start of some text of a log, in quotes, harmless and short.
+pub(crate) fn excerpt(text: &[u8]) -> String {
+    const MOST: usize = 64;
+    // Four bytes make a character at most.
+    let start = String::from_utf8_lossy(&text[..text.len().min(4 * MOST)]).into_owned();
+    format!("\"{}\"", shortened(&harmless(&start), MOST))
+}
+
+/// At most `width` columns of the text.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    console::truncate_str(text, width, "…").into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_cannot_command_the_terminal() {
+        assert_eq!(harmless("a\x1b[31mb\r\n"), "a\\u{1b}[31mb\\r\\n");
+        assert_eq!(harmless("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(harmless("päth/世界"), "päth/世界");
+    }
+
+    #[test]
+    fn excerpts_are_short() {
+        assert_eq!(excerpt(b"short"), "\"short\"");
+        assert!(excerpt(&[b'x'; 100_000]).chars().count() <= 66);
+        assert_eq!(excerpt(b"\xff\x00"), "\"\u{fffd}\\u{0}\"");
+    }
+}

@@ -1,0 +1,137 @@
+//! What a decision costs, and what its parts cost: clock reading, fingerprint, look-up.
+//!
+//! These benches follow the crate's own progress; how it compares with other crates is the business of the package
+//! `benches/side_by_side`.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use tollgate::{Clock, CoarseClock, DirectLimiter, Fingerprinter, Limiter, MonotonicClock, Quota, SipFingerprinter};
+
+/// A day is longer than any run: after 100 permits everything is denied.
+const DENIES: Quota = Quota::per_day(100);
+
+/// 100 permits in 500 ns are one every 5 ns, sooner than a clock can be read: everything is admitted.
+const ADMITS: Quota = Quota::new(100, Duration::from_nanos(500));
+
+fn coarse_clock() -> CoarseClock {
+    CoarseClock::new(Duration::from_millis(1)).expect("a thread for the coarse clock")
+}
+
+/// Different keys that are not in a row, so that they look like identifiers from outside (the finaliser of splitmix64).
+fn key_of_rank(rank: u64) -> u64 {
+    let mixed = (rank ^ (rank >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+fn clock_reading(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("clock reading");
+    group.throughput(Throughput::Elements(1));
+    let monotonic = MonotonicClock::new();
+    group.bench_function("monotonic", |bencher| bencher.iter(|| black_box(&monotonic).now()));
+    let coarse = coarse_clock();
+    group.bench_function("coarse", |bencher| bencher.iter(|| black_box(&coarse).now()));
+    group.finish();
+}
+
+fn fingerprint(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("fingerprint");
+    group.throughput(Throughput::Elements(1));
+    let sip = SipFingerprinter::new();
+    let number = key_of_rank(0);
+    group.bench_function("u64", |bencher| bencher.iter(|| sip.fingerprint(black_box(&number))));
+    let text = "user:0123456789a";
+    assert_eq!(text.len(), 16);
+    group.bench_function("str of 16 bytes", |bencher| bencher.iter(|| sip.fingerprint(black_box(text))));
+    group.finish();
+}
+
+fn one_key(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("one key");
+    group.throughput(Throughput::Elements(1));
+    let key = key_of_rank(0);
+
+    let denies = Limiter::<u64>::new(DENIES).expect("a usable quota");
+    exhaust(|| denies.try_acquire(&key).is_admitted());
+    group.bench_function("denied", |bencher| bencher.iter(|| denies.try_acquire(black_box(&key))));
+
+    let admits = Limiter::<u64>::new(ADMITS).expect("a usable quota");
+    group.bench_function("admitted", |bencher| bencher.iter(|| admits.try_acquire(black_box(&key))));
+
+    let coarse = Limiter::<u64>::builder(DENIES).clock(coarse_clock()).build().expect("a usable quota");
+    exhaust(|| coarse.try_acquire(&key).is_admitted());
+    group.bench_function("denied, coarse clock", |bencher| bencher.iter(|| coarse.try_acquire(black_box(&key))));
+    group.finish();
+}
+
+fn direct(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("direct limiter");
+    group.throughput(Throughput::Elements(1));
+    let denies = DirectLimiter::new(DENIES).expect("a usable quota");
+    exhaust(|| denies.try_acquire().is_admitted());
+    group.bench_function("denied", |bencher| bencher.iter(|| black_box(&denies).try_acquire()));
+    let admits = DirectLimiter::new(ADMITS).expect("a usable quota");
+    group.bench_function("admitted", |bencher| bencher.iter(|| black_box(&admits).try_acquire()));
+    group.finish();
+}
+
+/// Spends the whole limit, and makes sure that there was one.
+fn exhaust(admitted: impl Fn() -> bool) {
+    let granted = (0..2 * DENIES.limit()).filter(|_| admitted()).count();
+    assert_eq!(u32::try_from(granted), Ok(DENIES.limit()));
+}
+
+fn new_keys(criterion: &mut Criterion) {
+    const KEYS: usize = 20_000;
+    let keys: Vec<u64> = (0..KEYS as u64).map(key_of_rank).collect();
+    let mut group = criterion.benchmark_group("new keys");
+    group.throughput(Throughput::Elements(KEYS as u64));
+    for (name, expected) in [("growing", 0), ("expected", KEYS)] {
+        group.bench_with_input(BenchmarkId::from_parameter(name), &expected, |bencher, &expected| {
+            // A limiter for each batch: keys are new only once.
+            let empty = || Limiter::<u64>::builder(DENIES).expected_keys(expected).build().expect("a usable quota");
+            let fill =
+                |limiter: &mut Limiter<u64>| keys.iter().filter(|key| limiter.try_acquire(*key).is_admitted()).count();
+            bencher.iter_batched_ref(empty, fill, BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
+fn zipf(criterion: &mut Criterion) {
+    const KEYS: usize = 100_000;
+    const REQUESTS: usize = 1 << 18;
+    let requests = zipf_requests(KEYS, REQUESTS);
+    let mut group = criterion.benchmark_group("Zipf(1.0), 100 k keys");
+    group.throughput(Throughput::Elements(REQUESTS as u64));
+    let limiter = Limiter::<u64>::new(Quota::new(100, Duration::from_secs(600))).expect("a usable quota");
+    let decide = || requests.iter().filter(|key| limiter.try_acquire(black_box(*key)).is_admitted()).count();
+    // Popular keys run out of permits soon, the others later on: a mixture that shifts towards denials.
+    decide();
+    group.sample_size(20).bench_function("limit 100 per 10 min", |bencher| bencher.iter(decide));
+    group.finish();
+}
+
+/// Requests in which the key of rank r (from 1) has a share in proportion to 1 / r, by inverting the cumulative distribution.
+fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
+    let cumulative: Vec<f64> = (1..=keys)
+        .scan(0.0, |sum, rank| {
+            *sum += 1.0 / rank as f64;
+            Some(*sum)
+        })
+        .collect();
+    let total = cumulative[keys - 1];
+    (0..requests as u64)
+        .map(|request| {
+            // A stream of its own: far from the ranks that the keys come from.
+            let uniform = (key_of_rank(request + (1 << 40)) >> 11) as f64 / (1_u64 << 53) as f64;
+            let rank = cumulative.partition_point(|&up_to| up_to <= uniform * total);
+            key_of_rank(rank.min(keys - 1) as u64)
+        })
+        .collect()
+}
+
+criterion_group!(benches, clock_reading, fingerprint, one_key, direct, new_keys, zipf);
+criterion_main!(benches);

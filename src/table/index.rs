@@ -27,7 +27,6 @@ impl Entry {
         Self((u64::from(generation) << 48) | (1 << 28) | u64::from(SEALED))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the upper sixteen bits")]
     fn generation(self) -> u16 {
         (self.0 >> 48) as u16
     }

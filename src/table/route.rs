@@ -77,7 +77,6 @@ impl Counted {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the upper half")]
 fn upper(word: u64) -> u32 {
     (word >> 32) as u32
 }

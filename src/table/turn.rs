@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::sync::{Ordering, plain};
 
 /// Slots in a chunk.
-const CHUNK: usize = if cfg!(tollgate_loom) { 2 } else { 32 };
+const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
 
 /// Chunks that a new key looks through for a place when the table is at its cap: enough to see all the cells of a table of
 /// up to 256 keys, so that such a table refuses a key only if every cell is live.
@@ -122,13 +122,13 @@ impl Table {
         let word = self.cursor.load(Ordering::Acquire);
         // Nothing when the cursor is of a later turn.
         let Some(chunk) = Counted(word).of(route.generation()) else { return false };
-        let chunks = (1_u32 << route.old_size()) / CHUNK as u32;
+        let chunks = (1_u32 << route.old_size()) / CHUNK;
         let mut moved = false;
         if chunk < chunks {
             // Before anything is freed: see `horizon`.
             self.horizon.fetch_max(time, Ordering::AcqRel);
-            let start = chunk as usize * CHUNK;
-            for at in start..start + CHUNK {
+            let start = (chunk * CHUNK) as usize;
+            for at in start..start + CHUNK as usize {
                 if !self.sweep_slot(route, at, time) {
                     return false;
                 }

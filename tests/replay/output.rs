@@ -123,7 +123,7 @@ fn years_that_only_pauses_fill_change_no_decision() {
         ["1970-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "2020-01-01T00:00:59.999999999Z"];
     let more = ["2020-01-01T00:01:00Z", "2020-01-01T00:01:00Z", "2020-01-01T00:01:00Z"];
     let lines: String = times.iter().chain(&more).map(|time| format!("{time},a\n")).collect();
-    let input = scratch.with("log.csv", &format!("time,client\n{lines}"));
+    let input = scratch.with("log.csv", format!("time,client\n{lines}"));
     let output = replay(&["--limit", "2", "--per", "1m", &input]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!((total(&output, "admitted"), total(&output, "denied")), (5, 2));

@@ -133,13 +133,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.look(key, cost))
     }
 
-    /// Gives the key its full quota back, as if it had never been seen.
-    pub fn forget<Q>(&self, key: &Q)
+    /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
+    /// which may have been permits that had all expired.
+    pub fn forget<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.table.forget(self.fingerprinter.fingerprint(key), &self.clock);
+        self.table.forget(self.fingerprinter.fingerprint(key), &self.clock)
     }
 
     /// Forgets every key, and what keys that found no place were charged together.

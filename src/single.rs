@@ -43,7 +43,7 @@ impl Single {
     }
 
     pub(crate) fn clear(&self, clock: &impl Clock) {
-        self.table.forget(KEY, clock);
+        let _ = self.table.forget(KEY, clock);
     }
 
     pub(crate) fn bytes(&self) -> usize {

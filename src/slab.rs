@@ -18,7 +18,7 @@ use once_cell::race::OnceBox;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Set in every link, and in no stamp: a late write that expects a stamp can't hit a link.
-const LINK: u64 = 1 << 63;
+pub(crate) const LINK: u64 = !0 << 36;
 
 /// Words in a page of the first size, unless one block is larger than that.
 const FIRST_PAGE_WORDS: usize = if cfg!(tollgate_loom) { 16 } else { 256 };

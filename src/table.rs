@@ -20,9 +20,9 @@
 //! its key and its head has the last word.
 //!
 //! # Clocks
-//! What a freed cell knew is lost, also how late its stamps were. So the sweep notes the time by which it judges
-//! (`horizon`) before it frees anything, and a new key's first stamp is no earlier: a clock that goes back after a key was
-//! forgotten can't make its window begin before the old one ended.
+//! What a freed cell knew is lost, also how late its stamps were. So before a cell is freed the end of its newest stamp is
+//! noted (`horizon`), and a new key's first stamp is no earlier: with a clock that lags behind the one that saw the stamp expire, the
+//! key's new window can't begin before the old one has ended.
 //!
 //! # Orderings
 //! `route`: the end of a turn is released after everything was carried and acquired by whoever no longer looks at the old
@@ -160,17 +160,17 @@ impl Table {
         }
     }
 
-    /// Gives the key its full quota back.
-    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) {
+    /// Gives the key its full quota back. Says whether it had a cell.
+    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
                 Located::Current(cell, head) | Located::Old(cell, head) => {
                     if self.cells.forget(cell, head.life(), time_of(clock.now())) {
                         self.turns.note_forgotten();
-                        return;
+                        return true;
                     }
                 }
-                Located::Nowhere => return,
+                Located::Nowhere => return false,
                 Located::Outdated => {}
             }
         }
@@ -281,6 +281,7 @@ impl Table {
         };
         let put = self.current(route).put(fingerprint, cell, life, &self.cells);
         if let Put::Done | Put::There = put {
+            self.turns.note_new(route.generation(), time.saturating_add(self.cells.window()));
             let lead = time - time_of(reading);
             let reset_after = if ask == Ask::AcquireWithStatus { self.cells.window() + lead } else { 0 };
             return BroughtIn::Placed(Placed::Decided(self.fresh(cost, reset_after)));

@@ -3,7 +3,7 @@
 use super::words::{Head, RingRef, Slot, State};
 use super::{Cells, HEAD, HIGH, LOW, RING};
 use crate::fingerprint::Fingerprint;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// What became of an attempt to reclaim a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,9 @@ impl Cells {
         self.release(cell);
     }
 
-    /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten.
-    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64) -> Reclaimed {
+    /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises `horizon` to
+    /// the end of the newest of the stamps that are lost with it.
+    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64, horizon: &AtomicU64) -> Reclaimed {
         let words = self.cells.block(cell);
         loop {
             let head = Head(words[HEAD].load(Ordering::Acquire));
@@ -77,6 +78,10 @@ impl Cells {
                     };
                     if time.saturating_sub(newest.time()) < self.window {
                         return Reclaimed::Live(self.end_of(newest));
+                    }
+                    // Before the cell is free: whoever finds its key gone has to see it.
+                    if horizon.load(Ordering::Relaxed) < self.end_of(newest) {
+                        horizon.fetch_max(self.end_of(newest), Ordering::AcqRel);
                     }
                 }
             }

@@ -24,6 +24,7 @@ struct One {
     cells: Cells,
     cell: u32,
     life: u64,
+    horizon: AtomicU64,
 }
 
 impl One {
@@ -31,7 +32,7 @@ impl One {
     fn new(limit: u32, cost: u32, at: u64) -> Self {
         let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
         let (cell, life) = cells.create(KEY, cost, time_of(at)).unwrap();
-        Self { cells, cell, life }
+        Self { cells, cell, life, horizon: AtomicU64::new(0) }
     }
 
     fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
@@ -189,7 +190,8 @@ fn loom_a_cell_is_reclaimed_or_claimed() {
     explore(|| {
         let one = Arc::new(One::new(1, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10)));
+        let thread =
+            thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &worker.horizon));
         let granted = one.acquire(1, 10);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
@@ -207,7 +209,7 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
         let _ = one.acquire(1, 1);
         assert!(thread.join().unwrap());
         assert_eq!(one.acquire(1, 1), 0, "a dead cell decides nothing");
-        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1)), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1), &one.horizon), Reclaimed::Gone);
         // The cell serves its next key as if new.
         let (cell, life) = one.cells.create(KEY, 1, time_of(1)).unwrap();
         assert_eq!((cell, life), (one.cell, one.life + 1));

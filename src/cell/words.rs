@@ -1,14 +1,14 @@
 //! The packed words of a cell, each with its layout and accessors that undo one another.
 
-/// The longest time that fits in a slot: 2^61 - 1 nanoseconds.
-pub(crate) const MAX_TIME: u64 = (1 << 61) - 1;
+/// The last moment that fits in a slot: a little under 2^62 nanoseconds. The values above it mark links between free rings.
+pub(crate) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
 
 /// Where time starts: a clock that reads zero. Whatever lies below [`ANCIENT_END`] had expired before time began, under the
 /// longest window that a quota may have (2^60 - 1), so the numbers below can mark slots that were never used.
 pub(crate) const TIME_ZERO: u64 = (1 << 60) + ANCIENT_END;
 const ANCIENT_END: u64 = 1 << 40;
 
-/// A clock reading as a time. Readings past the end (36 years after the clock's origin) all become the last moment, at
+/// A clock reading as a time. Readings past the end (109 years after the clock's origin) all become the last moment, at
 /// which nothing expires any more: a limiter can then deny too much but not admit too much.
 #[inline]
 pub(crate) fn time_of(reading: u64) -> u64 {
@@ -115,7 +115,7 @@ impl Head {
 /// One slot of a ring: the stamp of the permit that was last granted in it.
 ///
 /// ```text
-/// Slot { zero: 1, time: 61, joined: 1, parity: 1 }
+/// Slot { time: 62, joined: 1, parity: 1 }
 /// ```
 ///
 /// `parity` is that of the lap in which the permit was claimed; where it is not the claimed lap's, the claim has not been
@@ -138,7 +138,7 @@ impl Slot {
 
     #[inline]
     pub(crate) fn time(self) -> u64 {
-        (self.0 >> 2) & MAX_TIME
+        self.0 >> 2
     }
 
     #[inline]
@@ -155,36 +155,37 @@ impl Slot {
 /// The second word of a cell: the one slot of a ring of one, or where the larger ring is.
 ///
 /// ```text
-/// RingRef { ring: 1, epoch: 1, class: 5, previous_class: 5, tag: 20, block: 32 }   (ring = 1)
-/// Slot    { zero: 1, ... }                                                         (ring = 0)
+/// RingRef { block: 32, tag: 20, previous_class: 5, class: 5, ring: 1, epoch: 1 }   (ring = 1)
+/// Slot    { time: 62,                                        joined: 1, parity: 1 } (joined = 0)
 /// ```
 ///
-/// `tag` makes two references to the same block at different times differ.
+/// The one slot of a ring of one never has a successor to be joined to. `tag` makes two references to the same block at
+/// different times differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingRef(pub(crate) u64);
 
 impl RingRef {
-    const RING: u64 = 1 << 63;
-    const EPOCH_AT: u32 = 62;
-    const CLASS_AT: u32 = 57;
-    const PREVIOUS_AT: u32 = 52;
-    const TAG_AT: u32 = 32;
+    const RING: u64 = 2;
+    const CLASS_AT: u32 = 2;
+    const PREVIOUS_AT: u32 = 7;
+    const TAG_AT: u32 = 12;
+    const BLOCK_AT: u32 = 32;
 
     pub(crate) fn new(epoch: bool, class: usize, previous_class: usize, tag: u64, block: u32) -> Self {
         Self(
-            Self::RING
-                | (u64::from(epoch) << Self::EPOCH_AT)
-                | ((class as u64 & mask(5)) << Self::CLASS_AT)
-                | ((previous_class as u64 & mask(5)) << Self::PREVIOUS_AT)
+            (u64::from(block) << Self::BLOCK_AT)
                 | ((tag & mask(20)) << Self::TAG_AT)
-                | u64::from(block),
+                | ((previous_class as u64 & mask(5)) << Self::PREVIOUS_AT)
+                | ((class as u64 & mask(5)) << Self::CLASS_AT)
+                | Self::RING
+                | u64::from(epoch),
         )
     }
 
     /// The epoch of the ring; a ring of one is always of the first.
     #[inline]
     pub(crate) fn epoch(self) -> bool {
-        self.is_ring() && (self.0 >> Self::EPOCH_AT) & 1 == 1
+        self.0 & (Self::RING | 1) == Self::RING | 1
     }
 
     #[inline]
@@ -203,9 +204,8 @@ impl RingRef {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
     pub(crate) fn block(self) -> u32 {
-        self.0 as u32
+        (self.0 >> Self::BLOCK_AT) as u32
     }
 }
 
@@ -232,7 +232,9 @@ mod tests {
         fn a_slot_gives_back_what_went_in(time in 0..=MAX_TIME, joined: bool, lap: u64) {
             let slot = Slot::new(time, joined, lap);
             prop_assert_eq!((slot.time(), slot.joined()), (time, joined));
-            prop_assert!(slot.is_of_lap(lap) && !slot.is_of_lap(lap.wrapping_add(1)) && !RingRef(slot.0).is_ring());
+            prop_assert!(slot.is_of_lap(lap) && !slot.is_of_lap(lap.wrapping_add(1)));
+            prop_assert_eq!(RingRef(slot.0).is_ring(), joined);
+            prop_assert!(slot.0 < crate::slab::LINK);
         }
 
         #[test]
@@ -248,8 +250,9 @@ mod tests {
         let longest = u64::try_from(crate::Quota::MAX_WINDOW.as_nanos()).unwrap();
         assert!(time_of(0) - (ANCIENT_END - 1) >= longest);
         assert_eq!(time_of(u64::MAX), MAX_TIME);
-        let thirty_years = 30 * 365 * 24 * 3600 * 1_000_000_000;
-        assert!(time_of(thirty_years) < MAX_TIME);
+        assert!(Slot::new(u64::MAX, true, 1).0 < crate::slab::LINK);
+        let century = 100 * 365 * 24 * 3600 * 1_000_000_000;
+        assert!(time_of(century) < MAX_TIME);
     }
 
     #[test]

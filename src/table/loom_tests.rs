@@ -164,7 +164,8 @@ fn loom_a_place_at_the_cap_goes_to_one_key() {
 fn loom_forgetting_a_key_during_a_turn() {
     explore(2, || {
         let table = about_to_turn(1, 4);
-        let (_, ()) = race(&table, |table| table.one(3, 5), |table| table.forget(key(1), &At(5)));
+        let (_, held) = race(&table, |table| table.one(3, 5), |table| table.forget(key(1), &At(5)));
+        assert!(held);
         assert_eq!((table.one(1, 5), table.one(2, 5), table.one(1, 5)), (Some(1), Some(0), Some(0)));
     });
 }

@@ -48,6 +48,14 @@ impl Heuristics {
         let _ = self.floor.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
     }
 
+    /// Takes a cell into account that was made after the sweep. Its stamps end later than those the sweep saw, unless the
+    /// clock has gone back.
+    pub(super) fn note_new(&self, generation: u32, end: u64) {
+        if self.all_live_until(generation).is_some_and(|floor| floor > end) {
+            self.note_end(generation, end);
+        }
+    }
+
     /// Until when every cell is live, as far as the sweep for this generation has shown.
     fn all_live_until(&self, generation: u32) -> Option<u64> {
         let floor = self.floor.load(Ordering::Acquire);
@@ -125,8 +133,6 @@ impl Table {
         let chunks = (1_u32 << route.old_size()) / CHUNK;
         let mut moved = false;
         if chunk < chunks {
-            // Before anything is freed: see `horizon`.
-            self.horizon.fetch_max(time, Ordering::AcqRel);
             let start = (chunk * CHUNK) as usize;
             for at in start..start + CHUNK as usize {
                 if !self.sweep_slot(route, at, time) {
@@ -157,7 +163,8 @@ impl Table {
                 (_, Seen::Sealed) => return true,
                 (_, Seen::Outdated) => return false,
                 (_, Seen::Entry(entry)) => {
-                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time) else {
+                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time, &self.horizon)
+                    else {
                         return true;
                     };
                     self.turns.note_end(route.generation(), end);

@@ -132,9 +132,9 @@ fn years_that_only_pauses_fill_change_no_decision() {
 #[test]
 fn more_years_than_the_clock_can_count_are_an_error_that_says_so() {
     let scratch = Scratch::new("years");
-    let input = scratch
-        .with("log.csv", "time,client\n1700-01-01T00:00:00Z,a\n1750-01-01T00:00:00Z,a\n2000-01-01T00:00:00Z,a\n");
-    let output = replay(&["--limit", "1", "--per", "12000d", &input]);
+    let lines: String = (1700..=2200).step_by(50).map(|year| format!("{year}-01-01T00:00:00Z,a\n")).collect();
+    let input = scratch.with("log.csv", &format!("time,client\n{lines}"));
+    let output = replay(&["--limit", "1", "--per", "13000d", &input]);
     assert!(!output.status.success());
-    assert!(text(&output.stderr).contains("36 years"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("109 years"), "{}", text(&output.stderr));
 }

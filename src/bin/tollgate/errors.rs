@@ -69,7 +69,7 @@ impl fmt::Display for RunError {
                 tollgate::MAX_KEY_CAP
             ),
             Self::LogTooLong => f.write_str(
-                "the log covers more than the 36 years that a limiter's clock can count: look for absurd dates in it, or \
+                "the log covers more than the 109 years that a limiter's clock can count: look for absurd dates in it, or \
                  replay a shorter log or a shorter window",
             ),
             Self::Write { what, error } => write!(f, "{what} could not be written: {error}"),

@@ -68,8 +68,8 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// What a limiter counts to: a little over 36 years.
-    const END: u64 = (1 << 60) - (1 << 41);
+    /// What a limiter counts to: 109 years.
+    const END: u64 = 3 * (1 << 60) - (1 << 41);
 
     fn new(quota: Quota, first: i64) -> Self {
         let longest_pause = u64::try_from(quota.window().as_nanos()).unwrap_or(u64::MAX);

@@ -1,0 +1,264 @@
+//! What can be given wrong, and what the clock can do wrong: each has a documented answer, and none is a panic.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use tollgate::{
+    BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, Limiter, MAX_KEY_CAP, MockClock, Quota, QuotaError,
+};
+
+const NANOSECOND: Duration = Duration::from_nanos(1);
+const DECADE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// The same quota is refused by each way to make a limiter, with the same words.
+fn refused(quota: Quota) -> (BuildError, String) {
+    let error = Limiter::<str>::new(quota).expect_err("a bad quota");
+    assert_eq!(DirectLimiter::new(quota).expect_err("a bad quota"), error);
+    assert_eq!(DirectLimiter::with_clock(quota, MockClock::new()).expect_err("a bad quota"), error);
+    assert_eq!(Limiter::<u8>::builder(quota).clock(MockClock::new()).build().expect_err("a bad quota"), error);
+    let text = error.to_string();
+    assert_eq!(error.source().map(ToString::to_string).as_ref(), Some(&text), "the quota's own error is the source");
+    (error, text)
+}
+
+#[test]
+fn a_limit_of_zero() {
+    let (error, text) = refused(Quota::per_minute(0));
+    assert_eq!(error, BuildError::Quota(QuotaError::ZeroLimit));
+    assert_eq!(text, "the limit is zero: give at least one permit per window");
+}
+
+#[test]
+fn a_window_of_zero() {
+    let (error, text) = refused(Quota::new(5, Duration::ZERO));
+    assert_eq!(error, BuildError::Quota(QuotaError::ZeroWindow));
+    assert_eq!(text, "the window is zero: give at least one nanosecond");
+}
+
+#[test]
+fn a_limit_past_the_maximum() {
+    for limit in [Quota::MAX_LIMIT + 1, u32::MAX] {
+        let (error, text) = refused(Quota::per_second(limit));
+        assert_eq!(error, BuildError::Quota(QuotaError::LimitTooLarge { limit }));
+        assert_eq!(text, format!("the limit {limit} is too large: at most 16777216 permits per window"));
+    }
+}
+
+#[test]
+fn a_window_past_the_maximum() {
+    for window in [Quota::MAX_WINDOW + NANOSECOND, Duration::MAX] {
+        let (error, text) = refused(Quota::new(1, window));
+        assert_eq!(error, BuildError::Quota(QuotaError::WindowTooLong { window }));
+        assert_eq!(text, format!("the window {window:?} is too long: at most 1152921504.606846975s"));
+    }
+}
+
+#[test]
+fn both_maxima_at_once_make_a_limiter_that_works() {
+    let clock = MockClock::new();
+    let quota = Quota::new(Quota::MAX_LIMIT, Quota::MAX_WINDOW);
+    let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("the maxima are allowed");
+    assert!(limiter.try_acquire("alice").is_admitted());
+    clock.advance(Quota::MAX_WINDOW - NANOSECOND);
+    assert_eq!(limiter.peek("alice").remaining(), Quota::MAX_LIMIT - 1);
+    assert_eq!(limiter.peek("alice").reset_after(), NANOSECOND);
+    clock.advance(NANOSECOND);
+    assert_eq!(limiter.peek("alice").remaining(), Quota::MAX_LIMIT);
+}
+
+#[test]
+fn a_key_cap_of_zero() {
+    let error = Limiter::<str>::builder(Quota::per_second(1)).key_cap(0).build().expect_err("a bad cap");
+    assert_eq!(error, BuildError::ZeroKeyCap);
+    assert_eq!(error.to_string(), "the cap on keys is zero: allow at least one key");
+    assert!(error.source().is_none());
+}
+
+#[test]
+fn a_key_cap_past_the_maximum() {
+    for key_cap in [MAX_KEY_CAP + 1, usize::MAX] {
+        let error = Limiter::<str>::builder(Quota::per_second(1)).key_cap(key_cap).build().expect_err("a bad cap");
+        assert_eq!(error, BuildError::KeyCapTooLarge { key_cap });
+        assert_eq!(error.to_string(), format!("a cap of {key_cap} keys is too large: at most 268435455"));
+    }
+    assert!(Limiter::<str>::builder(Quota::per_second(1)).key_cap(MAX_KEY_CAP).build().is_ok());
+}
+
+#[test]
+fn more_keys_expected_than_the_cap_allows() {
+    let expecting =
+        |expected_keys| Limiter::<str>::builder(Quota::per_second(1)).key_cap(10).expected_keys(expected_keys).build();
+    let error = expecting(11).expect_err("too many");
+    assert_eq!(error, BuildError::ExpectedKeysPastCap { expected_keys: 11, key_cap: 10 });
+    assert_eq!(error.to_string(), "11 keys are expected but the cap is 10: raise the cap or expect fewer");
+    assert!(expecting(10).expect("as many as the cap").try_acquire("alice").is_admitted());
+}
+
+#[test]
+fn a_bad_quota_is_named_before_a_bad_cap() {
+    let error = Limiter::<str>::builder(Quota::per_second(0)).key_cap(0).build().expect_err("both are bad");
+    assert_eq!(error, BuildError::Quota(QuotaError::ZeroLimit));
+}
+
+#[test]
+fn a_cost_of_zero_is_admitted_and_charges_nothing_even_when_nothing_is_left() {
+    let builder = Limiter::<str>::builder(Quota::per_minute(1)).clock(MockClock::new()).count_decisions(true);
+    let limiter = builder.build().expect("a good quota");
+    assert_eq!(limiter.try_acquire_n("alice", 0).map(|decision| decision.is_admitted()), Ok(true));
+    assert_eq!(limiter.counts().live_keys, 0, "to ask for nothing makes no key live");
+    assert!(limiter.try_acquire("alice").is_admitted());
+    assert!(limiter.try_acquire("alice").is_denied());
+    for _ in 0..3 {
+        let status = limiter.try_acquire_status("alice", 0).expect("zero is no error");
+        assert!(status.is_admitted());
+        assert_eq!((status.remaining(), status.reset_after()), (0, Duration::from_secs(60)));
+        assert_eq!(limiter.try_acquire_n("alice", 0).map(|decision| decision.is_admitted()), Ok(true));
+    }
+    let counted = limiter.counts().decisions.expect("asked for");
+    assert_eq!((counted.admitted, counted.denied), (1, 1), "a cost of zero does not count");
+
+    let direct = DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new()).expect("a good quota");
+    assert!(direct.try_acquire().is_admitted());
+    assert_eq!(direct.try_acquire_n(0).map(|decision| decision.is_admitted()), Ok(true));
+    assert_eq!(direct.peek().remaining(), 0);
+}
+
+#[test]
+fn a_cost_past_the_limit_is_an_error_of_its_own_and_charges_nothing() {
+    let builder = Limiter::<str>::builder(Quota::per_minute(5)).clock(MockClock::new()).count_decisions(true);
+    let limiter = builder.build().expect("a good quota");
+    let direct = DirectLimiter::with_clock(Quota::per_minute(5), MockClock::new()).expect("a good quota");
+    for cost in [6, u32::MAX] {
+        let errors: [CostExceedsLimit; 6] = [
+            limiter.try_acquire_n("alice", cost).expect_err("too much"),
+            limiter.try_acquire_status("alice", cost).expect_err("too much"),
+            limiter.peek_n("alice", cost).expect_err("too much"),
+            direct.try_acquire_n(cost).expect_err("too much"),
+            direct.try_acquire_status(cost).expect_err("too much"),
+            direct.peek_n(cost).expect_err("too much"),
+        ];
+        for error in errors {
+            assert_eq!((error.cost(), error.limit()), (cost, 5));
+            let expected = "can never be admitted under a limit of 5: ask for at most 5";
+            assert_eq!(error.to_string(), format!("a request of cost {cost} {expected}"));
+        }
+    }
+    assert_eq!((limiter.peek("alice").remaining(), direct.peek().remaining()), (5, 5));
+    let counts = limiter.counts();
+    let counted = counts.decisions.expect("asked for");
+    assert_eq!((counts.live_keys, counted.admitted, counted.denied), (0, 0, 0));
+}
+
+#[test]
+fn a_denial_says_why_and_how_long() {
+    let builder = Limiter::<str>::builder(Quota::new(1, Duration::from_secs(2))).clock(MockClock::new()).key_cap(1);
+    let limiter = builder.build().expect("a good quota and cap");
+    assert!(limiter.try_acquire("alice").is_admitted());
+    let by_quota = limiter.try_acquire("alice").into_result().expect_err("one only");
+    assert_eq!(by_quota.to_string(), "too many requests: try again in 2s");
+    let by_cap = limiter.try_acquire("bob").into_result().expect_err("room for one only");
+    let text = by_cap.to_string();
+    assert!(text.starts_with("the limiter holds as many keys as it may: try again in "), "{text}");
+    assert!(by_cap.retry_after() <= Duration::from_secs(2), "{text}");
+}
+
+#[test]
+fn a_clock_that_goes_back_gives_nothing_away_and_the_wait_counts_from_what_it_reads() {
+    let clock = MockClock::new();
+    let quota = Quota::new(2, Duration::from_nanos(100));
+    let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a good quota");
+    let direct = DirectLimiter::with_clock(quota, clock.clone()).expect("a good quota");
+    let ask = || [limiter.try_acquire("alice"), direct.try_acquire()];
+    clock.set(1000);
+    assert!(ask().iter().all(Decision::is_admitted));
+    // 500 is before the newest stamp, and so the permit granted now is one of 1000.
+    clock.set(500);
+    assert!(ask().iter().all(Decision::is_admitted));
+    // Both are free again at 1100.
+    for (reading, wait) in [(500, 600), (0, 1100), (1099, 1)] {
+        clock.set(reading);
+        for decision in ask() {
+            assert_eq!(decision.retry_after(), Some(Duration::from_nanos(wait)), "at {reading}");
+        }
+        for status in [limiter.peek("alice"), direct.peek()] {
+            assert_eq!((status.remaining(), status.reset_after()), (0, Duration::from_nanos(wait)), "at {reading}");
+        }
+    }
+    clock.set(1100);
+    assert!(ask().iter().all(Decision::is_admitted));
+    assert!(ask().iter().all(Decision::is_admitted));
+    assert!(ask().iter().all(Decision::is_denied));
+}
+
+#[test]
+fn a_peek_writes_nothing_though_the_clock_goes_back_afterwards() {
+    let clock = MockClock::new();
+    let direct =
+        DirectLimiter::with_clock(Quota::new(1, Duration::from_nanos(100)), clock.clone()).expect("a good quota");
+    clock.set(1000);
+    assert!(direct.try_acquire().is_admitted());
+    clock.set(2000);
+    assert!(direct.peek().is_admitted());
+    assert_eq!(direct.try_acquire_n(0).map(|decision| decision.is_admitted()), Ok(true));
+    // A peek writes nothing: at 1050 the permit of 1000 is live, whatever was seen at 2000.
+    clock.set(1050);
+    assert_eq!(direct.try_acquire().retry_after(), Some(Duration::from_nanos(50)));
+}
+
+#[test]
+fn decades_of_uptime_change_nothing() {
+    let clock = MockClock::new();
+    let quota = Quota::new(2, Duration::from_secs(1));
+    let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a good quota");
+    let direct = DirectLimiter::with_clock(quota, clock.clone()).expect("a good quota");
+    // Up to 100 years, in leaps of a decade.
+    for _ in 0..10 {
+        clock.advance(DECADE);
+        for _ in 0..2 {
+            assert!(limiter.try_acquire("alice").is_admitted() && direct.try_acquire().is_admitted());
+        }
+        for decision in [limiter.try_acquire("alice"), direct.try_acquire()] {
+            assert_eq!(decision.retry_after(), Some(quota.window()));
+        }
+        clock.advance(quota.window() - NANOSECOND);
+        for decision in [limiter.try_acquire("alice"), direct.try_acquire()] {
+            assert_eq!(decision.retry_after(), Some(NANOSECOND));
+        }
+    }
+}
+
+/// At the end of time nothing expires any more. What can be asked of a limiter is that it neither panics nor gives away
+/// a permit too many, there and back again.
+#[test]
+fn a_clock_at_the_end_of_time_admits_no_more_than_the_limit_and_does_not_panic() {
+    for window in [NANOSECOND, Duration::from_secs(1), Quota::MAX_WINDOW] {
+        for first in [0, 1 << 62, 1 << 63, u64::MAX - 1, u64::MAX] {
+            let clock = MockClock::new();
+            let quota = Quota::new(3, window);
+            let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a good quota");
+            let direct = DirectLimiter::with_clock(quota, clock.clone()).expect("a good quota");
+            clock.set(first);
+            let at_first = || [limiter.try_acquire("alice"), direct.try_acquire()];
+            assert!(at_first().iter().all(Decision::is_admitted), "a new key at {first}");
+            clock.set(u64::MAX);
+            clock.advance(Duration::MAX);
+            assert_eq!(clock.now(), u64::MAX, "the mock clock stays at the end of time");
+            let admitted = (0..10).filter(|_| limiter.try_acquire("alice").is_admitted()).count();
+            let direct_admitted = (0..10).filter(|_| direct.try_acquire().is_admitted()).count();
+            for admitted in [admitted, direct_admitted] {
+                // Whether the first permit has expired by then is a matter of where the end is; long before it has.
+                let at_least = if first < 3 << 60 { 3 } else { 2 };
+                assert!((at_least..=3).contains(&admitted), "{admitted} from {first}, {quota:?}");
+            }
+            // Back again, the readings count as the newest stamp.
+            clock.set(first);
+            for decision in [limiter.try_acquire("alice"), direct.try_acquire()] {
+                assert!(decision.is_denied(), "{decision:?} at {first} after the end, {quota:?}");
+            }
+            for status in [limiter.peek("alice"), direct.peek()] {
+                assert_eq!(status.remaining(), 0);
+            }
+            assert_eq!(limiter.counts().live_keys, 1);
+        }
+    }
+}

@@ -12,8 +12,8 @@ use crate::quota::Quota;
 use crate::single::Single;
 use crate::table::Table;
 
-/// The most keys that a limiter's cap may allow: 268,435,455 (2^28 - 1, by the width of a cell number in the index).
-pub const MAX_KEY_CAP: usize = (1 << 28) - 1;
+/// The most keys that a limiter's cap may allow: 268,435,456 (2^28, the width of a cell number in the index).
+pub const MAX_KEY_CAP: usize = 1 << 28;
 
 /// The cap on keys where none is given: 1,048,576.
 const DEFAULT_KEY_CAP: usize = 1 << 20;

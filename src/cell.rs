@@ -89,10 +89,16 @@ pub(crate) struct Cells {
 pub(crate) enum Ask {
     /// Grant if possible.
     Acquire,
-    /// Grant if possible, and say what remains.
-    AcquireWithStatus,
     /// Only say what would be.
     Peek,
+}
+
+/// A cell that decides for the key that was asked for, as of the head that was seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat<'a> {
+    pub(crate) cell: u32,
+    pub(crate) head: Head,
+    words: &'a [AtomicU64; CELL_WORDS],
 }
 
 impl Cells {
@@ -115,28 +121,55 @@ impl Cells {
         self.quota
     }
 
-    /// The cell's head, if the cell is of this life and decides for this key.
+    /// The cell, if it is of this life and decides for this key.
     #[inline]
-    pub(crate) fn head_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Head> {
-        let words = self.cells.block(cell);
+    pub(crate) fn seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
+        let words = self.cells.block_of(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         let decides = matches!(head.state(), State::Open | State::Growing) && head.life() == life;
         // Acquired, so that who sees the fingerprint of the cell's next key also sees that the head has changed.
         let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
-        (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(head)
+        (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(Seat {
+            cell,
+            head,
+            words,
+        })
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `head` is what
-    /// [`head_for`](Self::head_for) gave. `None` when the cell no longer decides for the key.
+    /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary.
     #[inline]
-    pub(crate) fn decide(&self, ask: Ask, cell: u32, head: Head, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let words = self.cells.block(cell);
+    pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
+        let Seat { head, words, .. } = seat;
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if head.state() != State::Open || reference.epoch() != head.epoch() {
+            return None;
+        }
+        let ring = self.ring(words, reference);
+        let newest = ring.newest(head)?;
+        let time = time_of(reading).max(newest.time());
+        let needed = cost as usize;
+        if needed > ring.len() {
+            return None;
+        }
+        let due = ring.load(head.pos() + needed - 1);
+        if time.saturating_sub(due.time()) >= self.window {
+            ring.claim(&words[HEAD], head, needed, self.window, time)?;
+            return Some(Decision::Admitted(Admission::COUNTED));
+        }
+        // A ring that is shorter than the limit may grow. The loads above were acquired, so a head that still stands here stood
+        // there throughout.
+        let stands = Head(words[HEAD].load(Ordering::Relaxed)) == head;
+        (ring.len() == self.limit && stands).then(|| self.denial(due, reading))
+    }
+
+    /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer
+    /// decides for the key.
+    pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let Seat { mut head, words, .. } = seat;
         let life = head.life();
-        let mut head = head;
         loop {
             // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
-            let reading = clock.now();
-            match self.attempt(ask, words, head, cost, reading) {
+            match self.attempt(ask, words, head, cost, clock.now()) {
                 Attempt::Decided(status) => return Some(status),
                 Attempt::Lost(now) => head = now,
             }
@@ -146,12 +179,12 @@ impl Cells {
         }
     }
 
-    #[inline]
     fn attempt(&self, ask: Ask, words: &[AtomicU64], head: Head, cost: u32, reading: u64) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
         let time = time_of(reading);
+        let needed = cost as usize;
         if head.state() == State::Growing {
-            self.finish_growth(words, head, cost as usize, time);
+            self.finish_growth(words, head, needed, time);
             return lost();
         }
         let reference = RingRef(words[RING].load(Ordering::Acquire));
@@ -163,65 +196,30 @@ impl Cells {
             ring.settle(&words[HEAD], head, self.window, time);
             return lost();
         };
-        let time = time.max(newest.time());
-        let needed = cost as usize;
-        if ask == Ask::Acquire && needed <= ring.len() {
-            let due = ring.load(head.pos() + needed - 1);
-            if time.saturating_sub(due.time()) >= self.window {
-                let Some(()) = ring.claim(&words[HEAD], head, needed, self.window, time) else { return lost() };
-                return Attempt::Decided(self.admitted(cost, self.limit, 0));
-            }
-            if ring.len() == self.limit {
-                // The loads above were acquired, so a head that still stands here stood there throughout.
-                if Head(words[HEAD].load(Ordering::Relaxed)) != head {
-                    return lost();
-                }
-                return Attempt::Decided(self.denied(due, newest, 0, reading));
-            }
-        }
-        self.attempt_by_count(ask, words, head, ring, newest, cost, (reading, time))
-    }
-
-    /// Decides by counting live stamps: for whoever wants to know what remains, and for rings shorter than the limit.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one attempt, split off because it is rare")]
-    fn attempt_by_count(
-        &self,
-        ask: Ask,
-        words: &[AtomicU64],
-        head: Head,
-        ring: Ring<'_>,
-        newest: Slot,
-        cost: u32,
-        (reading, time): (u64, u64),
-    ) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let needed = cost as usize;
+        // How far the newest stamp lies ahead of a clock that went back.
+        let lead = newest.time().saturating_sub(time);
+        let time = time + lead;
         let live = ring.live_at(head, time, self.window);
+        let idle_after = if live == 0 { 0 } else { self.end_of(newest) - (time - lead) };
         let fits = live + needed <= self.limit;
-        let status = if fits {
-            let idle_after = self.end_of(newest).saturating_sub(time_of(reading));
-            let (used, reset_after) = match ask {
-                Ask::Peek if live == 0 => (live, 0),
-                Ask::Peek => (live, idle_after),
-                // The stamp may lie ahead of a clock that went back.
-                _ => (live + needed, self.window + (time - time_of(reading))),
-            };
-            self.admitted(cost, self.limit - used, reset_after)
-        } else {
-            // The permit whose expiry makes room: of the live ones, all but (limit - cost) have to go.
-            let due = ring.load(head.pos() + (ring.len() - live) + (live + needed - self.limit) - 1);
-            self.denied(due, newest, self.limit - live, reading)
-        };
-        if fits && ask != Ask::Peek {
+        if fits && ask == Ask::Acquire {
             if ring.len() - live < needed {
                 self.grow(words, head, needed, time);
                 return lost();
             }
-            let Some(()) = ring.claim(&words[HEAD], head, needed, self.window, time) else { return lost() };
-        } else if Head(words[HEAD].load(Ordering::Relaxed)) != head {
-            return lost();
+            return match ring.claim(&words[HEAD], head, needed, self.window, time) {
+                Some(()) => Attempt::Decided(self.admitted(self.limit - live - needed, self.window + lead)),
+                None => lost(),
+            };
         }
-        Attempt::Decided(status)
+        let status = if fits {
+            self.admitted(self.limit - live, idle_after)
+        } else {
+            // The permit whose expiry makes room: of the live ones, all but (limit - cost) have to go.
+            let due = ring.load(head.pos() + (ring.len() - live) + (live + needed - self.limit) - 1);
+            Status { decision: self.denial(due, reading), ..self.admitted(self.limit - live, idle_after) }
+        };
+        if Head(words[HEAD].load(Ordering::Relaxed)) == head { Attempt::Decided(status) } else { lost() }
     }
 
     /// The ring of the cell. Whatever the reference says, even one that is long out of date, it names memory that exists.
@@ -241,26 +239,16 @@ impl Cells {
         stamp.time().saturating_add(self.window)
     }
 
-    #[inline]
-    fn admitted(&self, cost: u32, remaining: usize, reset_after_ns: u64) -> Status {
-        debug_assert!(cost as usize <= self.limit);
-        Status {
-            decision: Decision::Admitted(Admission::COUNTED),
-            limit: self.quota.limit(),
-            remaining: narrow(remaining),
-            reset_after_ns,
-        }
+    fn admitted(&self, remaining: usize, reset_after_ns: u64) -> Status {
+        let decision = Decision::Admitted(Admission::COUNTED);
+        let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
+        Status { decision, limit: self.quota.limit(), remaining, reset_after_ns }
     }
 
     #[inline]
-    fn denied(&self, due: Slot, newest: Slot, remaining: usize, reading: u64) -> Status {
-        let wait_for = |stamp| self.end_of(stamp).saturating_sub(time_of(reading));
-        Status {
-            decision: Decision::Denied(Denial::new(wait_for(due), DenialReason::Quota)),
-            limit: self.quota.limit(),
-            remaining: narrow(remaining),
-            reset_after_ns: wait_for(newest),
-        }
+    fn denial(&self, due: Slot, reading: u64) -> Decision {
+        let wait = self.end_of(due).saturating_sub(time_of(reading));
+        Decision::Denied(Denial::new(wait, DenialReason::Quota))
     }
 
     /// Bytes on the heap.
@@ -275,9 +263,4 @@ enum Attempt {
     Decided(Status),
     /// Something changed meanwhile; this is the head now.
     Lost(Head),
-}
-
-/// A count of permits, which is at most the limit.
-fn narrow(permits: usize) -> u32 {
-    u32::try_from(permits).unwrap_or(u32::MAX)
 }

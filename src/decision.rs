@@ -42,7 +42,7 @@ impl Decision {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Admitted(_) => None,
-            Self::Denied(denial) => Some(denial.retry_after),
+            Self::Denied(denial) => Some(denial.retry_after()),
         }
     }
 
@@ -80,13 +80,14 @@ impl Admission {
 /// A refused request: why, and how long to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Denial {
-    retry_after: Duration,
+    // Nanoseconds: few callers ask for it, and a `Duration` costs a division.
+    retry_after_ns: u64,
     reason: DenialReason,
 }
 
 impl Denial {
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason) -> Self {
-        Self { retry_after: Duration::from_nanos(retry_after_ns), reason }
+        Self { retry_after_ns, reason }
     }
 
     /// With no other traffic the same request succeeds after exactly this long, and not a nanosecond sooner.
@@ -94,7 +95,7 @@ impl Denial {
     /// A denial at the key cap ([`DenialReason::KeyCap`]) can only give the earliest moment at which a place may be free.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
-        self.retry_after
+        Duration::from_nanos(self.retry_after_ns)
     }
 
     /// What stood in the way.
@@ -107,9 +108,9 @@ impl Denial {
 impl core::fmt::Display for Denial {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.reason {
-            DenialReason::Quota => write!(f, "too many requests: try again in {:?}", self.retry_after),
+            DenialReason::Quota => write!(f, "too many requests: try again in {:?}", self.retry_after()),
             DenialReason::KeyCap => {
-                write!(f, "the limiter holds as many keys as it may: try again in {:?}", self.retry_after)
+                write!(f, "the limiter holds as many keys as it may: try again in {:?}", self.retry_after())
             }
         }
     }

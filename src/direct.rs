@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::cell::Ask;
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::{Decision, Status};
 use crate::error::{BuildError, CostExceedsLimit};
@@ -49,7 +48,7 @@ impl<C: Clock> DirectLimiter<C> {
 
     /// One permit, now or not at all.
     pub fn try_acquire(&self) -> Decision {
-        self.state.acquire(Ask::Acquire, 1, &self.clock).decision
+        self.decide(1)
     }
 
     /// `cost` permits, all of them now or none. A cost of zero charges nothing and is always admitted.
@@ -59,7 +58,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
         self.check_cost(cost)?;
-        Ok(self.decide(Ask::Acquire, cost).decision)
+        Ok(self.decide(cost))
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free again.
@@ -69,7 +68,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.check_cost(cost)?;
-        Ok(self.decide(Ask::AcquireWithStatus, cost))
+        Ok(if cost == 0 { self.state.peek(0, &self.clock) } else { self.state.acquire(cost, &self.clock) })
     }
 
     /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes nothing.
@@ -109,8 +108,13 @@ impl<C: Clock> DirectLimiter<C> {
         if cost > limit { Err(CostExceedsLimit::new(cost, limit)) } else { Ok(()) }
     }
 
-    fn decide(&self, ask: Ask, cost: u32) -> Status {
-        if cost == 0 { self.state.peek(0, &self.clock) } else { self.state.acquire(ask, cost, &self.clock) }
+    #[inline]
+    fn decide(&self, cost: u32) -> Decision {
+        if cost == 0 {
+            return self.state.peek(0, &self.clock).decision;
+        }
+        let at_once = self.state.decide_at_once(cost, &self.clock);
+        at_once.unwrap_or_else(|| self.state.acquire(cost, &self.clock).decision)
     }
 }
 

@@ -6,7 +6,6 @@ use core::hash::Hash;
 use core::marker::PhantomData;
 
 use crate::builder::{AtKeyCap, LimiterBuilder};
-use crate::cell::Ask;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
@@ -78,7 +77,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.decide(Ask::Acquire, key, 1).decision
+        self.decide(key, 1)
     }
 
     /// `cost` permits for `key`, all of them now or none. A cost of zero charges nothing and is always admitted.
@@ -92,7 +91,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Q: Hash + ?Sized,
     {
         self.check_cost(cost)?;
-        Ok(self.decide(Ask::Acquire, key, cost).decision)
+        Ok(self.decide(key, cost))
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free again, as of the
@@ -107,7 +106,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Q: Hash + ?Sized,
     {
         self.check_cost(cost)?;
-        Ok(self.decide(Ask::AcquireWithStatus, key, cost))
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
 
     /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains; charges nothing and writes nothing.
@@ -184,30 +184,43 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     #[inline]
-    fn decide<Q>(&self, ask: Ask, key: &Q, cost: u32) -> Status
-    where
-        Q: Hash + ?Sized,
-    {
+    fn decide<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Decision {
         let fingerprint = self.fingerprinter.fingerprint(key);
         if cost == 0 {
-            return self.look_up(fingerprint, 0);
+            return self.look_up(fingerprint, 0).decision;
         }
-        let status = match self.table.acquire(ask, fingerprint, cost, &self.clock) {
+        match self.table.decide_at_once(fingerprint, cost, &self.clock) {
+            Some(decision) => {
+                self.count(decision);
+                decision
+            }
+            None => self.decide_in_full(fingerprint, cost).decision,
+        }
+    }
+
+    /// Decides whatever it takes, and says what remains.
+    fn decide_in_full(&self, fingerprint: Fingerprint, cost: u32) -> Status {
+        let status = match self.table.acquire(fingerprint, cost, &self.clock) {
             Placed::Decided(status) => status,
-            Placed::NoRoom { retry_after_ns } => self.decide_at_cap(ask, cost, retry_after_ns),
+            Placed::NoRoom { retry_after_ns } => self.decide_at_cap(cost, retry_after_ns),
         };
-        if let Some(tally) = &self.tally {
-            tally.count(status.is_admitted());
-        }
+        self.count(status.decision);
         status
     }
 
+    #[inline]
+    fn count(&self, decision: Decision) {
+        if let Some(tally) = &self.tally {
+            tally.count(decision.is_admitted());
+        }
+    }
+
     #[cold]
-    fn decide_at_cap(&self, ask: Ask, cost: u32, retry_after_ns: u64) -> Status {
+    fn decide_at_cap(&self, cost: u32, retry_after_ns: u64) -> Status {
         let limit = self.quota().limit();
         let without_a_place = |decision, remaining| Status { decision, limit, remaining, reset_after_ns: 0 };
         match (self.at_key_cap, &self.overflow) {
-            (AtKeyCap::Share, Some(overflow)) => overflow.acquire(ask, cost, &self.clock),
+            (AtKeyCap::Share, Some(overflow)) => overflow.acquire(cost, &self.clock),
             (AtKeyCap::Admit, _) => without_a_place(Decision::Admitted(Admission::UNCOUNTED), limit),
             _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap)), 0),
         }

@@ -1,8 +1,7 @@
 //! A table that knows one key only: for limits without keys.
 
-use crate::cell::Ask;
 use crate::clock::Clock;
-use crate::decision::Status;
+use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::table::{Placed, Table};
@@ -29,10 +28,14 @@ impl Single {
     }
 
     #[inline]
-    pub(crate) fn acquire(&self, ask: Ask, cost: u32, clock: &impl Clock) -> Status {
+    pub(crate) fn decide_at_once(&self, cost: u32, clock: &impl Clock) -> Option<Decision> {
+        self.table.decide_at_once(KEY, cost, clock)
+    }
+
+    pub(crate) fn acquire(&self, cost: u32, clock: &impl Clock) -> Status {
         loop {
             // There is no lack of room, and a sweep that was looking for some has made progress.
-            if let Placed::Decided(status) = self.table.acquire(ask, KEY, cost, clock) {
+            if let Placed::Decided(status) = self.table.acquire(KEY, cost, clock) {
                 return status;
             }
         }

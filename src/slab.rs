@@ -94,6 +94,15 @@ impl Slab {
         Some(&self.pages[page].get()?[start..start + self.block_words])
     }
 
+    /// As [`block`](Self::block), where the size of the blocks is known.
+    #[inline]
+    pub(crate) fn block_of<const WORDS: usize>(&self, block: u32) -> &[AtomicU64; WORDS] {
+        debug_assert_eq!(WORDS, self.block_words);
+        let (page, place) = self.locate(block);
+        let words = self.pages[page].get().and_then(|page| page[place * WORDS..].first_chunk());
+        words.expect("a block's number is known only once its page is there")
+    }
+
     /// A block for the caller alone, with whatever its last owner left in it; `None` when all are taken.
     pub(crate) fn take(&self) -> Option<u32> {
         self.pop().or_else(|| self.hand_out())

@@ -37,7 +37,7 @@ mod turn;
 
 use once_cell::race::OnceBox;
 
-use crate::cell::{Ask, Cells, Head, time_of};
+use crate::cell::{Ask, Cells, Seat, time_of};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Status};
 use crate::fingerprint::Fingerprint;
@@ -83,10 +83,10 @@ pub(crate) struct Table {
 }
 
 /// Where a key's cell was found.
-enum Located {
-    Current(u32, Head),
+enum Located<'a> {
+    Current(Seat<'a>),
     /// In the old index only.
-    Old(u32, Head),
+    Old(Seat<'a>),
     /// Nowhere; and, if sealing was asked for, it can't be put into the old index any more.
     Nowhere,
     /// The generation is over.
@@ -126,20 +126,23 @@ impl Table {
         self.cells.quota()
     }
 
-    /// Decides a request of `cost` permits, between 1 and the limit.
+    /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
     #[inline]
-    pub(crate) fn acquire(&self, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
+    pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Decision> {
+        let reading = clock.now();
+        let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
+        self.cells.decide_at_once(seat, cost, reading)
+    }
+
+    /// Decides a request of `cost` permits, between 1 and the limit.
+    pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {
-            let route = self.route();
-            let (cell, head) = match self.current(route).find(fingerprint, &self.cells) {
-                Found::Here(cell, head) => (cell, head),
-                _ => match self.bring_in(route, ask, fingerprint, cost, clock) {
-                    BroughtIn::Cell(cell, head) => (cell, head),
-                    BroughtIn::Placed(placed) => return placed,
-                    BroughtIn::Retry => continue,
-                },
+            let seat = match self.bring_in(self.route(), fingerprint, cost, clock) {
+                BroughtIn::Seat(seat) => seat,
+                BroughtIn::Placed(placed) => return placed,
+                BroughtIn::Retry => continue,
             };
-            if let Some(status) = self.cells.decide(ask, cell, head, cost, clock) {
+            if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
                 return Placed::Decided(status);
             }
         }
@@ -149,8 +152,8 @@ impl Table {
     pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
-                Located::Current(cell, head) | Located::Old(cell, head) => {
-                    if let Some(status) = self.cells.decide(Ask::Peek, cell, head, cost, clock) {
+                Located::Current(seat) | Located::Old(seat) => {
+                    if let Some(status) = self.cells.decide(Ask::Peek, seat, cost, clock) {
                         return status;
                     }
                 }
@@ -164,8 +167,8 @@ impl Table {
     pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
-                Located::Current(cell, head) | Located::Old(cell, head) => {
-                    if self.cells.forget(cell, head.life(), time_of(clock.now())) {
+                Located::Current(seat) | Located::Old(seat) => {
+                    if self.cells.forget(seat.cell, seat.head.life(), time_of(clock.now())) {
                         self.turns.note_forgotten();
                         return true;
                     }
@@ -230,9 +233,9 @@ impl Table {
     }
 
     /// Looks for the key in the current index and, during a turn, in the old one.
-    fn locate<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located {
+    fn locate<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located<'_> {
         match self.current(route).find(fingerprint, &self.cells) {
-            Found::Here(cell, head) => return Located::Current(cell, head),
+            Found::Here(seat) => return Located::Current(seat),
             Found::Absent(_) => {}
             // The current index is sealed only once it is no longer current.
             Found::Sealed | Found::Outdated => return Located::Outdated,
@@ -243,7 +246,7 @@ impl Table {
         let old = self.old(route);
         loop {
             return match old.find(fingerprint, &self.cells) {
-                Found::Here(cell, head) => Located::Old(cell, head),
+                Found::Here(seat) => Located::Old(seat),
                 Found::Outdated => Located::Outdated,
                 Found::Sealed | Found::Absent(None) => Located::Nowhere,
                 Found::Absent(Some((at, word))) if !SEAL || old.seal(at, word) => Located::Nowhere,
@@ -254,15 +257,14 @@ impl Table {
     }
 
     /// Makes the current index know the key: carries its cell over, or makes one, with its first permits already granted.
-    #[cold]
-    fn bring_in(&self, route: Route, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> BroughtIn {
+    fn bring_in(&self, route: Route, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> BroughtIn<'_> {
         match self.locate::<true>(route, fingerprint) {
-            Located::Current(cell, head) => return BroughtIn::Cell(cell, head),
+            Located::Current(seat) => return BroughtIn::Seat(seat),
             Located::Outdated => return BroughtIn::Retry,
-            Located::Old(cell, head) => {
-                return match self.carry(route, fingerprint, cell, head.life()) {
-                    Put::Done | Put::There => BroughtIn::Cell(cell, head),
-                    Put::Other(cell, head) => BroughtIn::Cell(cell, head),
+            Located::Old(seat) => {
+                return match self.carry(route, fingerprint, seat.cell, seat.head.life()) {
+                    Put::Done | Put::There => BroughtIn::Seat(seat),
+                    Put::Other(seat) => BroughtIn::Seat(seat),
                     Put::Outdated | Put::Full => BroughtIn::Retry,
                 };
             }
@@ -282,14 +284,13 @@ impl Table {
         let put = self.current(route).put(fingerprint, cell, life, &self.cells);
         if let Put::Done | Put::There = put {
             self.turns.note_new(route.generation(), time.saturating_add(self.cells.window()));
-            let lead = time - time_of(reading);
-            let reset_after = if ask == Ask::AcquireWithStatus { self.cells.window() + lead } else { 0 };
+            let reset_after = self.cells.window() + (time - time_of(reading));
             return BroughtIn::Placed(Placed::Decided(self.fresh(cost, reset_after)));
         }
         self.cells.discard(cell);
         self.unreserve(route);
         match put {
-            Put::Other(cell, head) => BroughtIn::Cell(cell, head),
+            Put::Other(seat) => BroughtIn::Seat(seat),
             _ => BroughtIn::Retry,
         }
     }
@@ -303,8 +304,8 @@ impl Table {
 }
 
 /// What bringing a key in came to.
-enum BroughtIn {
-    Cell(u32, Head),
+enum BroughtIn<'a> {
+    Seat(Seat<'a>),
     Placed(Placed),
     Retry,
 }

@@ -35,14 +35,19 @@ impl One {
         Self { cells, cell, life, horizon: AtomicU64::new(0) }
     }
 
-    fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
-        let head = self.cells.head_for(self.cell, self.life, KEY)?;
-        self.cells.decide(ask, self.cell, head, cost, &At(at))
+    fn seat(&self) -> Option<Seat<'_>> {
+        self.cells.seat_for(self.cell, self.life, KEY)
     }
 
-    /// Permits granted: the cost or nothing.
+    fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
+        self.cells.decide(ask, self.seat()?, cost, &At(at))
+    }
+
+    /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
     fn acquire(&self, cost: u32, at: u64) -> u32 {
-        self.ask(Ask::Acquire, cost, at).map_or(0, |status| if status.is_admitted() { cost } else { 0 })
+        let at_once = self.seat().and_then(|seat| self.cells.decide_at_once(seat, cost, at));
+        let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
+        decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
     }
 
     fn remaining(&self, at: u64) -> u32 {

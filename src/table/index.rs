@@ -1,53 +1,66 @@
 //! One generation of the index: open addressing with linear probing over words that, once written, stay.
 
-use crate::cell::{Cells, Head};
+use crate::cell::{Cells, Seat};
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
 
 /// A word of the index: which cell decides for the keys with this tag.
 ///
 /// ```text
-/// Entry { generation: 16, life: 8, tag: 12, cell: 28 }
+/// Entry { generation: 16, tag: 12, life: 8, cell: 28 }
 /// ```
 ///
-/// The tag is never zero, so that no entry is zero, the word of memory that was never used.
+/// A tag is never zero, so that no entry is zero, the word of memory that was never used. A seal has the tag zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u64);
 
-/// The cell number that marks a sealed slot; no cell has it, by [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
-const SEALED: u32 = (1 << 28) - 1;
+/// Where the tag begins, and with it the part that says which generation and which keys.
+const TAG_AT: u32 = 36;
 
 impl Entry {
     pub(super) fn new(generation: u16, life: u64, fingerprint: Fingerprint, cell: u32) -> Self {
-        let tag = tag_of(fingerprint);
-        Self((u64::from(generation) << 48) | ((life & 0xff) << 40) | (tag << 28) | u64::from(cell))
+        let cell = u64::from(cell) & ((1 << 28) - 1);
+        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 28) | cell)
     }
 
     fn sealed(generation: u16) -> Self {
-        Self((u64::from(generation) << 48) | (1 << 28) | u64::from(SEALED))
+        // Not zero, even in generation zero.
+        Self((u64::from(generation) << 48) | 1)
     }
 
+    #[inline]
     fn generation(self) -> u16 {
         (self.0 >> 48) as u16
     }
 
+    /// The generation and the tag.
+    #[inline]
+    fn prefix(self) -> u64 {
+        self.0 >> TAG_AT
+    }
+
+    #[inline]
+    fn is_seal(self) -> bool {
+        self.prefix() & 0xfff == 0
+    }
+
+    #[inline]
     pub(super) fn life(self) -> u64 {
-        (self.0 >> 40) & 0xff
+        (self.0 >> 28) & 0xff
     }
 
-    fn tag(self) -> u64 {
-        (self.0 >> 28) & 0xfff
-    }
-
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "28 bits")]
     pub(super) fn cell(self) -> u32 {
-        (self.0 & u64::from(SEALED)) as u32
+        (self.0 & ((1 << 28) - 1)) as u32
     }
 }
 
-/// The bits that tell most keys apart without a look at their cells: not those that choose the slot.
-fn tag_of(fingerprint: Fingerprint) -> u64 {
-    (fingerprint.low >> 52).max(1)
+/// The generation, and the bits of a key that tell it from most others without a look at its cell: not those that choose
+/// the slot.
+#[inline]
+fn prefix_of(generation: u16, fingerprint: Fingerprint) -> u64 {
+    (u64::from(generation) << 12) | (fingerprint.low >> 52).max(1)
 }
 
 /// What a slot says to a reader of one generation.
@@ -63,8 +76,8 @@ pub(super) enum Seen {
 }
 
 /// What looking for a key came to.
-pub(super) enum Found {
-    Here(u32, Head),
+pub(super) enum Found<'a> {
+    Here(Seat<'a>),
     /// Not there. This slot, which held this word, is where it would be put; none if all slots are taken.
     Absent(Option<(usize, u64)>),
     /// Not there, and it will not be put there any more.
@@ -73,13 +86,13 @@ pub(super) enum Found {
 }
 
 /// What putting an entry came to.
-pub(super) enum Put {
+pub(super) enum Put<'a> {
     /// It was put there by this call.
     Done,
     /// It was there already.
     There,
     /// Another cell decides for the key.
-    Other(u32, Head),
+    Other(Seat<'a>),
     /// The generation is over.
     Outdated,
     Full,
@@ -110,11 +123,10 @@ impl<'a> Index<'a> {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    #[inline]
     fn seen(self, word: u64) -> Seen {
         let entry = Entry(word);
         if entry.generation() == self.generation && word != 0 {
-            return if entry.cell() == SEALED { Seen::Sealed } else { Seen::Entry(entry) };
+            return if entry.is_seal() { Seen::Sealed } else { Seen::Entry(entry) };
         }
         // The memory is used by every other generation, and each leaves every slot written; so what is neither new nor of
         // the last use is of a later one.
@@ -127,18 +139,37 @@ impl<'a> Index<'a> {
         (word, self.seen(word))
     }
 
-    /// Looks for the cell of a key.
+    /// The cell of a key, if it is there; if not, [`find`](Self::find) says why.
     #[inline]
-    pub(super) fn find(self, fingerprint: Fingerprint, cells: &Cells) -> Found {
+    pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<Seat<'_>> {
+        let prefix = prefix_of(self.generation, fingerprint);
+        let mut at = self.first(fingerprint);
+        for _ in 0..self.slots.len() {
+            let entry = Entry(self.slots[at].load(Ordering::Acquire));
+            if entry.prefix() == prefix {
+                let seat = cells.seat_for(entry.cell(), entry.life(), fingerprint);
+                if seat.is_some() {
+                    return seat;
+                }
+            } else if entry.generation() != self.generation || entry.is_seal() {
+                return None;
+            }
+            at = self.next(at);
+        }
+        None
+    }
+
+    /// Looks for the cell of a key.
+    pub(super) fn find(self, fingerprint: Fingerprint, cells: &Cells) -> Found<'_> {
         let mut at = self.first(fingerprint);
         for _ in 0..self.slots.len() {
             match self.read(at) {
                 (word, Seen::Empty) => return Found::Absent(Some((at, word))),
                 (_, Seen::Sealed) => return Found::Sealed,
                 (_, Seen::Outdated) => return Found::Outdated,
-                (_, Seen::Entry(entry)) if entry.tag() == tag_of(fingerprint) => {
-                    if let Some(head) = cells.head_for(entry.cell(), entry.life(), fingerprint) {
-                        return Found::Here(entry.cell(), head);
+                (_, Seen::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
+                    if let Some(seat) = cells.seat_for(entry.cell(), entry.life(), fingerprint) {
+                        return Found::Here(seat);
                     }
                 }
                 (_, Seen::Entry(_)) => {}
@@ -155,7 +186,7 @@ impl<'a> Index<'a> {
     }
 
     /// Puts a cell into the first empty slot of the key's sequence, unless one that decides for the key is there.
-    pub(super) fn put(self, fingerprint: Fingerprint, cell: u32, life: u64, cells: &Cells) -> Put {
+    pub(super) fn put(self, fingerprint: Fingerprint, cell: u32, life: u64, cells: &Cells) -> Put<'_> {
         let new = Entry::new(self.generation, life, fingerprint, cell);
         let mut at = self.first(fingerprint);
         let mut seen = 0;
@@ -171,9 +202,9 @@ impl<'a> Index<'a> {
                 }
                 (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,
                 (_, Seen::Entry(entry)) if entry == new => return Put::There,
-                (_, Seen::Entry(entry)) if entry.tag() == new.tag() => {
-                    if let Some(head) = cells.head_for(entry.cell(), entry.life(), fingerprint) {
-                        return Put::Other(entry.cell(), head);
+                (_, Seen::Entry(entry)) if entry.prefix() == new.prefix() => {
+                    if let Some(seat) = cells.seat_for(entry.cell(), entry.life(), fingerprint) {
+                        return Put::Other(seat);
                     }
                 }
                 (_, Seen::Entry(_)) => {}
@@ -192,11 +223,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, cell in 0..SEALED) {
+        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, cell in 0..1_u32 << 28) {
             let entry = Entry::new(generation, life, Fingerprint::new(low, 0), cell);
             prop_assert_eq!((entry.generation(), entry.life(), entry.cell()), (generation, life, cell));
-            prop_assert_eq!(entry.tag(), (low >> 52).max(1));
-            prop_assert!(entry.0 != 0 && Entry::sealed(generation).0 != 0);
+            prop_assert_eq!(entry.prefix() & 0xfff, (low >> 52).max(1));
+            prop_assert!(entry.0 != 0 && !entry.is_seal());
+            let seal = Entry::sealed(generation);
+            prop_assert!(seal.0 != 0 && seal.is_seal() && seal.generation() == generation);
         }
 
         #[test]

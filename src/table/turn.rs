@@ -81,7 +81,7 @@ impl Table {
     }
 
     /// Puts a cell of the old index into the current one.
-    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, cell: u32, life: u64) -> Put {
+    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, cell: u32, life: u64) -> Put<'_> {
         let put = self.current(route).put(fingerprint, cell, life, &self.cells);
         if let Put::Done = put {
             self.count_filled(route, |filled| Some(filled + 1));
@@ -180,7 +180,7 @@ impl Table {
     }
 
     /// Looks for a cell that can be taken back, for a new key that found all of them taken.
-    pub(super) fn make_room(&self, clock: &impl Clock) -> BroughtIn {
+    pub(super) fn make_room(&self, clock: &impl Clock) -> BroughtIn<'_> {
         let mut chunks = 0;
         loop {
             let (route, time) = (self.route(), time_of(clock.now()));

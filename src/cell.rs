@@ -82,6 +82,8 @@ pub(crate) struct Cells {
     rings: [OnceBox<Slab>; CLASSES],
     /// Marks for slots that were never used.
     marks: AtomicU64,
+    /// The latest end of a stamp that was lost with its cell: no stamp that is chosen for a new key is earlier.
+    horizon: AtomicU64,
 }
 
 /// What a request asks of a cell.
@@ -110,6 +112,7 @@ impl Cells {
             cells: Slab::new(CELL_WORDS, LOW, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
             marks: AtomicU64::new(0),
+            horizon: AtomicU64::new(0),
         };
         if cfg!(tollgate_loom) {
             cells.make_all_pools();
@@ -193,7 +196,7 @@ impl Cells {
         }
         let ring = self.ring(words, reference);
         let Some(newest) = ring.newest(head) else {
-            ring.settle(&words[HEAD], head, self.window, time);
+            self.settle(words, head, ring, time);
             return lost();
         };
         // How far the newest stamp lies ahead of a clock that went back.
@@ -222,6 +225,12 @@ impl Cells {
         if Head(words[HEAD].load(Ordering::Relaxed)) == head { Attempt::Decided(status) } else { lost() }
     }
 
+    /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its stamp must not be
+    /// earlier than the horizon.
+    fn settle(&self, words: &[AtomicU64], head: Head, ring: Ring<'_>, time: u64) {
+        ring.settle(&words[HEAD], head, self.window, time.max(self.horizon.load(Ordering::Acquire)));
+    }
+
     /// The ring of the cell. Whatever the reference says, even one that is long out of date, it names memory that exists.
     #[inline]
     fn ring<'a>(&'a self, words: &'a [AtomicU64], reference: RingRef) -> Ring<'a> {
@@ -243,6 +252,17 @@ impl Cells {
         let decision = Decision::Admitted(Admission::COUNTED);
         let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
         Status { decision, limit: self.quota.limit(), remaining, reset_after_ns }
+    }
+
+    /// What a key without permits is told.
+    pub(crate) fn status_of_nothing(&self) -> Status {
+        self.admitted(self.limit, 0)
+    }
+
+    /// What a new key is told that has just been granted `cost` permits.
+    pub(crate) fn first_status(&self, cost: u32, time: u64) -> Status {
+        let lead = self.horizon.load(Ordering::Acquire).saturating_sub(time);
+        self.admitted(self.limit - cost as usize, self.window + lead)
     }
 
     #[inline]

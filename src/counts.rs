@@ -64,6 +64,11 @@ impl Tally {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.stripes)
+    }
+
     pub(crate) fn totals(&self) -> DecisionCounts {
         let sum = |counter: fn(&Stripe) -> &AtomicU64| {
             self.stripes.iter().map(|stripe| counter(stripe).load(Ordering::Relaxed)).sum()

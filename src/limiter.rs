@@ -160,7 +160,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Counts {
             live_keys: held.live_keys,
             cells: held.cells,
-            bytes: size_of::<Self>() + held.bytes + self.overflow.as_ref().map_or(0, Single::bytes),
+            bytes: size_of::<Self>()
+                + held.bytes
+                + self.overflow.as_ref().map_or(0, Single::bytes)
+                + self.tally.as_ref().map_or(0, Tally::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
             refused_at_cap: held.refused_at_cap,
         }

@@ -10,8 +10,13 @@
 //! top carries a count of changes, so that a thread which slept between reading a block's link and swapping the top fails.
 //!
 //! # Orderings
-//! `top`: a push releases the block's last use, a pop acquires it, so what the previous owner wrote is seen before what the next
-//! one writes. `handed` is a mere counter: the block it hands out was never used. Exercised by `loom_pool`.
+//! - `top`: a push releases the block's last use, a pop acquires it, so what the previous owner wrote is seen before what the
+//!   next one writes.
+//! - links are released, because they are written where a reader of the block's last owner may still look: whoever sees a
+//!   link sees that the owner has gone.
+//! - `handed` is a mere counter: the block it hands out was never used.
+//!
+//! Exercised by `loom_pool`, and the links by `loom_a_clock_that_lags_behind_the_sweep_gains_nothing`.
 
 use once_cell::race::OnceBox;
 
@@ -143,7 +148,7 @@ impl Slab {
         let link = &self.block(block)[self.link_word];
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
-            link.store(u64::from(low_half(top)) | LINK, Ordering::Relaxed);
+            link.store(u64::from(low_half(top)) | LINK, Ordering::Release);
             let new = with_changes(top, block + 1);
             match self.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,

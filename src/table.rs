@@ -22,12 +22,13 @@
 //! # Clocks
 //! What a freed cell knew is lost, also how late its stamps were. So before a cell is freed the end of its newest stamp is
 //! noted (`horizon`), and a new key's first stamp is no earlier: with a clock that lags behind the one that saw the stamp expire, the
-//! key's new window can't begin before the old one has ended.
+//! key's new window can't begin before the old one has ended. The stamp is chosen after the new cell has become known, because a
+//! thread may stall just before, while the key comes, expires and goes in another cell.
 //!
 //! # Orderings
 //! `route`: the end of a turn is released after everything was carried and acquired by whoever no longer looks at the old
 //! index. Slots of the index: a publication releases the cell, a look-up acquires it. `horizon`: raised before a cell is freed, read
-//! after it is known to be gone. Exercised by the loom tests in `table/loom_tests.rs`.
+//! after the key's new cell has been put past the old one's entry. Exercised by the loom tests in `table/loom_tests.rs`.
 
 mod index;
 #[cfg(all(test, tollgate_loom))]
@@ -39,7 +40,7 @@ use once_cell::race::OnceBox;
 
 use crate::cell::{Ask, Cells, Seat, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Status};
+use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{AtomicU64, Ordering, plain};
@@ -75,8 +76,6 @@ pub(crate) struct Table {
     cursor: AtomicU64,
     /// Slots of the index taken or about to be, by the generation's parity.
     filled: [AtomicU64; 2],
-    /// No new key's stamp is earlier than this.
-    horizon: AtomicU64,
     largest: u32,
     turns: turn::Heuristics,
     refused_at_cap: plain::AtomicU64,
@@ -106,7 +105,6 @@ impl Table {
             route: AtomicU64::new(Route::first(size).0),
             cursor: AtomicU64::new(0),
             filled: [AtomicU64::new(0), AtomicU64::new(0)],
-            horizon: AtomicU64::new(0),
             largest,
             turns: turn::Heuristics::default(),
             refused_at_cap: plain::AtomicU64::new(0),
@@ -157,7 +155,7 @@ impl Table {
                         return status;
                     }
                 }
-                Located::Nowhere => return self.fresh(0, 0),
+                Located::Nowhere => return self.cells.status_of_nothing(),
                 Located::Outdated => {}
             }
         }
@@ -275,17 +273,16 @@ impl Table {
             self.make_way(route, time_of(clock.now()));
             return BroughtIn::Retry;
         }
-        let reading = clock.now();
-        let time = time_of(reading).max(self.horizon.load(Ordering::Acquire));
-        let Some((cell, life)) = self.cells.create(fingerprint, cost, time) else {
+        let Some((cell, life)) = self.cells.create(fingerprint, cost) else {
             self.unreserve(route);
             return self.make_room(clock);
         };
         let put = self.current(route).put(fingerprint, cell, life, &self.cells);
         if let Put::Done | Put::There = put {
+            let time = time_of(clock.now());
+            self.cells.grant(cell, life, time);
             self.turns.note_new(route.generation(), time.saturating_add(self.cells.window()));
-            let reset_after = self.cells.window() + (time - time_of(reading));
-            return BroughtIn::Placed(Placed::Decided(self.fresh(cost, reset_after)));
+            return BroughtIn::Placed(Placed::Decided(self.cells.first_status(cost, time)));
         }
         self.cells.discard(cell);
         self.unreserve(route);
@@ -293,13 +290,6 @@ impl Table {
             Put::Other(seat) => BroughtIn::Seat(seat),
             _ => BroughtIn::Retry,
         }
-    }
-
-    /// What a key that has only been granted `cost` permits is told.
-    fn fresh(&self, cost: u32, reset_after_ns: u64) -> Status {
-        let limit = self.quota().limit();
-        let decision = Decision::Admitted(Admission::COUNTED);
-        Status { decision, limit, remaining: limit - cost, reset_after_ns }
     }
 }
 

@@ -65,7 +65,7 @@ impl Cells {
     pub(super) fn finish_growth(&self, words: &[AtomicU64], head: Head, needed: usize, time: u64) {
         let mut reference = RingRef(words[RING].load(Ordering::Acquire));
         if reference.epoch() == head.epoch() {
-            self.ring(words, reference).settle(&words[HEAD], head, self.window, time);
+            self.settle(words, head, self.ring(words, reference), time);
             // The slot inside the cell is the reference, and settling may just have changed it.
             reference = RingRef(words[RING].load(Ordering::Acquire));
             if reference.epoch() == head.epoch() {

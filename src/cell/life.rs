@@ -3,7 +3,7 @@
 use super::words::{Head, RingRef, Slot, State};
 use super::{Cells, HEAD, HIGH, LOW, RING};
 use crate::fingerprint::Fingerprint;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// What became of an attempt to reclaim a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,29 +15,39 @@ pub(crate) enum Reclaimed {
 }
 
 impl Cells {
-    /// A cell for a new key that has just been granted `cost` permits at `time`. Nobody else knows of it until its number
-    /// and life, which this gives, are published. `None` when all cells are taken.
-    pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32, time: u64) -> Option<(u32, u64)> {
+    /// A cell for a new key with `cost` permits claimed and not yet published. Nobody else knows of it until its number and
+    /// life, which this gives, are published. `None` when all cells are taken.
+    ///
+    /// The permits get their stamp only once the cell is known, from [`grant`](Self::grant) or from whoever meets the cell
+    /// first. A stamp chosen before would be too early if meanwhile another cell for the same key came and went.
+    pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
         let cell = self.cells.take()?;
         let words = self.cells.block(cell);
         let free = Head(words[HEAD].load(Ordering::Relaxed));
         let (life, lap, cost) = (free.life(), free.lap(), cost as usize);
         let (reference, slots) = if cost == 1 {
-            (RingRef(Slot::new(time, false, lap).0), 1)
+            (RingRef(Slot::ancient(free.ancient_mark(), lap).0), 1)
         } else {
             let (reference, ring) = self.new_ring(false, cost, 0, lap);
-            for index in 0..cost {
-                ring.write(index, time, lap);
-            }
             (reference, ring.len())
         };
         words[RING].store(reference.0, Ordering::Relaxed);
-        // Released: see `head_for`.
+        // Released: see `seat_for`.
         words[LOW].store(fingerprint.low, Ordering::Release);
         words[HIGH].store(fingerprint.high, Ordering::Release);
         let head = Head::new(State::Open, false, life, lap, 0).advanced(cost, slots);
         words[HEAD].store(head.0, Ordering::Release);
         Some((cell, life))
+    }
+
+    /// Publishes the first permits of a cell that has just become known, if nobody else has.
+    pub(crate) fn grant(&self, cell: u32, life: u64, time: u64) {
+        let words = self.cells.block(cell);
+        let head = Head(words[HEAD].load(Ordering::Acquire));
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if head.life() == life && head.state() == State::Open && reference.epoch() == head.epoch() {
+            self.settle(words, head, self.ring(words, reference), time);
+        }
     }
 
     /// Takes back a cell from [`create`](Self::create) that was never published.
@@ -52,7 +62,7 @@ impl Cells {
 
     /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises `horizon` to
     /// the end of the newest of the stamps that are lost with it.
-    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64, horizon: &AtomicU64) -> Reclaimed {
+    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64) -> Reclaimed {
         let words = self.cells.block(cell);
         loop {
             let head = Head(words[HEAD].load(Ordering::Acquire));
@@ -73,15 +83,15 @@ impl Cells {
                     }
                     let ring = self.ring(words, reference);
                     let Some(newest) = ring.newest(head) else {
-                        ring.settle(&words[HEAD], head, self.window, time);
+                        self.settle(words, head, ring, time);
                         continue;
                     };
                     if time.saturating_sub(newest.time()) < self.window {
                         return Reclaimed::Live(self.end_of(newest));
                     }
                     // Before the cell is free: whoever finds its key gone has to see it.
-                    if horizon.load(Ordering::Relaxed) < self.end_of(newest) {
-                        horizon.fetch_max(self.end_of(newest), Ordering::AcqRel);
+                    if self.horizon.load(Ordering::Relaxed) < self.end_of(newest) {
+                        self.horizon.fetch_max(self.end_of(newest), Ordering::AcqRel);
                     }
                 }
             }

@@ -24,15 +24,15 @@ struct One {
     cells: Cells,
     cell: u32,
     life: u64,
-    horizon: AtomicU64,
 }
 
 impl One {
     /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
     fn new(limit: u32, cost: u32, at: u64) -> Self {
         let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
-        let (cell, life) = cells.create(KEY, cost, time_of(at)).unwrap();
-        Self { cells, cell, life, horizon: AtomicU64::new(0) }
+        let (cell, life) = cells.create(KEY, cost).unwrap();
+        cells.grant(cell, life, time_of(at));
+        Self { cells, cell, life }
     }
 
     fn seat(&self) -> Option<Seat<'_>> {
@@ -195,8 +195,7 @@ fn loom_a_cell_is_reclaimed_or_claimed() {
     explore(|| {
         let one = Arc::new(One::new(1, 1, 0));
         let worker = Arc::clone(&one);
-        let thread =
-            thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &worker.horizon));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10)));
         let granted = one.acquire(1, 10);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
@@ -214,9 +213,9 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
         let _ = one.acquire(1, 1);
         assert!(thread.join().unwrap());
         assert_eq!(one.acquire(1, 1), 0, "a dead cell decides nothing");
-        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1), &one.horizon), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1)), Reclaimed::Gone);
         // The cell serves its next key as if new.
-        let (cell, life) = one.cells.create(KEY, 1, time_of(1)).unwrap();
+        let (cell, life) = one.cells.create(KEY, 1).unwrap();
         assert_eq!((cell, life), (one.cell, one.life + 1));
     });
 }

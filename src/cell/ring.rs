@@ -130,6 +130,10 @@ impl<'a> Ring<'a> {
                 return;
             }
             let slot = self.load(place.index);
+            // A ring of one that has just grown: the slot in the cell has become the reference to the new ring.
+            if self.len() == 1 && slot.joined() {
+                return;
+            }
             // What was read is of this head only if the head still stands: the parity alone may be that of a later lap.
             if word.load(Ordering::Relaxed) != head.0 {
                 return;

@@ -106,6 +106,11 @@ impl Head {
         Self::new(self.state(), self.epoch(), self.life(), lap, pos)
     }
 
+    /// A number that this cell's memory has not been marked with before.
+    pub(crate) fn ancient_mark(self) -> u64 {
+        (self.life() << Self::LAP_BITS) | self.lap()
+    }
+
     /// The head of the same cell without a key. The lap goes on, so that no head of an earlier life returns.
     pub(crate) fn freed(self) -> Self {
         Self::new(State::Free, false, self.life() + 1, self.lap() + 1, 0)
@@ -250,6 +255,7 @@ mod tests {
         let longest = u64::try_from(crate::Quota::MAX_WINDOW.as_nanos()).unwrap();
         assert!(time_of(0) - (ANCIENT_END - 1) >= longest);
         assert_eq!(time_of(u64::MAX), MAX_TIME);
+        assert!(Head::new(State::Open, true, u64::MAX, u64::MAX, 0).ancient_mark() < ANCIENT_END);
         assert!(Slot::new(u64::MAX, true, 1).0 < crate::slab::LINK);
         let century = 100 * 365 * 24 * 3600 * 1_000_000_000;
         assert!(time_of(century) < MAX_TIME);

@@ -173,3 +173,17 @@ fn loom_forgetting_a_key_during_a_turn() {
         assert_eq!((table.one(1, 5), table.one(2, 5), table.one(1, 5)), (Some(1), Some(0), Some(0)));
     });
 }
+
+#[test]
+fn loom_a_new_key_that_was_long_in_the_making_is_stamped_late() {
+    explore(1, || {
+        let table = Arc::new(table(1, 4));
+        // While the first thread is at it, the key may be admitted, expire and be swept away by the second.
+        let churn = |table: &Table| (table.one(1, 5), table.one(2, 5), table.one(3, 15));
+        let (slow, (quick, _, _)) = race(&table, |table| table.one(1, 0), churn);
+        if slow == Some(1) && quick == Some(1) {
+            assert_eq!(table.one(1, 24), Some(0), "two permits within one window");
+        }
+        assert_eq!(table.one(1, 25), Some(1));
+    });
+}

@@ -15,9 +15,12 @@ use crate::sync::{Ordering, plain};
 /// Slots in a chunk.
 const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
 
-/// Chunks that a new key looks through for a place when the table is at its cap: enough to see all the cells of a table of
-/// up to 256 keys, so that such a table refuses a key only if every cell is live.
-const CHUNKS_AT_CAP: usize = 64;
+/// Chunks that a new key looks through for a place when the table is at its cap: 256 slots of the index.
+const CHUNKS_AT_CAP: u32 = 8;
+
+/// An index of this many chunks is looked through as a whole instead. It belongs to a table of up to 256 keys, which so
+/// refuses a key only if every cell is live.
+const CHUNKS_OF_A_SMALL_INDEX: u32 = 32;
 
 /// What helps to choose when to turn and how large; nothing depends on it but time and memory.
 #[derive(Default)]
@@ -163,8 +166,7 @@ impl Table {
                 (_, Seen::Sealed) => return true,
                 (_, Seen::Outdated) => return false,
                 (_, Seen::Entry(entry)) => {
-                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time, &self.horizon)
-                    else {
+                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time) else {
                         return true;
                     };
                     self.turns.note_end(route.generation(), end);
@@ -184,6 +186,9 @@ impl Table {
         let mut chunks = 0;
         loop {
             let (route, time) = (self.route(), time_of(clock.now()));
+            let all = (1 << route.size()) / CHUNK;
+            // What is left of a turn that goes on, and then a whole one.
+            let most = if all <= CHUNKS_OF_A_SMALL_INDEX { 2 * CHUNKS_OF_A_SMALL_INDEX } else { CHUNKS_AT_CAP };
             if self.cells.has_room() {
                 return BroughtIn::Retry;
             }
@@ -192,10 +197,10 @@ impl Table {
                 let until = self.turns.all_live_until(route.generation()).unwrap_or(0);
                 if until > time {
                     retry_after_ns = until - time;
-                    chunks = CHUNKS_AT_CAP;
+                    chunks = most;
                 }
             }
-            if chunks == CHUNKS_AT_CAP {
+            if chunks >= most {
                 self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
                 return BroughtIn::Placed(Placed::NoRoom { retry_after_ns });
             }

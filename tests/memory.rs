@@ -1,0 +1,271 @@
+//! Memory, counted to the byte: what is asked of the allocator and not given back.
+//!
+//! The counting allocator counts by thread, so tests do not disturb one another, and nothing here depends on time: clocks
+//! are moved by hand. Each limiter is boxed, so that what it takes itself counts too, and each figure that is asserted
+//! is also compared with what [`Counts::bytes`](tollgate::Counts::bytes) reports.
+
+use std::time::Duration;
+
+use allocation_counter::{AllocationInfo, measure};
+use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Quota};
+
+const WINDOW: Duration = Duration::from_secs(60);
+const MILLION: u64 = 1_000_000;
+const POLICIES: [AtKeyCap; 3] = [AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share];
+
+type Keyed = Limiter<u64, MockClock>;
+
+/// A limiter whose memory is counted from before it was made.
+struct Counted {
+    limiter: Box<Keyed>,
+    clock: MockClock,
+    held: i64,
+}
+
+impl Counted {
+    fn new(limit: u32, set_up: impl FnOnce(LimiterBuilder<u64, MockClock>) -> LimiterBuilder<u64, MockClock>) -> Self {
+        let clock = MockClock::new();
+        let mut limiter = None;
+        let made = measure(|| {
+            let builder = Limiter::<u64>::builder(Quota::new(limit, WINDOW)).clock(clock.clone());
+            limiter = Some(Box::new(set_up(builder).build().expect("a good quota and cap")));
+        });
+        let limiter = limiter.expect("made above");
+        let counted = Self { limiter, clock, held: made.bytes_current };
+        counted.assert_reported();
+        counted
+    }
+
+    /// Does something with the limiter and says what that took.
+    fn during(&mut self, act: impl FnOnce(&Keyed, &MockClock)) -> AllocationInfo {
+        let taken = measure(|| act(&self.limiter, &self.clock));
+        self.held += taken.bytes_current;
+        self.assert_reported();
+        taken
+    }
+
+    /// What the limiter says that it takes must be what it takes, within one part in a hundred.
+    fn assert_reported(&self) {
+        let reported = i64::try_from(self.limiter.counts().bytes).expect("far less");
+        let off = (reported - self.held).abs();
+        assert!(off * 100 <= self.held, "{reported} bytes reported, {} counted", self.held);
+    }
+
+    /// Bytes held, for each of so many.
+    fn bytes_per(&self, units: u64) -> f64 {
+        self.held as f64 / units as f64
+    }
+
+    /// Drops the limiter, which must give everything back.
+    fn finish(self) {
+        let Self { limiter, held, .. } = self;
+        let given_back = measure(|| drop(limiter));
+        assert_eq!(given_back.bytes_current, -held, "dropping a limiter gives back all it took");
+    }
+}
+
+/// Asks for one permit each.
+fn admit(limiter: &Keyed, keys: impl IntoIterator<Item = u64>) {
+    for key in keys {
+        assert!(limiter.try_acquire(&key).is_admitted(), "key {key} was refused");
+    }
+}
+
+fn assert_at_most(measured: f64, bound: f64, what: &str) {
+    assert!(measured <= bound, "{measured:.2} {what}, which may be {bound}");
+    println!("{measured:.2} {what} (at most {bound})");
+}
+
+fn assert_nothing(taken: AllocationInfo, what: &str) {
+    assert_eq!((taken.count_total, taken.bytes_total), (0, 0), "(calls, bytes) for {what}");
+}
+
+#[test]
+fn a_flood_of_denials_allocates_nothing() {
+    let mut counted = Counted::new(100, |builder| builder);
+    counted.during(|limiter, _| admit(limiter, [7; 100]));
+    let flood = counted.during(|limiter, _| {
+        for _ in 0..MILLION {
+            assert!(limiter.try_acquire(&7).is_denied());
+        }
+    });
+    assert_nothing(flood, "a million denials");
+    let costly = counted.during(|limiter, _| {
+        for cost in (1..=100).cycle().take(10_000) {
+            assert!(!limiter.try_acquire_status(&7, cost).expect("within the limit").is_admitted());
+            assert!(!limiter.peek_n(&7, cost).expect("within the limit").is_admitted());
+        }
+    });
+    assert_nothing(costly, "denials with the numbers, of every cost");
+    counted.finish();
+}
+
+#[test]
+fn keys_that_are_known_allocate_nothing_once_their_rings_have_grown() {
+    const KEYS: u64 = 100;
+    let mut counted = Counted::new(16, |builder| builder);
+    let a_window = |limiter: &Keyed, clock: &MockClock| {
+        for _ in 0..16 {
+            admit(limiter, 0..KEYS);
+        }
+        clock.advance(WINDOW);
+    };
+    let first = counted.during(a_window);
+    assert!(first.bytes_total > 0);
+    let more = counted.during(|limiter, clock| (0..200).for_each(|_| a_window(limiter, clock)));
+    assert_nothing(more, "200 windows, every permit of every key");
+    counted.finish();
+}
+
+#[test]
+fn a_flood_of_new_keys_stops_taking_memory_at_the_cap() {
+    const CAP: u64 = 10_000;
+    for policy in POLICIES {
+        let mut counted = Counted::new(16, |builder| builder.key_cap(10_000).at_key_cap(policy));
+        counted.during(|limiter, _| admit(limiter, 0..CAP));
+        // The first keys past the cap use up what they share, which takes a ring.
+        counted.during(|limiter, _| refuse(limiter, policy, CAP..CAP + 20));
+        assert_at_most(counted.bytes_per(CAP), 87.5, "bytes a key of the cap");
+        let more = counted.during(|limiter, _| refuse(limiter, policy, CAP + 20..CAP + 20 + MILLION));
+        assert_nothing(more, "a million new keys past the cap");
+        assert!(counted.limiter.counts().refused_at_cap >= MILLION);
+        counted.finish();
+    }
+}
+
+/// Asks for one permit for each of keys that find no place.
+fn refuse(limiter: &Keyed, policy: AtKeyCap, keys: impl IntoIterator<Item = u64>) {
+    for key in keys {
+        match limiter.try_acquire(&key) {
+            Decision::Admitted(admission) => {
+                assert!(policy == AtKeyCap::Share || !admission.is_counted(), "key {key} found a place past the cap");
+            }
+            Decision::Denied(denial) if policy == AtKeyCap::Share => assert_eq!(denial.reason(), DenialReason::Quota),
+            Decision::Denied(denial) => assert_eq!(denial.reason(), DenialReason::KeyCap),
+        }
+    }
+}
+
+/// Time passes, so that places become free one by one and are taken at once.
+#[test]
+fn a_flood_at_the_cap_that_takes_the_places_of_expired_keys_takes_no_more_memory() {
+    const CAP: u64 = 1000;
+    for policy in POLICIES {
+        let mut counted = Counted::new(16, |builder| builder.key_cap(1000).at_key_cap(policy));
+        let mut keys = 0..;
+        let mut windows = |limiter: &Keyed, clock: &MockClock, count: u64| {
+            for key in keys.by_ref().take(usize::try_from(count * 2 * CAP).expect("far less")) {
+                clock.advance(WINDOW / 2000);
+                let _ = limiter.try_acquire(&key);
+            }
+        };
+        // Both indexes, of this generation and the last, are of the largest size by then.
+        counted.during(|limiter, clock| windows(limiter, clock, 4));
+        let more = counted.during(|limiter, clock| windows(limiter, clock, 6));
+        assert_nothing(more, "six windows of twice as many new keys as the cap allows");
+        assert!(counted.limiter.counts().live_keys > 900, "{:?}", counted.limiter.counts());
+        assert_at_most(counted.bytes_per(CAP), 99.0, "bytes a key of the cap");
+        counted.finish();
+    }
+}
+
+/// Keys come and go, 500 of them live at any time: memory follows those and not the 100,000 that were seen.
+#[test]
+fn a_churn_of_keys_takes_memory_for_the_live_ones_only() {
+    const LIVE: u64 = 500;
+    let mut counted = Counted::new(8, |builder| builder);
+    let mut keys = 0..;
+    let mut windows = |limiter: &Keyed, clock: &MockClock, count: usize| {
+        for key in keys.by_ref().take(count * 500) {
+            let cost = u32::try_from(1 + key % 8).expect("at most eight");
+            assert!(limiter.try_acquire_n(&key, cost).expect("within the limit").is_admitted());
+            clock.advance(WINDOW / 500);
+        }
+    };
+    counted.during(|limiter, clock| windows(limiter, clock, 20));
+    let early = counted.held;
+    let later = counted.during(|limiter, clock| windows(limiter, clock, 180));
+    assert_eq!(counted.limiter.counts().live_keys as u64, LIVE - 1, "the oldest has just expired");
+    // A key is given 1 to 8 permits, so a cell of 32 bytes and for most of them a ring of 32 or 64.
+    assert_at_most(counted.bytes_per(LIVE), 300.0, "bytes a live key");
+    assert!(later.bytes_current * 20 <= early, "{early} bytes after 20 windows, {} after 200", counted.held);
+    counted.finish();
+}
+
+#[test]
+fn a_million_keys_with_one_permit_each() {
+    let mut counted = Counted::new(100, |builder| builder);
+    counted.during(|limiter, _| admit(limiter, 0..MILLION));
+    // The cell takes 33.5, the index 16.8, and the smaller indexes that it grew through together as much again.
+    assert_at_most(counted.bytes_per(MILLION), 67.5, "bytes a key");
+    counted.finish();
+    // A limiter that was told starts with an index of the right size.
+    let mut counted = Counted::new(100, |builder| builder.expected_keys(1_000_000));
+    counted.during(|limiter, _| admit(limiter, 0..MILLION));
+    assert_at_most(counted.bytes_per(MILLION), 51.0, "bytes an expected key");
+    counted.finish();
+}
+
+#[test]
+fn a_million_permits_of_one_key() {
+    let mut counted = Counted::new(1_000_000, |builder| builder);
+    counted.during(|limiter, _| (0..MILLION).for_each(|_| admit(limiter, [7])));
+    // 8 for the stamp, and as much again for the smaller rings that it grew through.
+    assert_at_most(counted.bytes_per(MILLION), 16.5, "bytes a permit");
+    counted.finish();
+    let mut counted = Counted::new(1_000_000, |builder| builder);
+    counted.during(|limiter, _| assert!(limiter.try_acquire_n(&7, 1_000_000).expect("the limit").is_admitted()));
+    assert_at_most(counted.bytes_per(MILLION), 8.1, "bytes a permit, all granted at once");
+    counted.finish();
+}
+
+/// Most of what a small limiter takes are the pages of 2 KB, one for cells and one for each size of ring, and the directories
+/// of pages that may come to be.
+#[test]
+fn small_limiters_are_small() {
+    let mut counted = Counted::new(100, |builder| builder);
+    assert_at_most(counted.bytes_per(1), 3200.0, "bytes for nothing");
+    counted.during(|limiter, _| admit(limiter, 0..10));
+    assert_at_most(counted.bytes_per(1), 5300.0, "bytes for ten keys with one permit each");
+    counted.during(|limiter, _| (0..20).for_each(|_| admit(limiter, 0..10)));
+    assert_at_most(counted.bytes_per(1), 22_500.0, "bytes for ten keys with 21 permits each");
+    counted.finish();
+}
+
+/// A limiter that has done everything gives back everything.
+#[test]
+fn dropping_gives_everything_back() {
+    for policy in POLICIES {
+        let set_up = |builder: LimiterBuilder<_, _>| builder.key_cap(100).at_key_cap(policy).expected_keys(50);
+        let mut counted = Counted::new(100, set_up);
+        counted.during(|limiter, clock| {
+            for key in 0..2000 {
+                let cost = u32::try_from(key % 100).expect("below 100");
+                let _ = limiter.try_acquire_n(&(key % 150), cost).expect("within the limit");
+                clock.advance(WINDOW / 100);
+                if key % 7 == 0 {
+                    limiter.forget(&(key % 150));
+                }
+            }
+            limiter.clear();
+        });
+        counted.finish();
+    }
+}
+
+#[test]
+fn counters_of_decisions_take_memory_once() {
+    let make = |count| {
+        let mut limiter = None;
+        let made = measure(|| {
+            let builder = Limiter::<u64>::builder(Quota::new(100, WINDOW)).clock(MockClock::new());
+            limiter = Some(builder.count_decisions(count).build().expect("a good quota"));
+        });
+        (limiter.expect("made above"), made.bytes_current)
+    };
+    let ((limiter, counting), (_, not_counting)) = (make(true), make(false));
+    assert_eq!(counting - not_counting, 2048, "sixteen pairs of counters, 128 bytes apart");
+    admit(&limiter, [7; 100]);
+    let counted = measure(|| (0..10_000).for_each(|_| assert!(limiter.try_acquire(&7).is_denied())));
+    assert_nothing(counted, "ten thousand counted denials");
+}

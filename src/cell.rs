@@ -44,6 +44,8 @@ mod life;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod ring;
+#[cfg(all(test, not(tollgate_loom)))]
+mod stalled_tests;
 mod words;
 
 use once_cell::race::OnceBox;

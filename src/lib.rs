@@ -1,4 +1,60 @@
-//! An exact, lock-free, in-process keyed rate limiter.
+//! An exact, lock-free, in-process rate limiter: at most N permits a key in any moving window, decided in nanoseconds.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tollgate::{Decision, Limiter, Quota};
+//!
+//! // Five in any ten seconds, for each user. Plain integers; a quota can be a `const`.
+//! let limiter = Limiter::<String>::new(Quota::new(5, Duration::from_secs(10)))?;
+//!
+//! // Share it by reference or `Arc`. Keys are taken in borrowed form: nothing is cloned or kept.
+//! match limiter.try_acquire("alice") {
+//!     Decision::Admitted(_) => println!("welcome"),
+//!     Decision::Denied(denial) => println!("too many requests: try again in {:?}", denial.retry_after()),
+//! }
+//! # Ok::<(), tollgate::BuildError>(())
+//! ```
+//!
+//! # What is guaranteed
+//! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits are *live*. A permit granted at
+//!   `s` is live until just before `s + W` and free again at exactly `s + W`. No interval of one window's length ever holds more
+//!   than N, whatever the threads do.
+//! - **All or nothing.** A request is granted its whole cost or is not charged at all. More than the limit at once is an error
+//!   of its own ([`CostExceedsLimit`]), because no wait would help.
+//! - **Honest advice.** With no other traffic a denied request succeeds after exactly [`retry_after`](Denial::retry_after), and not a
+//!   nanosecond sooner.
+//! - **Lock-free**, in the strict sense: a thread that is stalled anywhere, between any two instructions, keeps no other from getting
+//!   a decision; not when a key is new, not while the table grows. (The allocator, and a clock or hasher of your own, are beyond us.)
+//! - **Bounded memory.** It follows the live permits, with a hard cap on keys ([`LimiterBuilder::key_cap`]) and a stated answer
+//!   beyond it ([`AtKeyCap`]). Requests that are denied cost nothing, however many.
+//! - **Clocks can't hurt.** A reading that goes back counts as the newest stamp; a century of uptime does not overflow.
+//! - **No `unsafe`** in this crate.
+//!
+//! How this is done, and why it is right, is told in [`design`] and at the head of the source files.
+//!
+//! # Guide
+//! | to do this | use this |
+//! |---|---|
+//! | one quota for each of many keys | [`Limiter`] |
+//! | one quota for the whole of something | [`DirectLimiter`] |
+//! | a request that weighs more than one | [`try_acquire_n`](Limiter::try_acquire_n) |
+//! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
+//! | a key cap, another clock or hasher | [`Limiter::builder`] |
+//! | tests that decide what time it is | [`MockClock`] |
+//! | a clock that costs one load | [`CoarseClock`] |
+//! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
+//! | what the limiter holds | [`counts`](Limiter::counts) |
+//! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`) |
+//!
+//! # Cost
+//! A decision on a known key is one hash, one clock reading and one look-up, O(1). A denial executes no locked instruction and
+//! writes nothing to shared memory. An admission executes two compare-and-swaps, and now and then, when a key's ring grows, copies its
+//! stamps. Memory for a key with one live permit is 32 bytes and its share of the index; further permits are 8 bytes each, in rings
+//! of 4, 8, 16 ... slots.
+//!
+//! # Platforms
+//! Targets with 64-bit atomics. The default build depends on `quanta` (the clock), `siphasher` (fingerprints that hold up against
+//! chosen keys) and `once_cell` (lock-free allocation behind a safe interface).
 
 mod builder;
 mod cell;
@@ -24,3 +80,11 @@ pub use error::{BuildError, CostExceedsLimit, QuotaError};
 pub use fingerprint::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use limiter::Limiter;
 pub use quota::Quota;
+
+#[doc = include_str!("../DESIGN.md")]
+pub mod design {}
+
+/// The examples of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

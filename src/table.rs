@@ -34,6 +34,8 @@ mod index;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod route;
+#[cfg(all(test, not(tollgate_loom)))]
+mod stalled_tests;
 mod turn;
 
 use once_cell::race::OnceBox;

@@ -1,0 +1,137 @@
+//! A thread that stops for ever, at each step at which it has left something unfinished, holds up nobody and lets nobody through.
+//!
+//! The steps are taken by hand, as far as the stalled thread got.
+
+use core::time::Duration;
+
+use super::*;
+
+const KEY: Fingerprint = Fingerprint::new(1, 2);
+
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A cell under `limit` permits in ten nanoseconds that was granted `cost` at time zero.
+struct One(Cells);
+
+impl One {
+    fn new(limit: u32, cost: u32) -> Self {
+        let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
+        let (cell, life) = cells.create(KEY, cost).unwrap();
+        assert_eq!((cell, life), (0, 0));
+        cells.grant(cell, life, time_of(0));
+        Self(cells)
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        &self.0.cells.block(0)[HEAD]
+    }
+
+    fn head(&self) -> Head {
+        Head(self.word().load(Ordering::Acquire))
+    }
+
+    /// Claims `cost` permits and goes no further.
+    fn claim_and_stall(&self, cost: usize, slots: usize) {
+        let head = self.head();
+        let next = head.advanced(cost, slots);
+        self.word().compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+    }
+
+    fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
+        let seat = self.0.seat_for(0, 0, KEY).unwrap();
+        self.0.decide(ask, seat, cost, &At(at)).unwrap()
+    }
+
+    fn admits(&self, cost: u32, at: u64) -> bool {
+        self.ask(Ask::Acquire, cost, at).is_admitted()
+    }
+}
+
+#[test]
+fn between_claim_and_publication() {
+    let one = One::new(1, 1);
+    one.claim_and_stall(1, 1);
+    // The first to come chooses the stamp: 12, for a claim made at 10 or later.
+    assert!(!one.admits(1, 12));
+    assert!(!one.admits(1, 21));
+    assert!(one.admits(1, 22));
+}
+
+#[test]
+fn between_claim_and_publication_with_a_clock_that_lags() {
+    let one = One::new(1, 1);
+    one.claim_and_stall(1, 1);
+    // The claim needed the first permit to have expired, so its stamp is 10 at the earliest, whatever this clock says.
+    assert!(!one.admits(1, 3));
+    assert!(!one.admits(1, 19));
+    assert!(one.admits(1, 20));
+}
+
+#[test]
+fn in_the_middle_of_publishing_several() {
+    let one = One::new(4, 4);
+    one.claim_and_stall(3, 4);
+    // The first of the three is published at 11, then the thread stops.
+    let reference = RingRef(one.0.cells.block(0)[RING].load(Ordering::Acquire));
+    let ring = one.0.ring(one.0.cells.block(0), reference);
+    ring.slot(0).store(Slot::new(time_of(11), true, 1).0, Ordering::Release);
+    // The others get the same stamp, whoever publishes them and however late.
+    assert!(one.admits(1, 15));
+    assert_eq!(one.ask(Ask::Peek, 0, 20).remaining(), 0);
+    assert_eq!(one.ask(Ask::Peek, 0, 21).remaining(), 3);
+    assert_eq!(one.ask(Ask::Peek, 0, 25).remaining(), 4);
+}
+
+#[test]
+fn after_marking_a_cell_as_growing() {
+    let one = One::new(4, 1);
+    let head = one.head();
+    one.word().store(head.with_state(State::Growing).0, Ordering::Release);
+    assert!(one.admits(3, 5));
+    assert!(!one.admits(1, 9));
+    assert_eq!(one.ask(Ask::Peek, 0, 10).remaining(), 1);
+}
+
+#[test]
+fn after_offering_the_larger_ring() {
+    let one = One::new(4, 1);
+    let growing = one.head().with_state(State::Growing);
+    one.word().store(growing.0, Ordering::Release);
+    // Everything is done but opening the cell again.
+    let words = one.0.cells.block(0);
+    one.0.finish_growth(words, growing, 1, time_of(5));
+    one.word().store(growing.0, Ordering::Release);
+    assert!(one.admits(3, 5));
+    assert!(!one.admits(1, 9));
+}
+
+#[test]
+fn before_granting_the_first_permits_of_a_new_key() {
+    let cells = Cells::new(Quota::new(1, Duration::from_nanos(10)), 4);
+    let (cell, life) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(cell, life, KEY).unwrap();
+    assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
+    assert!(matches!(cells.reclaim(cell, life, time_of(16)), Reclaimed::Live(end) if end == time_of(17)));
+    assert_eq!(cells.reclaim(cell, life, time_of(17)), Reclaimed::Gone);
+}
+
+#[test]
+fn with_a_head_that_is_out_of_date() {
+    let one = One::new(1, 1);
+    let seat = one.0.seat_for(0, 0, KEY).unwrap();
+    assert!(one.admits(1, 10));
+    // It saw the first permit expire, but the place has been taken since.
+    assert!(one.0.decide_at_once(seat, 1, 11).is_none());
+    assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(11)).unwrap().is_admitted());
+    // And then the cell goes to another key.
+    assert_eq!(one.0.reclaim(0, 0, time_of(20)), Reclaimed::Gone);
+    assert_eq!(one.0.create(Fingerprint::new(3, 4), 1), Some((0, 1)));
+    assert!(one.0.decide_at_once(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
+    assert!(one.0.seat_for(0, 0, KEY).is_none());
+}

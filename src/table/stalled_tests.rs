@@ -1,0 +1,109 @@
+//! A thread that stops for ever in the middle of a table's business holds up nobody and lets nobody through.
+//!
+//! The steps are taken by hand, as far as the stalled thread got.
+
+use core::time::Duration;
+
+use super::*;
+use crate::clock::MockClock;
+
+fn key(number: u64) -> Fingerprint {
+    Fingerprint::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number)
+}
+
+/// A table under one permit in ten nanoseconds, its index half full with keys 0 to 31 at time zero.
+fn full() -> (Table, MockClock) {
+    let table = Table::new(Quota::new(1, Duration::from_nanos(10)), 4096, 0);
+    let clock = MockClock::new();
+    for number in 0..32 {
+        assert!(admits(&table, number, &clock));
+    }
+    assert!(!table.route().is_turning());
+    (table, clock)
+}
+
+fn admits(table: &Table, number: u64, clock: &MockClock) -> bool {
+    match table.acquire(key(number), 1, clock) {
+        Placed::Decided(status) => status.is_admitted(),
+        Placed::NoRoom { .. } => panic!("there is room for 4096"),
+    }
+}
+
+/// Every key is known with its permit, and a few thousand new ones get in.
+fn goes_on(table: &Table, clock: &MockClock) {
+    for number in 0..32 {
+        assert!(!admits(table, number, clock), "key {number} had its permit");
+    }
+    for number in 100..4000 {
+        assert!(admits(table, number, clock) && !admits(table, number, clock), "key {number}");
+    }
+    for number in 0..32 {
+        assert!(!admits(table, number, clock), "key {number} had its permit");
+    }
+}
+
+/// The next generation's route, with its index made, of a thread that got as far as wanting to turn.
+fn start_turn(table: &Table) -> Route {
+    let route = table.route();
+    let next = route.turned(route.size() + 1);
+    table.make_index(next);
+    table.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+    next
+}
+
+#[test]
+fn after_starting_a_turn() {
+    let (table, clock) = full();
+    start_turn(&table);
+    goes_on(&table, &clock);
+}
+
+#[test]
+fn after_sealing_some_of_the_old_index() {
+    let (table, clock) = full();
+    let next = start_turn(&table);
+    let old = table.old(next);
+    for at in 0..20 {
+        if let (word, index::Seen::Empty) = old.read(at) {
+            assert!(old.seal(at, word));
+        }
+    }
+    goes_on(&table, &clock);
+}
+
+#[test]
+fn after_carrying_some_of_the_cells() {
+    let (table, clock) = full();
+    let next = start_turn(&table);
+    for number in 0..10 {
+        let Found::Here(seat) = table.old(next).find(key(number), &table.cells) else { panic!("key {number}") };
+        assert!(matches!(table.carry(next, key(number), seat.cell, seat.head.life()), Put::Done));
+    }
+    goes_on(&table, &clock);
+}
+
+#[test]
+fn before_making_a_new_cell_known() {
+    let (table, clock) = full();
+    // Places taken and cells made that nobody will ever hear of.
+    let route = table.route();
+    let _ = table.reserve(route);
+    for number in 200..210 {
+        table.cells.create(key(number), 1).unwrap();
+    }
+    goes_on(&table, &clock);
+}
+
+#[test]
+fn with_a_route_that_is_out_of_date() {
+    let (table, clock) = full();
+    let late = table.route();
+    let (cell, life) = table.cells.create(key(50), 1).unwrap();
+    goes_on(&table, &clock);
+    assert_ne!(table.route().generation(), late.generation());
+    // Whatever generation the memory belongs to by now, nothing can be put into that one.
+    let put = table.current(late).put(key(50), cell, life, &table.cells);
+    assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
+    assert!(matches!(table.bring_in(late, key(50), 1, &clock), BroughtIn::Retry));
+    assert!(admits(&table, 50, &clock));
+}

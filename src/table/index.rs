@@ -50,7 +50,6 @@ impl Entry {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "28 bits")]
     pub(super) fn cell(self) -> u32 {
         (self.0 & ((1 << 28) - 1)) as u32
     }

@@ -228,7 +228,7 @@ mod loom_tests {
     fn loom_pool() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
-        model.check(|| {
+        crate::sync::check_model(&model, || {
             let slab = Arc::new(Slab::new(2, 0, 2));
             for block in [slab.take(), slab.take()].into_iter().flatten() {
                 slab.give_back(block);
@@ -251,6 +251,27 @@ mod loom_tests {
                 thread.join().unwrap();
             }
             assert!(slab.take().is_some() && slab.take().is_some() && slab.take().is_none());
+        });
+    }
+
+    /// One thread sleeps between reading the top's link and swapping the top, while another takes two blocks and gives the
+    /// first back: the top is the same again, but its link is not.
+    #[test]
+    fn loom_pool_with_the_same_top_again() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        crate::sync::check_model(&model, || {
+            let slab = Arc::new(Slab::new(2, 0, 3));
+            for block in [slab.take(), slab.take(), slab.take()].into_iter().flatten() {
+                slab.give_back(block);
+            }
+            let sleeper = Arc::clone(&slab);
+            let thread = thread::spawn(move || sleeper.take());
+            let (first, kept) = (slab.take().unwrap(), slab.take().unwrap());
+            slab.give_back(first);
+            assert!(thread.join().unwrap().is_some());
+            assert!(slab.take().is_some_and(|block| block != kept), "{kept} is taken twice");
+            assert_eq!(slab.take(), None);
         });
     }
 }

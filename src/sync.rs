@@ -13,3 +13,21 @@ pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 pub(crate) mod plain {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 }
+
+/// Runs a model, and sees to it that it explored anything.
+///
+/// Loom remembers only the last access to each atomic. A thread that loads and then swaps hides from it that another thread
+/// has loaded before, so if the thread that happens to run first only reads, loom finds nothing to reorder and is done after
+/// one run. The thread that spawns the others runs first: in a test it has to be one that writes.
+#[cfg(all(test, tollgate_loom))]
+pub(crate) fn check_model(model: &loom::model::Builder, body: impl Fn() + Sync + Send + 'static) {
+    let runs = std::sync::Arc::new(plain::AtomicU64::new(0));
+    let counted = std::sync::Arc::clone(&runs);
+    model.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        body();
+    });
+    let runs = runs.load(Ordering::Relaxed);
+    println!("explored {runs} interleavings");
+    assert!(runs > 50, "only {runs} interleavings: the first thread only reads");
+}

@@ -59,7 +59,7 @@ impl One {
 fn explore(body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
-    model.check(body);
+    crate::sync::check_model(&model, body);
 }
 
 /// Each request runs in a thread of its own; gives the permits granted to each.
@@ -154,12 +154,12 @@ fn loom_a_denial_is_explained_by_live_stamps() {
     explore(|| {
         let one = Arc::new(One::new(1, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.acquire(1, 10));
+        let thread = thread::spawn(move || worker.ask(Ask::Acquire, 1, 9).unwrap());
+        assert_eq!(one.acquire(1, 10), 1);
         // At 9 the first stamp is live; when a claim at 10 came first, that one is.
-        let status = one.ask(Ask::Acquire, 1, 9).unwrap();
+        let status = thread.join().unwrap();
         let wait = u64::try_from(status.retry_after().unwrap().as_nanos()).unwrap();
         assert!(wait == 1 || wait == 11, "{wait}");
-        assert_eq!(thread.join().unwrap(), 1);
         assert_eq!((one.acquire(1, 19), one.acquire(1, 20)), (0, 1));
     });
 }
@@ -217,5 +217,132 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
         // The cell serves its next key as if new.
         let (cell, life) = one.cells.create(KEY, 1).unwrap();
         assert_eq!((cell, life), (one.cell, one.life + 1));
+    });
+}
+
+#[test]
+fn loom_two_claims_keep_stamps_of_their_own() {
+    explore(|| {
+        let one = Arc::new(One::new(2, 2, 0));
+        let worker = Arc::clone(&one);
+        // Helps with whatever it finds unpublished.
+        let thread = thread::spawn(move || worker.remaining(18));
+        assert_eq!((one.acquire(1, 10), one.acquire(1, 15)), (1, 1));
+        thread.join().unwrap();
+        assert!(one.remaining(24) <= 1, "the permit granted at 15 expired with the one granted at 10");
+        assert_eq!(one.remaining(28), 2);
+    });
+}
+
+#[test]
+fn loom_a_late_helper_leaves_the_next_claim_alone() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let worker = Arc::clone(&one);
+        // Finds the claim at 10 unpublished, and may wake up when the slot has been claimed and published once more.
+        let thread = thread::spawn(move || worker.remaining(31));
+        assert_eq!(one.acquire(1, 10), 1);
+        // Denied if the helper stamped the first one.
+        let _ = one.acquire(1, 30);
+        thread.join().unwrap();
+        assert_eq!((one.acquire(1, 39), one.acquire(1, 41)), (0, 1));
+    });
+}
+
+#[test]
+fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let worker = Arc::clone(&one);
+        // Finds the claim at 10 unpublished, by a clock at which the permit before it is still live.
+        let thread = thread::spawn(move || worker.remaining(5));
+        assert_eq!(one.acquire(1, 10), 1);
+        thread.join().unwrap();
+        assert_eq!((one.acquire(1, 19), one.acquire(1, 20)), (0, 1));
+    });
+}
+
+#[test]
+fn loom_a_helper_finishes_a_claim_with_the_stamp_that_was_chosen() {
+    explore(|| {
+        let one = Arc::new(One::new(2, 2, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.remaining(14));
+        assert_eq!(one.acquire(2, 10), 2);
+        thread.join().unwrap();
+        // Both at 10 or both at 14.
+        assert_ne!(one.remaining(20), 1, "one request, two stamps");
+        assert_eq!(one.remaining(24), 2);
+    });
+}
+
+#[test]
+fn loom_a_helper_whose_clock_lags_keeps_the_order_of_stamps() {
+    explore(|| {
+        let one = Arc::new(One::new(2, 2, 0));
+        let worker = Arc::clone(&one);
+        // Finds the claim at 15 unpublished, by a clock that shows less than the stamp before it.
+        let thread = thread::spawn(move || worker.remaining(12));
+        assert_eq!(one.acquire(1, 14), 1);
+        let helped = one.remaining(22) == 2;
+        assert_eq!(one.acquire(1, 15), 1);
+        thread.join().unwrap();
+        assert!(helped || one.remaining(23) == 0, "the later permit expired before the earlier one");
+    });
+}
+
+#[test]
+fn loom_a_stamp_that_was_seen_stays() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.ask(Ask::Peek, 1, 14).unwrap().retry_after());
+        assert_eq!(one.acquire(1, 10), 1);
+        if let Some(wait) = thread.join().unwrap() {
+            assert_eq!(one.ask(Ask::Peek, 1, 14).unwrap().retry_after(), Some(wait));
+        }
+    });
+}
+
+#[test]
+fn loom_a_peek_is_of_one_head() {
+    explore(|| {
+        let one = One::new(2, 2, 0);
+        assert_eq!((one.acquire(1, 10), one.acquire(1, 15)), (1, 1));
+        let one = Arc::new(one);
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.ask(Ask::Peek, 1, 19).unwrap());
+        assert_eq!(one.acquire(1, 20), 1);
+        // The stamps are 10 and 15, or 15 and 20; or, if the peek helped, 15 and 19 or later.
+        let wait = thread.join().unwrap().retry_after().unwrap().as_nanos();
+        assert!(wait == 1 || wait == 6, "{wait}");
+    });
+}
+
+#[test]
+fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    crate::sync::check_model(&model, || {
+        let one = One::new(8, 4, 0);
+        // The ring of four now holds 10, 10, 0, 0.
+        assert_eq!(one.acquire(2, 10), 2);
+        let one = Arc::new(one);
+        let granted = race(&one, &[(5, 12), (5, 12)]);
+        assert_eq!(granted.iter().sum::<u32>(), 5, "two live stamps and five more, of eight");
+        assert_eq!((one.remaining(19), one.remaining(20)), (1, 3));
+    });
+}
+
+#[test]
+fn loom_growing_gives_every_other_ring_back() {
+    explore(|| {
+        let one = Arc::new(One::new(4, 1, 0));
+        race(&one, &[(1, 5), (2, 6)]);
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(30)), Reclaimed::Gone);
+        let rings = one.cells.rings[1].get().unwrap();
+        let ever = rings.handed_out();
+        (0..ever).for_each(|_| assert!(rings.take().is_some()));
+        assert_eq!(rings.handed_out(), ever, "a ring is lost");
     });
 }

@@ -46,10 +46,11 @@ fn explore(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.max_branches = 5_000;
-    model.check(body);
+    crate::sync::check_model(&model, body);
 }
 
-/// Runs `first` and `second` on one table in two threads.
+/// Runs `first` and `second` on one table in two threads. Where one of them may only read, it has to be `first`: see
+/// [`check_model`](crate::sync::check_model).
 fn race<A: 'static, B>(
     table: &Arc<Table>,
     first: impl FnOnce(&Table) -> A + Send + 'static,
@@ -92,7 +93,7 @@ fn about_to_turn(limit: u32, key_cap: usize) -> Arc<Table> {
 fn loom_a_turn_keeps_what_is_live() {
     explore(2, || {
         let table = about_to_turn(1, 4);
-        let (new, old) = race(&table, |table| table.one(3, 5), |table| table.one(1, 5));
+        let (old, new) = race(&table, |table| table.one(1, 5), |table| table.one(3, 5));
         assert_eq!((new, old), (Some(1), Some(0)));
         assert_eq!([1, 2, 3].map(|key| table.one(key, 9)), [Some(0); 3]);
         assert_eq!(table.held(&At(9)).live_keys, 3);
@@ -168,7 +169,7 @@ fn loom_a_place_at_the_cap_goes_to_one_key() {
 fn loom_forgetting_a_key_during_a_turn() {
     explore(2, || {
         let table = about_to_turn(1, 4);
-        let (_, held) = race(&table, |table| table.one(3, 5), |table| table.forget(key(1), &At(5)));
+        let (held, _) = race(&table, |table| table.forget(key(1), &At(5)), |table| table.one(3, 5));
         assert!(held);
         assert_eq!((table.one(1, 5), table.one(2, 5), table.one(1, 5)), (Some(1), Some(0), Some(0)));
     });

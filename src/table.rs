@@ -168,7 +168,7 @@ impl Table {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
-                    if self.cells.forget(seat.cell, seat.head.life(), time_of(clock.now())) {
+                    if self.cells.forget(seat.cell, seat.head.life(), clock) {
                         self.turns.note_forgotten();
                         return true;
                     }
@@ -181,9 +181,8 @@ impl Table {
 
     /// Forgets every key.
     pub(crate) fn clear(&self, clock: &impl Clock) {
-        let time = time_of(clock.now());
         for cell in self.cells.numbers() {
-            self.cells.forget_any(cell, time);
+            self.cells.forget_any(cell, clock);
         }
         self.turns.note_forgotten();
     }
@@ -270,9 +269,9 @@ impl Table {
             }
             Located::Nowhere => {}
         }
-        self.sweep_some(route, time_of(clock.now()));
+        self.sweep_some(route, clock);
         if !self.reserve(route) {
-            self.make_way(route, time_of(clock.now()));
+            self.make_way(route, clock);
             return BroughtIn::Retry;
         }
         let Some((cell, life)) = self.cells.create(fingerprint, cost) else {
@@ -282,7 +281,7 @@ impl Table {
         let put = self.current(route).put(fingerprint, cell, life, &self.cells);
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
-            self.cells.grant(cell, life, time);
+            self.cells.grant(cell, life, clock);
             self.turns.note_new(route.generation(), time.saturating_add(self.cells.window()));
             return BroughtIn::Placed(Placed::Decided(self.cells.first_status(cost, time)));
         }

@@ -1,7 +1,8 @@
 //! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
 
-use super::words::{Head, RingRef, Slot, State};
+use super::words::{Head, RingRef, Slot, State, time_of};
 use super::{Cells, HEAD, HIGH, LOW, RING};
+use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
 
@@ -41,12 +42,13 @@ impl Cells {
     }
 
     /// Publishes the first permits of a cell that has just become known, if nobody else has.
-    pub(crate) fn grant(&self, cell: u32, life: u64, time: u64) {
+    pub(crate) fn grant(&self, cell: u32, life: u64, clock: &impl Clock) {
         let words = self.cells.block(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         let reference = RingRef(words[RING].load(Ordering::Acquire));
         if head.life() == life && head.state() == State::Open && reference.epoch() == head.epoch() {
-            self.settle(words, head, self.ring(words, reference), time);
+            // Read after the head: what is unpublished by now may be a later claim.
+            self.settle(words, head, self.ring(words, reference), time_of(clock.now()));
         }
     }
 
@@ -60,9 +62,11 @@ impl Cells {
         self.release(cell);
     }
 
-    /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises `horizon` to
-    /// the end of the newest of the stamps that are lost with it.
-    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64) -> Reclaimed {
+    /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises the horizon to the
+    /// end of the newest of the stamps that are lost with it.
+    ///
+    /// A claim that is found unpublished may be later than `time`, so it is stamped by the `clock`, read after it was seen.
+    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
         let words = self.cells.block(cell);
         loop {
             let head = Head(words[HEAD].load(Ordering::Acquire));
@@ -73,7 +77,7 @@ impl Cells {
                 State::Free => return Reclaimed::Gone,
                 State::Dead => {}
                 State::Growing => {
-                    self.finish_growth(words, head, 1, time);
+                    self.finish_growth(words, head, 1, time_of(clock.now()));
                     continue;
                 }
                 State::Open => {
@@ -83,7 +87,7 @@ impl Cells {
                     }
                     let ring = self.ring(words, reference);
                     let Some(newest) = ring.newest(head) else {
-                        self.settle(words, head, ring, time);
+                        self.settle(words, head, ring, time_of(clock.now()));
                         continue;
                     };
                     if time.saturating_sub(newest.time()) < self.window {
@@ -110,7 +114,7 @@ impl Cells {
     }
 
     /// Makes the cell of this life dead: its key starts afresh. Says whether this call did it.
-    pub(crate) fn forget(&self, cell: u32, life: u64, time: u64) -> bool {
+    pub(crate) fn forget(&self, cell: u32, life: u64, clock: &impl Clock) -> bool {
         let words = self.cells.block(cell);
         loop {
             let head = Head(words[HEAD].load(Ordering::Acquire));
@@ -118,7 +122,7 @@ impl Cells {
                 _ if head.life() != life => return false,
                 State::Free | State::Dead => return false,
                 // Finished first, because a growing ring's reference changes hands.
-                State::Growing => self.finish_growth(words, head, 1, time),
+                State::Growing => self.finish_growth(words, head, 1, time_of(clock.now())),
                 State::Open => {
                     let dead = head.with_state(State::Dead);
                     if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -130,10 +134,10 @@ impl Cells {
     }
 
     /// Forgets whatever the cell decides for now.
-    pub(crate) fn forget_any(&self, cell: u32, time: u64) {
+    pub(crate) fn forget_any(&self, cell: u32, clock: &impl Clock) {
         let Some(words) = self.cells.block_if_there(cell) else { return };
         let life = Head(words[HEAD].load(Ordering::Acquire)).life();
-        self.forget(cell, life, time);
+        self.forget(cell, life, clock);
     }
 
     /// The numbers of all cells that have ever been in use.

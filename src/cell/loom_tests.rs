@@ -31,7 +31,7 @@ impl One {
     fn new(limit: u32, cost: u32, at: u64) -> Self {
         let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
-        cells.grant(cell, life, time_of(at));
+        cells.grant(cell, life, &At(at));
         Self { cells, cell, life }
     }
 
@@ -195,7 +195,7 @@ fn loom_a_cell_is_reclaimed_or_claimed() {
     explore(|| {
         let one = Arc::new(One::new(1, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10)));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &At(10)));
         let granted = one.acquire(1, 10);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
@@ -209,11 +209,11 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
     explore(|| {
         let one = Arc::new(One::new(4, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.forget(worker.cell, worker.life, time_of(1)));
+        let thread = thread::spawn(move || worker.cells.forget(worker.cell, worker.life, &At(1)));
         let _ = one.acquire(1, 1);
         assert!(thread.join().unwrap());
         assert_eq!(one.acquire(1, 1), 0, "a dead cell decides nothing");
-        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1)), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1), &At(1)), Reclaimed::Gone);
         // The cell serves its next key as if new.
         let (cell, life) = one.cells.create(KEY, 1).unwrap();
         assert_eq!((cell, life), (one.cell, one.life + 1));
@@ -339,10 +339,23 @@ fn loom_growing_gives_every_other_ring_back() {
     explore(|| {
         let one = Arc::new(One::new(4, 1, 0));
         race(&one, &[(1, 5), (2, 6)]);
-        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(30)), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(30), &At(30)), Reclaimed::Gone);
         let rings = one.cells.rings[1].get().unwrap();
         let ever = rings.handed_out();
         (0..ever).for_each(|_| assert!(rings.take().is_some()));
         assert_eq!(rings.handed_out(), ever, "a ring is lost");
+    });
+}
+
+#[test]
+fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 0));
+        let worker = Arc::clone(&one);
+        // The sweep began at 5. When it comes to the cell, it may find a claim of 100 unpublished.
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(5), &At(100)));
+        assert_eq!(one.acquire(1, 100), 1);
+        assert_ne!(thread.join().unwrap(), Reclaimed::Gone);
+        assert_eq!(one.acquire(1, 109), 0, "two permits within one window");
     });
 }

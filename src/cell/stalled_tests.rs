@@ -24,7 +24,7 @@ impl One {
         let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
         assert_eq!((cell, life), (0, 0));
-        cells.grant(cell, life, time_of(0));
+        cells.grant(cell, life, &At(0));
         Self(cells)
     }
 
@@ -117,8 +117,8 @@ fn before_granting_the_first_permits_of_a_new_key() {
     let (cell, life) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(cell, life, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
-    assert!(matches!(cells.reclaim(cell, life, time_of(16)), Reclaimed::Live(end) if end == time_of(17)));
-    assert_eq!(cells.reclaim(cell, life, time_of(17)), Reclaimed::Gone);
+    assert!(matches!(cells.reclaim(cell, life, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
+    assert_eq!(cells.reclaim(cell, life, time_of(17), &At(17)), Reclaimed::Gone);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn with_a_head_that_is_out_of_date() {
     assert!(one.0.decide_at_once(seat, 1, 11).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(11)).unwrap().is_admitted());
     // And then the cell goes to another key.
-    assert_eq!(one.0.reclaim(0, 0, time_of(20)), Reclaimed::Gone);
+    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
     assert_eq!(one.0.create(Fingerprint::new(3, 4), 1), Some((0, 1)));
     assert!(one.0.decide_at_once(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
     assert!(one.0.seat_for(0, 0, KEY).is_none());

@@ -114,31 +114,32 @@ impl Table {
 
     /// Makes the current index take new keys again: ends the turn that goes on, or starts one.
     #[cold]
-    pub(super) fn make_way(&self, route: Route, time: u64) {
+    pub(super) fn make_way(&self, route: Route, clock: &impl Clock) {
         if !route.is_turning() {
-            return self.turn(route, time);
+            return self.turn(route, time_of(clock.now()));
         }
         while self.route() == route {
-            self.sweep_chunk(route, time);
+            self.sweep_chunk(route, clock);
         }
     }
 
     /// Does a new key's share of the sweep: one chunk that nobody else has finished.
-    pub(super) fn sweep_some(&self, route: Route, time: u64) {
-        while route.is_turning() && self.route() == route && !self.sweep_chunk(route, time) {}
+    pub(super) fn sweep_some(&self, route: Route, clock: &impl Clock) {
+        while route.is_turning() && self.route() == route && !self.sweep_chunk(route, clock) {}
     }
 
     /// Sweeps the next chunk, and ends the turn if it was the last. Says whether this call moved the cursor.
-    fn sweep_chunk(&self, route: Route, time: u64) -> bool {
+    fn sweep_chunk(&self, route: Route, clock: &impl Clock) -> bool {
         let word = self.cursor.load(Ordering::Acquire);
         // Nothing when the cursor is of a later turn.
         let Some(chunk) = Counted(word).of(route.generation()) else { return false };
         let chunks = (1_u32 << route.old_size()) / CHUNK;
         let mut moved = false;
         if chunk < chunks {
+            let time = time_of(clock.now());
             let start = (chunk * CHUNK) as usize;
             for at in start..start + CHUNK as usize {
-                if !self.sweep_slot(route, at, time) {
+                if !self.sweep_slot(route, at, time, clock) {
                     return false;
                 }
             }
@@ -154,7 +155,7 @@ impl Table {
 
     /// Does what has to be done about one slot of the old index: seals it, frees its cell or carries it over. `false` when
     /// the turn is over.
-    fn sweep_slot(&self, route: Route, at: usize, time: u64) -> bool {
+    fn sweep_slot(&self, route: Route, at: usize, time: u64, clock: &impl Clock) -> bool {
         let old = self.old(route);
         loop {
             match old.read(at) {
@@ -166,7 +167,7 @@ impl Table {
                 (_, Seen::Sealed) => return true,
                 (_, Seen::Outdated) => return false,
                 (_, Seen::Entry(entry)) => {
-                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time) else {
+                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time, clock) else {
                         return true;
                     };
                     self.turns.note_end(route.generation(), end);
@@ -205,7 +206,7 @@ impl Table {
                 return BroughtIn::Placed(Placed::NoRoom { retry_after_ns });
             }
             if route.is_turning() {
-                self.sweep_chunk(route, time);
+                self.sweep_chunk(route, clock);
                 chunks += 1;
             } else {
                 self.turn(route, time);

@@ -133,7 +133,7 @@ fn years_that_only_pauses_fill_change_no_decision() {
 fn more_years_than_the_clock_can_count_are_an_error_that_says_so() {
     let scratch = Scratch::new("years");
     let lines: String = (1700..=2200).step_by(50).map(|year| format!("{year}-01-01T00:00:00Z,a\n")).collect();
-    let input = scratch.with("log.csv", &format!("time,client\n{lines}"));
+    let input = scratch.with("log.csv", format!("time,client\n{lines}"));
     let output = replay(&["--limit", "1", "--per", "13000d", &input]);
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("109 years"), "{}", text(&output.stderr));

@@ -199,7 +199,10 @@ fn loom_a_cell_is_reclaimed_or_claimed() {
         let granted = one.acquire(1, 10);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
-            Reclaimed::Live(end) => assert_eq!((granted, end), (1, time_of(20))),
+            live => {
+                assert_eq!((granted, live), (1, Reclaimed::Live(time_of(20))));
+                assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(19), &At(19)), live);
+            }
         }
     });
 }

@@ -188,3 +188,31 @@ fn loom_a_new_key_that_was_long_in_the_making_is_stamped_late() {
         assert_eq!(table.one(1, 25), Some(1));
     });
 }
+
+/// What is left to a thread that found a place in the old index and slept through the turn. No race: the order is given.
+#[test]
+fn loom_nothing_is_put_into_an_index_that_was_swept() {
+    loom::model(|| {
+        let table = table(1, 8);
+        let route = table.route();
+        let mut keys = 1..8;
+        // The next turn begins only when this one is over.
+        while table.route().generation() < route.generation() + 2 {
+            assert_eq!(table.one(keys.next().expect("seven keys turn it twice"), 5), Some(1));
+        }
+        assert!(matches!(table.current(route).put(key(9), 0, 0, &table.cells), Put::Outdated));
+    });
+}
+
+#[test]
+fn loom_two_new_keys_share_a_tag() {
+    explore(2, || {
+        let table = Arc::new(table(1, 4));
+        let ask = |table: &Table, high| match table.acquire(Fingerprint::new(1 << 52, high), 1, &At(0)) {
+            Placed::Decided(status) => status.is_admitted(),
+            Placed::NoRoom { .. } => false,
+        };
+        assert_eq!(race(&table, move |table| ask(table, 1), |table| ask(table, 2)), (true, true));
+        assert!(!ask(&table, 1) && !ask(&table, 2));
+    });
+}

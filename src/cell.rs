@@ -11,7 +11,7 @@
 //!   Then the stamp t is written into the n slots, first to last, each by a compare-and-swap from what was there before.
 //!
 //! A thread that stalls between claim and publication leaves slots whose parity is not that of their lap. **Whoever comes next
-//! publishes them first** (`settle`): it takes a time of its own, which is no earlier than the claim's, and the compare-and-swap on
+//! publishes them first** (`settle`): it takes a time of its own, read after it has seen the claim, and the compare-and-swap on
 //! the first slot of the claim makes one of the proposed times the stamp of the whole claim. So nobody waits, at most one
 //! claim is unpublished at any time, and no decision is taken between a claim and the choice of its stamp.
 //!

@@ -114,6 +114,7 @@ fn loom_two_new_keys_turn_the_table_together() {
 fn loom_the_same_new_key_during_a_turn_gets_one_cell() {
     explore(1, || {
         let table = about_to_turn(1, 4);
+        table.start_turn();
         let (first, second) = race(&table, |table| table.one(3, 5), |table| table.one(3, 5));
         assert_eq!(first.unwrap() + second.unwrap(), 1);
     });

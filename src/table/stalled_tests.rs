@@ -42,26 +42,17 @@ fn goes_on(table: &Table, clock: &MockClock) {
     }
 }
 
-/// The next generation's route, with its index made, of a thread that got as far as wanting to turn.
-fn start_turn(table: &Table) -> Route {
-    let route = table.route();
-    let next = route.turned(route.size() + 1);
-    table.make_index(next);
-    table.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
-    next
-}
-
 #[test]
 fn after_starting_a_turn() {
     let (table, clock) = full();
-    start_turn(&table);
+    table.start_turn();
     goes_on(&table, &clock);
 }
 
 #[test]
 fn after_sealing_some_of_the_old_index() {
     let (table, clock) = full();
-    let next = start_turn(&table);
+    let next = table.start_turn();
     let old = table.old(next);
     for at in 0..20 {
         if let (word, index::Seen::Empty) = old.read(at) {
@@ -74,7 +65,7 @@ fn after_sealing_some_of_the_old_index() {
 #[test]
 fn after_carrying_some_of_the_cells() {
     let (table, clock) = full();
-    let next = start_turn(&table);
+    let next = table.start_turn();
     for number in 0..10 {
         let Found::Here(seat) = table.old(next).find(key(number), &table.cells) else { panic!("key {number}") };
         assert!(matches!(table.carry(next, key(number), seat.cell, seat.head.life()), Put::Done));

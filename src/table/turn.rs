@@ -112,6 +112,16 @@ impl Table {
         }
     }
 
+    /// Starts a turn to an index twice the size and does nothing else, as a thread might that stops there.
+    #[cfg(test)]
+    pub(super) fn start_turn(&self) -> Route {
+        let route = self.route();
+        let next = route.turned(route.size() + 1);
+        self.make_index(next);
+        self.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+        next
+    }
+
     /// Makes the current index take new keys again: ends the turn that goes on, or starts one.
     #[cold]
     pub(super) fn make_way(&self, route: Route, clock: &impl Clock) {

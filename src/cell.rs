@@ -30,6 +30,10 @@
 //! whoever meets it settles it, copies the stamps into a larger ring of its own, oldest first, and offers that by one
 //! compare-and-swap on the cell's reference to the ring. The first offer wins; then the head opens on the new ring.
 //!
+//! The old ring goes to another key, and a claimant that sleeps before its publication may wake up when it has. Its swap fails
+//! unless the slot holds again what the claimant saw there: an expired stamp. So what has expired for good is not copied; a mark
+//! that never returns takes its place.
+//!
 //! # Orderings
 //! - `head`: a claim acquires (what it saw of the ring is no older than the head it replaces) and releases.
 //! - slots: a publication releases, readers acquire; whoever sees the last slot of a claim published sees all of it, because
@@ -151,6 +155,9 @@ impl Cells {
         }
         let ring = self.ring(words, reference);
         let newest = ring.newest(head)?;
+        if newest.is_ancient() {
+            return None;
+        }
         let time = time_of(reading).max(newest.time());
         let needed = cost as usize;
         if needed > ring.len() {
@@ -201,11 +208,13 @@ impl Cells {
             self.settle(words, head, ring, time);
             return lost();
         };
-        // How far the newest stamp lies ahead of a clock that went back.
-        let lead = newest.time().saturating_sub(time);
+        // How far the newest stamp lies ahead of a clock that went back. Where it was lost, the horizon stands for it.
+        let floor = if newest.is_ancient() { self.horizon.load(Ordering::Acquire) } else { newest.time() };
+        let lead = floor.saturating_sub(time);
         let time = time + lead;
         let live = ring.live_at(head, time, self.window);
-        let idle_after = if live == 0 { 0 } else { self.end_of(newest) - (time - lead) };
+        // Loads that turn out to be of different heads may contradict each other until the head is looked at again.
+        let idle_after = if live == 0 { 0 } else { self.end_of(newest).saturating_sub(time - lead) };
         let fits = live + needed <= self.limit;
         if fits && ask == Ask::Acquire {
             if ring.len() - live < needed {

@@ -11,7 +11,8 @@ pub use monotonic::MonotonicClock;
 /// A source of time: nanoseconds since an origin that stays the same for as long as the clock is used.
 ///
 /// Readings should not go backwards. When they do (between cores, or after a virtual machine was moved) a limiter never
-/// admits more for it: it takes a reading that lies before a key's newest stamp for that stamp. Readings are told apart for
+/// admits more for it: it takes a reading that lies before a key's newest stamp for that stamp, and, where it no longer remembers
+/// that stamp because it has expired, for the moment at which it did. Readings are told apart for
 /// 109 years; after that a limiter denies too much, and never admits too much.
 ///
 /// ```

@@ -115,13 +115,13 @@ proptest! {
     /// Few keys, so that each fills up again and again; clocks that go back as far as they like.
     #[test]
     fn few_keys(rule in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250)) {
-        apply_all(&mut Pair::keyed(rule, start, None, Backwards::Anywhere), &ops)?;
+        apply_all(&mut Pair::keyed(rule, start, None, Backwards::for_few_keys(rule)), &ops)?;
     }
 
     /// No keys at all.
     #[test]
     fn direct(rule in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(1), 1..250)) {
-        apply_all(&mut Pair::direct(rule, start, Backwards::Anywhere), &ops)?;
+        apply_all(&mut Pair::direct(rule, start, Backwards::for_few_keys(rule)), &ops)?;
     }
 
     /// More keys than there is room for, under each policy.
@@ -144,10 +144,10 @@ proptest! {
         cost in any::<u32>(),
     ) {
         let cost = 1 + cost % rule.limit;
-        let mut keyed = Pair::keyed(rule, start, None, Backwards::Anywhere);
+        let mut keyed = Pair::keyed(rule, start, None, Backwards::for_few_keys(rule));
         apply_all(&mut keyed, &ops)?;
         advice_is_honest(&keyed, keyed.subject.clock(), 0, cost)?;
-        let mut direct = Pair::direct(rule, start, Backwards::Anywhere);
+        let mut direct = Pair::direct(rule, start, Backwards::for_few_keys(rule));
         apply_all(&mut direct, &ops)?;
         advice_is_honest(&direct, direct.subject.clock(), 0, cost)?;
     }

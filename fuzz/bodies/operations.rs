@@ -177,13 +177,13 @@ impl Script {
     pub(crate) fn run(&self) -> Result<(), String> {
         let rule = Rule { limit: self.limit.permits(), window: self.window.nanoseconds() };
         let keyed = |cap, keys, goes_back| {
-            let pair = Pair::keyed(rule, self.start, cap, Backwards::Anywhere);
+            let pair = Pair::keyed(rule, self.start, cap, Backwards::for_few_keys(rule));
             let clock = pair.subject.clock().clone();
             self.play(pair, clock, keys, goes_back)
         };
         match self.subject {
             What::Direct => {
-                let pair = Pair::direct(rule, self.start, Backwards::Anywhere);
+                let pair = Pair::direct(rule, self.start, Backwards::for_few_keys(rule));
                 let clock = pair.subject.clock().clone();
                 self.play(pair, clock, 1, true)
             }

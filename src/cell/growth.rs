@@ -31,8 +31,14 @@ impl Cells {
         }
     }
 
-    /// A ring with room for `slots`, with marks of its own in all of its slots, for the caller alone.
-    pub(super) fn new_ring(&self, epoch: bool, slots: usize, previous_class: usize, lap: u64) -> (RingRef, Ring<'_>) {
+    /// A ring with room for `slots`, for the caller alone, with a mark of its own, which it also gives, in all of its slots.
+    pub(super) fn new_ring(
+        &self,
+        epoch: bool,
+        slots: usize,
+        previous_class: usize,
+        lap: u64,
+    ) -> (RingRef, Ring<'_>, u64) {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
         let block = rings.take().expect("there are more blocks than there can be cells");
@@ -41,7 +47,7 @@ impl Cells {
         for word in words {
             word.store(Slot::ancient(mark, lap).0, Ordering::Relaxed);
         }
-        (RingRef::new(epoch, class, previous_class, mark, block), Ring::new(words))
+        (RingRef::new(epoch, class, previous_class, mark, block), Ring::new(words), mark)
     }
 
     /// Gives back a ring that the caller alone owns.
@@ -69,7 +75,7 @@ impl Cells {
             // The slot inside the cell is the reference, and settling may just have changed it.
             reference = RingRef(words[RING].load(Ordering::Acquire));
             if reference.epoch() == head.epoch() {
-                self.offer_larger_ring(words, head, reference, needed);
+                self.offer_larger_ring(words, head, reference, needed, time);
                 reference = RingRef(words[RING].load(Ordering::Acquire));
             }
         }
@@ -80,12 +86,21 @@ impl Cells {
     }
 
     /// Copies the stamps into a larger ring and offers it in place of `reference`.
-    fn offer_larger_ring(&self, words: &[AtomicU64], head: Head, reference: RingRef, needed: usize) {
+    fn offer_larger_ring(&self, words: &[AtomicU64], head: Head, reference: RingRef, needed: usize, time: u64) {
         let old = self.ring(words, reference);
         let lap = head.lap().wrapping_add(1);
-        let (offer, new) = self.new_ring(!head.epoch(), old.len() + needed, reference.class(), lap);
+        let (offer, new, mark) = self.new_ring(!head.epoch(), old.len() + needed, reference.class(), lap);
+        let newest = old.load(head.pos() + old.len() - 1);
+        // Where even the newest stamp has expired, all have; the horizon keeps clocks from going back behind it. Otherwise
+        // those have that had when it was granted, because no later decision is taken by an earlier time.
+        let idle = time.saturating_sub(newest.time()) >= self.window;
+        if idle {
+            self.horizon.fetch_max(self.end_of(newest), Ordering::AcqRel);
+        }
         for position in 0..old.len() {
-            new.write(position, old.load(head.pos() + position).time(), lap);
+            let stamp = old.load(head.pos() + position);
+            let expired = idle || newest.time().saturating_sub(stamp.time()) >= self.window;
+            new.write(position, if expired { mark } else { stamp.time() }, lap);
         }
         // A reference never returns, so success says that the old ring stood still while it was copied.
         let swap = words[RING].compare_exchange(reference.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);

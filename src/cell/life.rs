@@ -29,7 +29,7 @@ impl Cells {
         let (reference, slots) = if cost == 1 {
             (RingRef(Slot::ancient(free.ancient_mark(), lap).0), 1)
         } else {
-            let (reference, ring) = self.new_ring(false, cost, 0, lap);
+            let (reference, ring, _) = self.new_ring(false, cost, 0, lap);
             (reference, ring.len())
         };
         words[RING].store(reference.0, Ordering::Relaxed);

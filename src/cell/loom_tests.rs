@@ -362,3 +362,33 @@ fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
         assert_eq!(one.acquire(1, 109), 0, "two permits within one window");
     });
 }
+
+/// A ring changes hands while a claimant sleeps between its claim and its publication. What the claimant's late swap
+/// expects must not be in the ring again, or it would put a stamp of one key into the ring of another.
+#[test]
+fn loom_a_late_publication_misses_the_rings_next_owner() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    crate::sync::check_model(&model, || {
+        let cells = Cells::new(Quota::new(8, Duration::from_nanos(10)), 4);
+        let other = Fingerprint::new(3, 4);
+        let (first, first_life) = cells.create(KEY, 4).unwrap();
+        cells.grant(first, first_life, &At(0));
+        let (second, second_life) = cells.create(other, 1).unwrap();
+        cells.grant(second, second_life, &At(0));
+        let cells = Arc::new(cells);
+        let ask = move |cells: &Cells, cell, life, key, cost, at| {
+            let seat = cells.seat_for(cell, life, key).unwrap();
+            cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap().is_admitted()
+        };
+        let sleeper = Arc::clone(&cells);
+        let thread = thread::spawn(move || ask(&sleeper, first, first_life, KEY, 1, 10));
+        // Outgrows the ring of four, which the second key then grows into.
+        assert!(ask(&cells, first, first_life, KEY, 5, 10));
+        assert!(ask(&cells, second, second_life, other, 2, 10));
+        assert!(thread.join().unwrap());
+        assert!(ask(&cells, second, second_life, other, 2, 30), "denied, and nothing is live");
+        assert!(!ask(&cells, second, second_life, other, 8, 30), "ten permits in one window");
+        assert!(ask(&cells, second, second_life, other, 6, 30), "six are left");
+    });
+}

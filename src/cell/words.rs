@@ -146,6 +146,12 @@ impl Slot {
         self.0 >> 2
     }
 
+    /// Whether it was never used, or what was in it has been lost.
+    #[inline]
+    pub(crate) fn is_ancient(self) -> bool {
+        self.time() < ANCIENT_END
+    }
+
     #[inline]
     pub(crate) fn joined(self) -> bool {
         self.0 & 2 != 0

@@ -101,6 +101,14 @@ pub(crate) enum Backwards {
     WhileCertain,
 }
 
+impl Backwards {
+    /// How far a clock may go back under this rule with few keys. A ring of one never grows, and remembers its permit for as
+    /// long as its key is known; a longer one may have lost what expired when it grew.
+    pub(crate) fn for_few_keys(rule: Rule) -> Self {
+        if rule.limit == 1 { Self::Anywhere } else { Self::WhileCertain }
+    }
+}
+
 /// What is tested: a keyed limiter, or one without keys, which takes all of them for the same.
 pub(crate) trait Subject {
     fn acquire_one(&self, key: u32) -> Decision;

@@ -39,6 +39,7 @@
 //! - slots: a publication releases, readers acquire; whoever sees the last slot of a claim published sees all of it, because
 //!   slots are published in order and each publisher has seen the one before. A reader that sees a slot of a later claim than its
 //!   head will, for the same reason, see that the head has moved.
+//! - what is first written into a ring is released too, because a reader of the block's last owner may still look.
 //! - the ring's reference: the swap releases the copied stamps, readers acquire them.
 //!
 //! Each is exercised by the loom tests in `cell/loom_tests.rs`.

@@ -45,7 +45,8 @@ impl Cells {
         let mark = self.marks.fetch_add(1, Ordering::Relaxed);
         let words = rings.block(block);
         for word in words {
-            word.store(Slot::ancient(mark, lap).0, Ordering::Relaxed);
+            // Released here and in `write`: a reader of the block's last owner that sees it sees that its head has moved on.
+            word.store(Slot::ancient(mark, lap).0, Ordering::Release);
         }
         (RingRef::new(epoch, class, previous_class, mark, block), Ring::new(words), mark)
     }
@@ -111,6 +112,6 @@ impl Cells {
 impl Ring<'_> {
     /// Writes a stamp into a ring that the caller alone has, as published in `lap`.
     pub(super) fn write(self, index: usize, time: u64, lap: u64) {
-        self.slot(index).store(Slot::new(time, false, lap).0, Ordering::Relaxed);
+        self.slot(index).store(Slot::new(time, false, lap).0, Ordering::Release);
     }
 }

@@ -32,7 +32,8 @@ impl Cells {
             let (reference, ring, _) = self.new_ring(false, cost, 0, lap);
             (reference, ring.len())
         };
-        words[RING].store(reference.0, Ordering::Relaxed);
+        // Released: see `new_ring`.
+        words[RING].store(reference.0, Ordering::Release);
         // Released: see `seat_for`.
         words[LOW].store(fingerprint.low, Ordering::Release);
         words[HIGH].store(fingerprint.high, Ordering::Release);

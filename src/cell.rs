@@ -42,7 +42,7 @@
 //! - what is first written into a ring is released too, because a reader of the block's last owner may still look.
 //! - the ring's reference: the swap releases the copied stamps, readers acquire them.
 //!
-//! Each is exercised by the loom tests in `cell/loom_tests.rs`.
+//! The loom tests in `cell/loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
 
 mod growth;
 mod life;

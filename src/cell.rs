@@ -26,13 +26,21 @@
 //!
 //! # Growth
 //! A ring starts as the one slot inside the cell and grows as permits are live at once: 1, 4, 8, 16 ... up to the limit. A
-//! ring that is shorter than the limit and full of live stamps is replaced: the head is marked *growing*, which stops claims;
-//! whoever meets it settles it, copies the stamps into a larger ring of its own, oldest first, and offers that by one
-//! compare-and-swap on the cell's reference to the ring. The first offer wins; then the head opens on the new ring.
+//! ring that is shorter than the limit and full of live stamps is replaced. The head is marked *growing*, which stops claims.
+//! Whoever wants permits then copies the live stamps into a larger ring of its own, oldest first and to its very end, adds the
+//! stamps of its own claim, and offers that by one compare-and-swap on the cell's reference to the ring. The first offer wins,
+//! and the claim with it; then the head opens at the start of the new ring, which needs no more to be known. Whoever
+//! wants no permits reads the ring as it stands.
 //!
-//! The old ring goes to another key, and a claimant that sleeps before its publication may wake up when it has. Its swap fails
-//! unless the slot holds again what the claimant saw there: an expired stamp. So what has expired for good is not copied; a mark
-//! that never returns takes its place.
+//! # Memory that changes hands
+//! A claimant that sleeps before its publication may wake up when its ring, or its cell, is another key's. Its swap must fail,
+//! so what it expects, a stamp s that had expired, must not be there again:
+//!
+//! 1. Before the ring is given away the claim has been published, by a stamp of s + W or later, and stamps do not decrease; so
+//!    the newest is that late. Before the ring is given away the *horizon* is raised to it.
+//! 2. The next owner's stamps are no earlier than the horizon when they are chosen, and those that it copies are live then. So
+//!    all of them are later than s, whatever the clocks say.
+//! 3. Slots that were never used hold marks that never return.
 //!
 //! # Orderings
 //! - `head`: a claim acquires (what it saw of the ring is no older than the head it replaces) and releases.
@@ -61,6 +69,7 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
+use growth::Wanted;
 pub(crate) use life::Reclaimed;
 use ring::Ring;
 pub(crate) use words::{Head, State, time_of};
@@ -89,7 +98,8 @@ pub(crate) struct Cells {
     rings: [OnceBox<Slab>; CLASSES],
     /// Marks for slots that were never used.
     marks: AtomicU64,
-    /// The latest end of a stamp that was lost with its cell: no stamp that is chosen for a new key is earlier.
+    /// No stamp that is chosen for a new key or a new ring is earlier: the latest end of a stamp that was lost with its cell,
+    /// or the newest stamp of a ring that was given back.
     horizon: AtomicU64,
 }
 
@@ -181,8 +191,7 @@ impl Cells {
         let Seat { mut head, words, .. } = seat;
         let life = head.life();
         loop {
-            // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
-            match self.attempt(ask, words, head, cost, clock.now()) {
+            match self.attempt(ask, words, head, cost, clock) {
                 Attempt::Decided(status) => return Some(status),
                 Attempt::Lost(now) => head = now,
             }
@@ -192,18 +201,19 @@ impl Cells {
         }
     }
 
-    fn attempt(&self, ask: Ask, words: &[AtomicU64], head: Head, cost: u32, reading: u64) -> Attempt {
+    fn attempt(&self, ask: Ask, words: &[AtomicU64], head: Head, cost: u32, clock: &impl Clock) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let time = time_of(reading);
-        let needed = cost as usize;
-        if head.state() == State::Growing {
-            self.finish_growth(words, head, needed, time);
-            return lost();
-        }
         let reference = RingRef(words[RING].load(Ordering::Acquire));
         if reference.epoch() != head.epoch() {
+            if head.state() == State::Growing {
+                self.open(words, head);
+            }
             return lost();
         }
+        // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
+        let reading = clock.now();
+        let time = time_of(reading);
+        let needed = cost as usize;
         let ring = self.ring(words, reference);
         let Some(newest) = ring.newest(head) else {
             self.settle(words, head, ring, time);
@@ -218,9 +228,12 @@ impl Cells {
         let idle_after = if live == 0 { 0 } else { self.end_of(newest).saturating_sub(time - lead) };
         let fits = live + needed <= self.limit;
         if fits && ask == Ask::Acquire {
-            if ring.len() - live < needed {
-                self.grow(words, head, needed, time);
-                return lost();
+            if head.state() == State::Growing || ring.len() - live < needed {
+                let wanted = Wanted { needed, live, newest, time };
+                return self.grow(words, head, reference, wanted, clock).map_or_else(lost, |(time, live)| {
+                    let lead = time.saturating_sub(time_of(reading));
+                    Attempt::Decided(self.admitted(self.limit - live - needed, self.window + lead))
+                });
             }
             return match ring.claim(&words[HEAD], head, needed, self.window, time) {
                 Some(()) => Attempt::Decided(self.admitted(self.limit - live - needed, self.window + lead)),
@@ -234,7 +247,10 @@ impl Cells {
             let due = ring.load(head.pos() + (ring.len() - live) + (live + needed - self.limit) - 1);
             Status { decision: self.denial(due, reading), ..self.admitted(self.limit - live, idle_after) }
         };
-        if Head(words[HEAD].load(Ordering::Relaxed)) == head { Attempt::Decided(status) } else { lost() }
+        // While a cell grows its head stands still, but the ring may be given away.
+        let stands =
+            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+        if stands { Attempt::Decided(status) } else { lost() }
     }
 
     /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its stamp must not be

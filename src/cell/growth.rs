@@ -1,10 +1,22 @@
-//! Rings grow: a larger ring is prepared in private and offered by one compare-and-swap.
+//! Rings grow: a larger ring, with the claim that needs it, is prepared in private and offered by one compare-and-swap.
 
 use super::ring::Ring;
 use super::words::{Head, RingRef, Slot, State};
-use super::{CLASSES, Cells, HEAD, RING};
+use super::{CLASSES, Cells, HEAD, RING, time_of};
+use crate::clock::Clock;
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
+
+/// A claim that does not fit into its ring.
+pub(super) struct Wanted {
+    pub(super) needed: usize,
+    /// How many permits are live at `time`. With those that are needed they are no more than the limit.
+    pub(super) live: usize,
+    /// The newest stamp: the ring is published up to it.
+    pub(super) newest: Slot,
+    /// No earlier than the newest stamp.
+    pub(super) time: u64,
+}
 
 impl Cells {
     /// How many slots a ring of this class has. No ring is longer than the limit.
@@ -31,14 +43,9 @@ impl Cells {
         }
     }
 
-    /// A ring with room for `slots`, for the caller alone, with a mark of its own, which it also gives, in all of its slots.
-    pub(super) fn new_ring(
-        &self,
-        epoch: bool,
-        slots: usize,
-        previous_class: usize,
-        lap: u64,
-    ) -> (RingRef, Ring<'_>, u64) {
+    /// A ring with room for `slots`, for the caller alone: all of its slots hold a mark that never returns, as if published in
+    /// the lap before `lap`.
+    pub(super) fn new_ring(&self, epoch: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
         let block = rings.take().expect("there are more blocks than there can be cells");
@@ -48,70 +55,87 @@ impl Cells {
             // Released here and in `write`: a reader of the block's last owner that sees it sees that its head has moved on.
             word.store(Slot::ancient(mark, lap).0, Ordering::Release);
         }
-        (RingRef::new(epoch, class, previous_class, mark, block), Ring::new(words), mark)
+        (RingRef::new(epoch, class, mark, block), Ring::new(words))
     }
 
-    /// Gives back a ring that the caller alone owns.
-    pub(super) fn drop_ring(&self, reference: RingRef) {
+    /// Gives back a ring that the caller alone owns, whose stamps, as far as others may have seen them, are no later than
+    /// `newest`.
+    pub(super) fn drop_ring(&self, reference: RingRef, newest: Slot) {
         if reference.is_ring() {
+            self.raise_horizon(newest.time());
             self.rings_of(reference.class()).give_back(reference.block());
         }
     }
 
-    /// Replaces a ring that is full of live stamps, or shorter than the request, by one with room for `needed` more.
+    /// Sees to it that no stamp that is chosen for a new key or a new ring from now on is earlier than `time`.
+    pub(super) fn raise_horizon(&self, time: u64) {
+        if self.horizon.load(Ordering::Relaxed) < time {
+            self.horizon.fetch_max(time, Ordering::AcqRel);
+        }
+    }
+
+    /// Claims permits by replacing the ring with one that has room for them. Gives the time of the claim and how many permits
+    /// were live before it; `None` when somebody else's ring, or some other change, came first.
     #[cold]
-    pub(super) fn grow(&self, words: &[AtomicU64], head: Head, needed: usize, time: u64) {
+    pub(super) fn grow(
+        &self,
+        words: &[AtomicU64],
+        head: Head,
+        old: RingRef,
+        wanted: Wanted,
+        clock: &impl Clock,
+    ) -> Option<(u64, usize)> {
         let growing = head.with_state(State::Growing);
-        if words[HEAD].compare_exchange(head.0, growing.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            self.finish_growth(words, growing, needed, time);
+        if head != growing {
+            words[HEAD].compare_exchange(head.0, growing.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         }
+        let Wanted { needed, live, newest, time } = wanted;
+        let stamps = self.ring(words, old);
+        let lap = growing.lap().wrapping_add(1);
+        let (offer, new) = self.new_ring(!growing.epoch(), (live + needed).max(stamps.len() + 1), lap);
+        // Read once the ring has been taken: no earlier than what its last owner knew when it gave the ring back.
+        let time = time.max(time_of(clock.now())).max(self.horizon.load(Ordering::Acquire));
+        // No more than before, even if what is read here is no longer the cell's.
+        let live = live.min(stamps.live_at(growing, time, self.window));
+        let kept = (stamps.len() - live..stamps.len()).map(|position| stamps.load(growing.pos() + position).time());
+        new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), lap);
+        self.offer(words, growing, old, newest, offer).then_some((time, live))
     }
 
-    /// Does what is left to do for a cell that was marked as growing at `head`, and opens it again.
+    /// Replaces a growing ring by an empty one, whether or not its stamps have expired. They must not be missed: the key is to
+    /// start afresh, or the horizon has been raised to the end of the newest.
     #[cold]
-    pub(super) fn finish_growth(&self, words: &[AtomicU64], head: Head, needed: usize, time: u64) {
-        let mut reference = RingRef(words[RING].load(Ordering::Acquire));
-        if reference.epoch() == head.epoch() {
-            self.settle(words, head, self.ring(words, reference), time);
-            // The slot inside the cell is the reference, and settling may just have changed it.
-            reference = RingRef(words[RING].load(Ordering::Acquire));
-            if reference.epoch() == head.epoch() {
-                self.offer_larger_ring(words, head, reference, needed, time);
-                reference = RingRef(words[RING].load(Ordering::Acquire));
-            }
-        }
-        // A stale helper may see anything here; its swap of a head that is gone fails.
-        let pos = self.slots_of(reference.previous_class());
-        let open = Head::new(State::Open, !head.epoch(), head.life(), head.lap() + 1, pos);
-        let _ = words[HEAD].compare_exchange(head.0, open.0, Ordering::AcqRel, Ordering::Relaxed);
+    pub(super) fn empty(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot) {
+        self.raise_horizon(newest.time());
+        let stamps = self.ring(words, old);
+        let (offer, _) = self.new_ring(!growing.epoch(), stamps.len() + 1, growing.lap().wrapping_add(1));
+        self.offer(words, growing, old, newest, offer);
     }
 
-    /// Copies the stamps into a larger ring and offers it in place of `reference`.
-    fn offer_larger_ring(&self, words: &[AtomicU64], head: Head, reference: RingRef, needed: usize, time: u64) {
-        let old = self.ring(words, reference);
-        let lap = head.lap().wrapping_add(1);
-        let (offer, new, mark) = self.new_ring(!head.epoch(), old.len() + needed, reference.class(), lap);
-        let newest = old.load(head.pos() + old.len() - 1);
-        // Where even the newest stamp has expired, all have; the horizon keeps clocks from going back behind it. Otherwise
-        // those have that had when it was granted, because no later decision is taken by an earlier time.
-        let idle = time.saturating_sub(newest.time()) >= self.window;
-        if idle {
-            self.horizon.fetch_max(self.end_of(newest), Ordering::AcqRel);
-        }
-        for position in 0..old.len() {
-            let stamp = old.load(head.pos() + position);
-            let expired = idle || newest.time().saturating_sub(stamp.time()) >= self.window;
-            new.write(position, if expired { mark } else { stamp.time() }, lap);
-        }
+    /// Offers a ring in place of the old one, and opens the cell on it. Says whether it was taken.
+    fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot, offer: RingRef) -> bool {
         // A reference never returns, so success says that the old ring stood still while it was copied.
-        let swap = words[RING].compare_exchange(reference.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
-        self.drop_ring(if swap.is_ok() { reference } else { offer });
+        let swap = words[RING].compare_exchange(old.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
+        self.drop_ring(if swap.is_ok() { old } else { offer }, newest);
+        if swap.is_ok() {
+            self.open(words, growing);
+        }
+        swap.is_ok()
+    }
+
+    /// Opens a cell whose ring has been replaced. All of the new ring's slots are published, the newest stamp is in the last.
+    pub(super) fn open(&self, words: &[AtomicU64], growing: Head) {
+        let open = Head::new(State::Open, !growing.epoch(), growing.life(), growing.lap() + 1, 0);
+        // Failing is as good: then somebody else has.
+        let _ = words[HEAD].compare_exchange(growing.0, open.0, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 
 impl Ring<'_> {
-    /// Writes a stamp into a ring that the caller alone has, as published in `lap`.
-    pub(super) fn write(self, index: usize, time: u64, lap: u64) {
-        self.slot(index).store(Slot::new(time, false, lap).0, Ordering::Release);
+    /// Writes stamps into the last `count` slots of a ring that the caller alone has, as published in the lap before `lap`.
+    fn write_last(self, count: usize, stamps: impl Iterator<Item = u64>, lap: u64) {
+        for (index, time) in (self.len() - count..).zip(stamps) {
+            self.slot(index).store(Slot::new(time, false, lap.wrapping_add(1)).0, Ordering::Release);
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::words::{Head, RingRef, Slot, State, time_of};
 use super::{Cells, HEAD, HIGH, LOW, RING};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// What became of an attempt to reclaim a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Cells {
         let (reference, slots) = if cost == 1 {
             (RingRef(Slot::ancient(free.ancient_mark(), lap).0), 1)
         } else {
-            let (reference, ring, _) = self.new_ring(false, cost, 0, lap);
+            let (reference, ring) = self.new_ring(false, cost, lap);
             (reference, ring.len())
         };
         // Released: see `new_ring`.
@@ -60,7 +60,7 @@ impl Cells {
         // The life stays: nothing was published that could be mistaken for the next. The lap moves on.
         let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
         words[HEAD].store(free.0, Ordering::Release);
-        self.release(cell);
+        self.release(cell, Slot::ancient(0, 0));
     }
 
     /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises the horizon to the
@@ -74,43 +74,42 @@ impl Cells {
             if head.life() != life {
                 return Reclaimed::Gone;
             }
-            match head.state() {
-                State::Free => return Reclaimed::Gone,
-                State::Dead => {}
-                State::Growing => {
-                    self.finish_growth(words, head, 1, time_of(clock.now()));
-                    continue;
+            if head.state() == State::Free {
+                return Reclaimed::Gone;
+            }
+            let reference = RingRef(words[RING].load(Ordering::Acquire));
+            if reference.epoch() != head.epoch() {
+                // Either a growth that is not finished, or the head has moved.
+                if head.state() == State::Growing {
+                    self.open(words, head);
                 }
-                State::Open => {
-                    let reference = RingRef(words[RING].load(Ordering::Acquire));
-                    if reference.epoch() != head.epoch() {
-                        continue;
-                    }
-                    let ring = self.ring(words, reference);
-                    let Some(newest) = ring.newest(head) else {
-                        self.settle(words, head, ring, time_of(clock.now()));
-                        continue;
-                    };
-                    if time.saturating_sub(newest.time()) < self.window {
-                        return Reclaimed::Live(self.end_of(newest));
-                    }
-                    // Before the cell is free: whoever finds its key gone has to see it.
-                    if self.horizon.load(Ordering::Relaxed) < self.end_of(newest) {
-                        self.horizon.fetch_max(self.end_of(newest), Ordering::AcqRel);
-                    }
-                }
+                continue;
+            }
+            let ring = self.ring(words, reference);
+            let Some(newest) = ring.newest(head) else {
+                self.settle(words, head, ring, time_of(clock.now()));
+                continue;
+            };
+            if head.state() != State::Dead && time.saturating_sub(newest.time()) < self.window {
+                return Reclaimed::Live(self.end_of(newest));
+            }
+            // Before the cell is free: whoever finds its key gone has to see it.
+            self.raise_horizon(if head.state() == State::Dead { newest.time() } else { self.end_of(newest) });
+            if head.state() == State::Growing {
+                self.empty(words, head, reference, newest);
+                continue;
             }
             let free = head.freed();
             if words[HEAD].compare_exchange(head.0, free.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                self.release(cell);
+                self.release(cell, newest);
                 return Reclaimed::Gone;
             }
         }
     }
 
     /// Gives back the memory of a cell whose head has just been set free by the caller.
-    fn release(&self, cell: u32) {
-        self.drop_ring(RingRef(self.cells.block(cell)[RING].load(Ordering::Acquire)));
+    fn release(&self, cell: u32, newest: Slot) {
+        self.drop_ring(RingRef(self.cells.block(cell)[RING].load(Ordering::Acquire)), newest);
         self.cells.give_back(cell);
     }
 
@@ -122,8 +121,8 @@ impl Cells {
             match head.state() {
                 _ if head.life() != life => return false,
                 State::Free | State::Dead => return false,
-                // Finished first, because a growing ring's reference changes hands.
-                State::Growing => self.finish_growth(words, head, 1, time_of(clock.now())),
+                // Emptied first: whoever wants the ring to grow may be about to replace it.
+                State::Growing => self.empty_what_grows(words, head, clock),
                 State::Open => {
                     let dead = head.with_state(State::Dead);
                     if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -131,6 +130,19 @@ impl Cells {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes the next step towards a growing cell that is open again, with nothing in it unless another ring came first.
+    fn empty_what_grows(&self, words: &[AtomicU64], growing: Head, clock: &impl Clock) {
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if reference.epoch() != growing.epoch() {
+            return self.open(words, growing);
+        }
+        let ring = self.ring(words, reference);
+        match ring.newest(growing) {
+            Some(newest) => self.empty(words, growing, reference, newest),
+            None => self.settle(words, growing, ring, time_of(clock.now())),
         }
     }
 

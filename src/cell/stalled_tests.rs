@@ -99,15 +99,30 @@ fn after_marking_a_cell_as_growing() {
 }
 
 #[test]
-fn after_offering_the_larger_ring() {
+fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
     let one = One::new(4, 1);
     let growing = one.head().with_state(State::Growing);
     one.word().store(growing.0, Ordering::Release);
+    // Who asks for nothing, or for too much, reads the ring as it stands.
+    assert_eq!(one.ask(Ask::Peek, 0, 5).remaining(), 3);
+    assert!(!one.admits(4, 5));
+    assert_eq!(one.head(), growing);
+    assert_eq!(one.0.reclaim(0, 0, time_of(9), &At(9)), Reclaimed::Live(time_of(10)));
+    // And an idle cell is taken back, or forgotten, all the same.
+    assert_eq!(one.0.reclaim(0, 0, time_of(10), &At(10)), Reclaimed::Gone);
+    let one = One::new(4, 1);
+    one.word().store(one.head().with_state(State::Growing).0, Ordering::Release);
+    assert!(one.0.forget(0, 0, &At(5)));
+}
+
+#[test]
+fn after_offering_the_larger_ring() {
+    let one = One::new(4, 1);
+    let growing = one.head().with_state(State::Growing);
     // Everything is done but opening the cell again.
-    let words = one.0.cells.block(0);
-    one.0.finish_growth(words, growing, 1, time_of(5));
+    assert!(one.admits(1, 5));
     one.word().store(growing.0, Ordering::Release);
-    assert!(one.admits(3, 5));
+    assert!(one.admits(2, 5));
     assert!(!one.admits(1, 9));
 }
 

@@ -166,8 +166,8 @@ impl Slot {
 /// The second word of a cell: the one slot of a ring of one, or where the larger ring is.
 ///
 /// ```text
-/// RingRef { block: 32, tag: 20, previous_class: 5, class: 5, ring: 1, epoch: 1 }   (ring = 1)
-/// Slot    { time: 62,                                        joined: 1, parity: 1 } (joined = 0)
+/// RingRef { block: 32, tag: 25, class: 5, ring: 1,   epoch: 1 }   (ring = 1)
+/// Slot    { time: 62,                     joined: 1, parity: 1 }  (joined = 0)
 /// ```
 ///
 /// The one slot of a ring of one never has a successor to be joined to. `tag` makes two references to the same block at
@@ -178,15 +178,13 @@ pub(crate) struct RingRef(pub(crate) u64);
 impl RingRef {
     const RING: u64 = 2;
     const CLASS_AT: u32 = 2;
-    const PREVIOUS_AT: u32 = 7;
-    const TAG_AT: u32 = 12;
+    const TAG_AT: u32 = 7;
     const BLOCK_AT: u32 = 32;
 
-    pub(crate) fn new(epoch: bool, class: usize, previous_class: usize, tag: u64, block: u32) -> Self {
+    pub(crate) fn new(epoch: bool, class: usize, tag: u64, block: u32) -> Self {
         Self(
             (u64::from(block) << Self::BLOCK_AT)
-                | ((tag & mask(20)) << Self::TAG_AT)
-                | ((previous_class as u64 & mask(5)) << Self::PREVIOUS_AT)
+                | ((tag & mask(25)) << Self::TAG_AT)
                 | ((class as u64 & mask(5)) << Self::CLASS_AT)
                 | Self::RING
                 | u64::from(epoch),
@@ -207,23 +205,15 @@ impl RingRef {
     /// The size class; zero for the slot in the cell.
     #[inline]
     pub(crate) fn class(self) -> usize {
-        if self.is_ring() { field5(self.0 >> Self::CLASS_AT) } else { 0 }
-    }
-
-    pub(crate) fn previous_class(self) -> usize {
-        field5(self.0 >> Self::PREVIOUS_AT)
+        #[expect(clippy::cast_possible_truncation, reason = "five bits")]
+        let class = ((self.0 >> Self::CLASS_AT) & mask(5)) as usize;
+        if self.is_ring() { class } else { 0 }
     }
 
     #[inline]
     pub(crate) fn block(self) -> u32 {
         (self.0 >> Self::BLOCK_AT) as u32
     }
-}
-
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "five bits")]
-fn field5(shifted: u64) -> usize {
-    (shifted & mask(5)) as usize
 }
 
 #[cfg(all(test, not(tollgate_loom)))]
@@ -249,10 +239,10 @@ mod tests {
         }
 
         #[test]
-        fn a_ring_reference_gives_back_what_went_in(epoch: bool, class in 1..32_usize, previous in 0..32_usize, tag: u64, block: u32) {
-            let ring = RingRef::new(epoch, class, previous, tag, block);
+        fn a_ring_reference_gives_back_what_went_in(epoch: bool, class in 1..32_usize, tag: u64, block: u32) {
+            let ring = RingRef::new(epoch, class, tag, block);
             prop_assert!(ring.is_ring());
-            prop_assert_eq!((ring.epoch(), ring.class(), ring.previous_class(), ring.block()), (epoch, class, previous, block));
+            prop_assert_eq!((ring.epoch(), ring.class(), ring.block()), (epoch, class, block));
         }
     }
 

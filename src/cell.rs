@@ -161,7 +161,7 @@ impl Cells {
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
         let Seat { head, words, .. } = seat;
         let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.state() != State::Open || reference.epoch() != head.epoch() {
+        if head.state() != State::Open {
             return None;
         }
         let ring = self.ring(words, reference);

@@ -220,6 +220,7 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
         // The cell serves its next key as if new.
         let (cell, life) = one.cells.create(KEY, 1).unwrap();
         assert_eq!((cell, life), (one.cell, one.life + 1));
+        assert!(!one.cells.forget(cell, one.life, &At(1)), "the next key was forgotten in place of the last");
     });
 }
 
@@ -363,32 +364,100 @@ fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
     });
 }
 
+#[test]
+fn loom_a_ring_that_grows_can_be_read() {
+    explore(|| {
+        let one = Arc::new(One::new(4, 1, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || (worker.remaining(6), worker.acquire(4, 6)));
+        assert_eq!(one.acquire(2, 5), 2);
+        let (remaining, granted) = thread.join().unwrap();
+        assert!(remaining == 3 || remaining == 1, "{remaining}");
+        assert_eq!((granted, one.remaining(6)), (0, 1));
+    });
+}
+
+#[test]
+fn loom_a_cell_is_reclaimed_or_grows() {
+    explore(|| {
+        let one = Arc::new(One::new(4, 1, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &At(10)));
+        let granted = one.acquire(2, 10);
+        match thread.join().unwrap() {
+            Reclaimed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
+            live => assert_eq!((granted, live, one.remaining(10)), (2, Reclaimed::Live(time_of(20)), 2)),
+        }
+    });
+}
+
 /// A ring changes hands while a claimant sleeps between its claim and its publication. What the claimant's late swap
-/// expects must not be in the ring again, or it would put a stamp of one key into the ring of another.
+/// expects must not be in the ring again, or it would put a stamp of one key into the ring of another; not even if the next
+/// owner's clock lags behind, and the next owner has the very stamp that the claimant saw expire.
 #[test]
 fn loom_a_late_publication_misses_the_rings_next_owner() {
+    a_late_publication(1);
+}
+
+#[test]
+fn loom_a_late_publication_of_several_misses_the_rings_next_owner() {
+    a_late_publication(2);
+}
+
+fn a_late_publication(cost: u32) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    crate::sync::check_model(&model, || {
+    model.preemption_bound = Some(2);
+    crate::sync::check_model(&model, move || {
         let cells = Cells::new(Quota::new(8, Duration::from_nanos(10)), 4);
-        let other = Fingerprint::new(3, 4);
-        let (first, first_life) = cells.create(KEY, 4).unwrap();
-        cells.grant(first, first_life, &At(0));
-        let (second, second_life) = cells.create(other, 1).unwrap();
-        cells.grant(second, second_life, &At(0));
-        let cells = Arc::new(cells);
-        let ask = move |cells: &Cells, cell, life, key, cost, at| {
+        let ask = move |cells: &Cells, (cell, life, key), cost, at| {
             let seat = cells.seat_for(cell, life, key).unwrap();
-            cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap().is_admitted()
+            cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap()
         };
-        let sleeper = Arc::clone(&cells);
-        let thread = thread::spawn(move || ask(&sleeper, first, first_life, KEY, 1, 10));
-        // Outgrows the ring of four, which the second key then grows into.
-        assert!(ask(&cells, first, first_life, KEY, 5, 10));
-        assert!(ask(&cells, second, second_life, other, 2, 10));
-        assert!(thread.join().unwrap());
-        assert!(ask(&cells, second, second_life, other, 2, 30), "denied, and nothing is live");
-        assert!(!ask(&cells, second, second_life, other, 8, 30), "ten permits in one window");
-        assert!(ask(&cells, second, second_life, other, 6, 30), "six are left");
+        let [first, second] = [KEY, Fingerprint::new(3, 4)].map(|key| {
+            let (cell, life) = cells.create(key, 1).unwrap();
+            cells.grant(cell, life, &At(0));
+            (cell, life, key)
+        });
+        // A ring of four stamps of zero.
+        assert!(ask(&cells, first, 3, 0).is_admitted());
+        let cells = Arc::new(cells);
+        let worker = Arc::clone(&cells);
+        let thread = thread::spawn(move || {
+            // Outgrows that ring, which the second key, with its stamp of zero, then grows into.
+            assert!(ask(&worker, first, 5, 10).is_admitted());
+            // It is still live by this clock, unless the sleeper's claim had to be published first.
+            ask(&worker, second, 3, 9).remaining()
+        });
+        // The sleeper.
+        assert!(ask(&cells, first, cost, 10).is_admitted());
+        let remaining = thread.join().unwrap();
+        assert!(remaining == 4 || remaining == 5, "{remaining}");
+        assert_eq!(ask(&cells, second, 2, 10).remaining(), 3, "a stamp of another key");
+        assert!(ask(&cells, second, 8, 30).is_admitted(), "denied, and nothing is live");
+    });
+}
+
+/// The same of a cell whose key is forgotten, and the next key's clock lags.
+#[test]
+fn loom_a_late_publication_misses_the_cells_next_key() {
+    explore(|| {
+        let one = Arc::new(One::new(1, 1, 20));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || {
+            let One { cells, cell, life } = &*worker;
+            assert!(cells.forget(*cell, *life, &At(30)));
+            assert_eq!(cells.reclaim(*cell, *life, time_of(30), &At(30)), Reclaimed::Gone);
+            let next = cells.create(KEY, 1).unwrap();
+            assert_eq!(next, (*cell, *life + 1));
+            cells.grant(next.0, next.1, &At(10));
+            let seat = cells.seat_for(next.0, next.1, KEY).unwrap();
+            cells.decide(Ask::Acquire, seat, 1, &At(20)).unwrap().is_admitted()
+        });
+        // Sees the stamp of 20 expire. The next key has the same one if its clock may show less than this one has shown.
+        let _ = one.acquire(1, 30);
+        if thread.join().unwrap() {
+            let seat = one.cells.seat_for(one.cell, one.life + 1, KEY).unwrap();
+            assert!(one.cells.decide(Ask::Acquire, seat, 1, &At(30)).unwrap().is_admitted(), "a stamp of another key");
+        }
     });
 }

@@ -79,7 +79,7 @@ pub use direct::DirectLimiter;
 pub use error::{BuildError, CostExceedsLimit, QuotaError};
 pub use fingerprint::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use limiter::Limiter;
-pub use quota::Quota;
+pub use quota::{Algorithm, Quota};
 
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}

@@ -210,6 +210,18 @@ impl Quota {
         QuotaError::PastMaximum { algorithm: self.algorithm(), limit: self.limit, most }
     }
 
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) const fn start(&self) -> Option<u32> {
+        self.start
+    }
+
+    pub(crate) const fn phase(&self) -> Option<Duration> {
+        self.phase
+    }
+
     /// The window in nanoseconds, of a quota that has been validated.
     pub(crate) fn window_ns(&self) -> u64 {
         u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)

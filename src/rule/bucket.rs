@@ -1,9 +1,9 @@
 //! The token bucket, and the leaky bucket as a meter, which is the same arithmetic: space that is left are permits that are left.
 //!
 //! # What it decides
-//! A bucket of capacity C is refilled at r permits every P nanoseconds. Its account (b, n) says that it was full at b and that n
-//! permits have been taken since, without ever being full in between. So at t it lacks `n - (t - b) * r / P` permits, a fraction
-//! that is never worked out: both sides are compared times P.
+//! A bucket of capacity C is refilled at r permits every P nanoseconds. Its account (b, n) says that it is as if it had
+//! been full at b and n permits had been taken since, without its being full in between. So at t it lacks `n - (t - b) * r / P`
+//! permits, a fraction that is never worked out: both sides are compared times P.
 //!
 //! - `n <= (t - b) * r / P`: it is full again. The account is over, and the next request opens one.
 //! - `n + c - C <= (t - b) * r / P`: it holds c permits. They are charged: n grows by c, and the refill loses nothing.

@@ -1,8 +1,8 @@
 //! The leaky bucket as a queue: requests leave it one behind the other, evenly, and are told how long they have to wait.
 //!
 //! # What it decides
-//! The queue lets r places go every P nanoseconds. Its account (b, n) says that it was empty at b and that n places have been taken
-//! since, without ever being empty in between: place i (counted from zero) leaves at `b + i * P / r`.
+//! The queue lets r places go every P nanoseconds. Its account (b, n) says that it is as if it had been empty at b and n places
+//! had been taken since, without its being empty in between: place i (counted from zero) leaves at `b + i * P / r`.
 //!
 //! - `n * P / r <= t - b`: the next place would have left already. The queue is empty, the account is over, and the next
 //!   request opens one and leaves at once.

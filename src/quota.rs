@@ -1,10 +1,20 @@
-//! [`Quota`]: a limit and a window, as plain integers.
+//! [`Quota`]: what a key may be granted, as plain integers.
+
+mod algorithm;
+mod beside;
+#[cfg(test)]
+mod tests;
 
 use core::time::Duration;
 
 use crate::error::QuotaError;
+pub use algorithm::Algorithm;
 
-/// How many permits a key may be granted in any half-open interval of one window's length.
+/// How many permits a key may be granted, and how they are counted.
+///
+/// [`Quota::new`] and its short forms (`per_second` and so on) count exactly, with a sliding window log: at most `limit` permits in any
+/// half-open interval of one window's length. The other constructors ask for another [`Algorithm`]; each says what it means by
+/// [`limit`](Self::limit) and [`window`](Self::window).
 ///
 /// A quota is a plain value that can be a `const`. It is checked when a limiter is made from it, not here, so that a
 /// bad one is a typed error ([`QuotaError`]) and never a panic.
@@ -23,6 +33,22 @@ use crate::error::QuotaError;
 pub struct Quota {
     limit: u32,
     window: Duration,
+    kind: Kind,
+    /// What a new key finds in its token bucket, if not a full one.
+    start: Option<u32>,
+    /// When, after the clock's origin, one of the windows begins.
+    phase: Option<Duration>,
+}
+
+/// The algorithm, and what it needs to know beyond the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Log,
+    TokenBucket { refill: u32, per: Duration },
+    LeakyBucket { leak: u32, per: Duration },
+    LeakyQueue { leak: u32, per: Duration, max_delay: Duration },
+    FixedWindow,
+    SlidingCounter { window: Duration },
 }
 
 impl Quota {
@@ -35,7 +61,11 @@ impl Quota {
     /// `limit` permits in any interval of `window`.
     #[must_use]
     pub const fn new(limit: u32, window: Duration) -> Self {
-        Self { limit, window }
+        Self::of(Kind::Log, limit, window)
+    }
+
+    const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
+        Self { limit, window, kind, start: None, phase: None }
     }
 
     /// `limit` permits in any second.
@@ -62,28 +92,55 @@ impl Quota {
         Self::new(limit, Duration::from_secs(24 * 60 * 60))
     }
 
-    /// Permits per window.
+    /// The most that can be had at once; of the sliding window log and the fixed window, the permits per window.
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// The length of the window.
+    /// How long it takes at most until a key that is left alone is as new; of the sliding window log, the length of the window.
     #[must_use]
     pub const fn window(&self) -> Duration {
         self.window
+    }
+
+    /// How permits are counted.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        match self.kind {
+            Kind::Log => Algorithm::SlidingWindowLog,
+            Kind::TokenBucket { .. } => Algorithm::TokenBucket,
+            Kind::LeakyBucket { .. } => Algorithm::LeakyBucket,
+            Kind::LeakyQueue { .. } => Algorithm::LeakyQueue,
+            Kind::FixedWindow => Algorithm::FixedWindow,
+            Kind::SlidingCounter { .. } => Algorithm::SlidingCounter,
+        }
     }
 
     /// Says whether a limiter can be made from this quota.
     ///
     /// # Errors
     ///
-    /// [`QuotaError`] when the limit or the window is zero or past [`MAX_LIMIT`](Self::MAX_LIMIT) or
-    /// [`MAX_WINDOW`](Self::MAX_WINDOW).
+    /// [`QuotaError`] when a number is zero that must not be, or past what its algorithm allows: [`MAX_LIMIT`](Self::MAX_LIMIT) for the
+    /// sliding window log, [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others; [`MAX_WINDOW`](Self::MAX_WINDOW) for the window and for each period.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);
         }
+        let checked = match self.kind {
+            Kind::Log => self.check_log(),
+            Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
+                self.check_bucket(permits, per)
+            }
+            Kind::LeakyQueue { leak, per, max_delay } => self.check_queue(leak, per, max_delay),
+            Kind::FixedWindow => self.check_windows(self.window, Self::MAX_CAPACITY),
+            Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
+        };
+        if checked.is_err() { checked } else { self.check_start_and_phase() }
+    }
+
+    const fn check_log(&self) -> Result<(), QuotaError> {
         if self.limit > Self::MAX_LIMIT {
             return Err(QuotaError::LimitTooLarge { limit: self.limit });
         }
@@ -96,31 +153,108 @@ impl Quota {
         Ok(())
     }
 
+    const fn check_bucket(&self, permits: u32, per: Duration) -> Result<(), QuotaError> {
+        if self.limit > Self::MAX_CAPACITY {
+            return Err(self.past(Self::MAX_CAPACITY));
+        }
+        let rate = check_rate(permits, per);
+        if rate.is_err() { rate } else { self.check_reset() }
+    }
+
+    const fn check_queue(&self, leak: u32, per: Duration, max_delay: Duration) -> Result<(), QuotaError> {
+        let rate = check_rate(leak, per);
+        if rate.is_err() {
+            return rate;
+        }
+        if self.limit > Self::MAX_CAPACITY {
+            return Err(QuotaError::QueueTooLong { max_delay });
+        }
+        self.check_reset()
+    }
+
+    const fn check_windows(&self, window: Duration, most: u32) -> Result<(), QuotaError> {
+        if self.limit > most {
+            return Err(self.past(most));
+        }
+        if window.is_zero() {
+            return Err(QuotaError::ZeroWindow);
+        }
+        if window.as_nanos() > Self::MAX_WINDOW.as_nanos() {
+            return Err(QuotaError::WindowTooLong { window });
+        }
+        self.check_reset()
+    }
+
+    const fn check_reset(&self) -> Result<(), QuotaError> {
+        if self.window.as_nanos() > Self::MAX_WINDOW.as_nanos() {
+            return Err(QuotaError::ResetTooLong { reset: self.window });
+        }
+        Ok(())
+    }
+
+    const fn check_start_and_phase(&self) -> Result<(), QuotaError> {
+        match (self.start, self.kind) {
+            (Some(start), Kind::TokenBucket { .. }) if start > self.limit => {
+                return Err(QuotaError::StartPastCapacity { start, capacity: self.limit });
+            }
+            (None, _) | (Some(_), Kind::TokenBucket { .. }) => {}
+            (Some(_), _) => return Err(QuotaError::StartNeedsTokenBucket),
+        }
+        match (self.phase, self.kind) {
+            (None, _) | (Some(_), Kind::FixedWindow | Kind::SlidingCounter { .. }) => Ok(()),
+            (Some(_), _) => Err(QuotaError::PhaseNeedsFixedWindow),
+        }
+    }
+
+    const fn past(&self, most: u32) -> QuotaError {
+        QuotaError::PastMaximum { algorithm: self.algorithm(), limit: self.limit, most }
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) const fn start(&self) -> Option<u32> {
+        self.start
+    }
+
+    pub(crate) const fn phase(&self) -> Option<Duration> {
+        self.phase
+    }
+
     /// The window in nanoseconds, of a quota that has been validated.
     pub(crate) fn window_ns(&self) -> u64 {
         u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_stated_maxima_are_allowed_and_one_more_is_not() {
-        let longest = Quota::MAX_WINDOW;
-        assert_eq!(Quota::new(Quota::MAX_LIMIT, longest).validate(), Ok(()));
-        assert_eq!(Quota::new(1, Duration::from_nanos(1)).validate(), Ok(()));
-        let limit = Quota::MAX_LIMIT + 1;
-        assert_eq!(Quota::per_second(limit).validate(), Err(QuotaError::LimitTooLarge { limit }));
-        let window = longest + Duration::from_nanos(1);
-        assert_eq!(Quota::new(1, window).validate(), Err(QuotaError::WindowTooLong { window }));
-        assert!(Quota::new(1, Duration::MAX).validate().is_err());
+const fn check_rate(permits: u32, per: Duration) -> Result<(), QuotaError> {
+    if permits == 0 {
+        return Err(QuotaError::ZeroRate);
     }
-
-    #[test]
-    fn zero_is_an_error_not_a_clamp() {
-        assert_eq!(Quota::per_minute(0).validate(), Err(QuotaError::ZeroLimit));
-        assert_eq!(Quota::new(1, Duration::ZERO).validate(), Err(QuotaError::ZeroWindow));
+    if permits > Quota::MAX_CAPACITY {
+        return Err(QuotaError::RateTooLarge { permits });
     }
+    if per.is_zero() {
+        return Err(QuotaError::ZeroPeriod);
+    }
+    if per.as_nanos() > Quota::MAX_WINDOW.as_nanos() {
+        return Err(QuotaError::PeriodTooLong { per });
+    }
+    Ok(())
+}
+
+/// The quotient, rounded up; by zero, as large as can be.
+const fn ceil_div(dividend: u128, divisor: u128) -> u128 {
+    if divisor == 0 { u128::MAX } else { dividend.div_ceil(divisor) }
+}
+
+/// So many nanoseconds, or the longest duration if that is shorter.
+const fn duration_of(nanos: u128) -> Duration {
+    const SECOND: u128 = 1_000_000_000;
+    if nanos > Duration::MAX.as_nanos() {
+        return Duration::MAX;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "no more than that of the longest duration")]
+    Duration::new((nanos / SECOND) as u64, (nanos % SECOND) as u32)
 }

@@ -1,0 +1,44 @@
+//! [`Algorithm`]: which way of counting a quota asks for.
+
+use core::fmt;
+
+/// Which way of counting a [`Quota`](crate::Quota) asks for.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Algorithm, Quota};
+///
+/// assert_eq!(Quota::per_minute(100).algorithm(), Algorithm::SlidingWindowLog);
+/// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
+/// assert_eq!(bucket.algorithm(), Algorithm::TokenBucket);
+/// assert_eq!(bucket.algorithm().to_string(), "token bucket");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Every permit is remembered for one window ([`Quota::new`](crate::Quota::new)).
+    SlidingWindowLog,
+    /// Permits are taken from a bucket that is refilled evenly ([`Quota::token_bucket`](crate::Quota::token_bucket)).
+    TokenBucket,
+    /// Permits are poured into a bucket that leaks evenly ([`Quota::leaky_bucket`](crate::Quota::leaky_bucket)).
+    LeakyBucket,
+    /// Requests leave a queue one by one and are told their delay ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
+    LeakyQueue,
+    /// Permits are counted from the start of a window to its end ([`Quota::fixed_window`](crate::Quota::fixed_window)).
+    FixedWindow,
+    /// Two windows' counts, the older weighed by what is left of it ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
+    SlidingCounter,
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SlidingWindowLog => "sliding window log",
+            Self::TokenBucket => "token bucket",
+            Self::LeakyBucket => "leaky bucket",
+            Self::LeakyQueue => "leaky queue",
+            Self::FixedWindow => "fixed window",
+            Self::SlidingCounter => "sliding window counter",
+        })
+    }
+}

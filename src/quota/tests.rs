@@ -1,0 +1,145 @@
+//! Every bound of every quota: what is allowed at it, and which error is one past it.
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const NANOSECOND: Duration = Duration::from_nanos(1);
+const MOST: u32 = Quota::MAX_CAPACITY;
+
+/// The error, whose message has the given words.
+fn error(quota: Quota, words: &[&str]) -> QuotaError {
+    let error = quota.validate().expect_err("not a quota");
+    let text = error.to_string();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    error
+}
+
+#[test]
+fn the_stated_maxima_are_allowed_and_one_more_is_not() {
+    let longest = Quota::MAX_WINDOW;
+    assert_eq!(Quota::new(Quota::MAX_LIMIT, longest).validate(), Ok(()));
+    assert_eq!(Quota::new(1, NANOSECOND).validate(), Ok(()));
+    let limit = Quota::MAX_LIMIT + 1;
+    assert_eq!(Quota::per_second(limit).validate(), Err(QuotaError::LimitTooLarge { limit }));
+    let window = longest + NANOSECOND;
+    assert_eq!(Quota::new(1, window).validate(), Err(QuotaError::WindowTooLong { window }));
+    assert!(Quota::new(1, Duration::MAX).validate().is_err());
+}
+
+#[test]
+fn zero_is_an_error_not_a_clamp() {
+    for quota in [
+        Quota::per_minute(0),
+        Quota::token_bucket(0, 1, SECOND),
+        Quota::leaky_bucket(0, 1, SECOND),
+        Quota::fixed_window(0, SECOND),
+        Quota::sliding_counter(0, SECOND),
+    ] {
+        assert_eq!(error(quota, &["at least one permit"]), QuotaError::ZeroLimit);
+    }
+    let without = Duration::ZERO;
+    for quota in [Quota::new(1, without), Quota::fixed_window(1, without), Quota::sliding_counter(1, without)] {
+        assert_eq!(error(quota, &["at least one nanosecond"]), QuotaError::ZeroWindow);
+    }
+    for quota in
+        [Quota::token_bucket(1, 0, SECOND), Quota::leaky_bucket(1, 0, SECOND), Quota::leaky_queue(0, SECOND, SECOND)]
+    {
+        assert_eq!(error(quota, &["rate", "at least one permit"]), QuotaError::ZeroRate);
+    }
+    for quota in
+        [Quota::token_bucket(1, 1, without), Quota::leaky_bucket(1, 1, without), Quota::leaky_queue(1, without, SECOND)]
+    {
+        assert_eq!(error(quota, &["period", "at least one nanosecond"]), QuotaError::ZeroPeriod);
+    }
+}
+
+#[test]
+fn a_capacity_or_limit_has_the_maximum_of_its_algorithm() {
+    for (quota, algorithm) in [
+        (Quota::token_bucket as fn(u32, u32, Duration) -> Quota, Algorithm::TokenBucket),
+        (Quota::leaky_bucket, Algorithm::LeakyBucket),
+    ] {
+        assert_eq!(quota(MOST, MOST, NANOSECOND).validate(), Ok(()));
+        let past = QuotaError::PastMaximum { algorithm, limit: MOST + 1, most: MOST };
+        assert_eq!(error(quota(MOST + 1, 1, NANOSECOND), &["1073741825", "at most 1073741824"]), past);
+    }
+    assert_eq!(Quota::fixed_window(MOST, SECOND).validate(), Ok(()));
+    let past = QuotaError::PastMaximum { algorithm: Algorithm::FixedWindow, limit: u32::MAX, most: MOST };
+    assert_eq!(error(Quota::fixed_window(u32::MAX, SECOND), &["a fixed window"]), past);
+    assert_eq!(Quota::sliding_counter(Quota::MAX_COUNTER_LIMIT, SECOND).validate(), Ok(()));
+    let past = QuotaError::PastMaximum { algorithm: Algorithm::SlidingCounter, limit: 65_536, most: 65_535 };
+    assert_eq!(error(Quota::sliding_counter(65_536, SECOND), &["65536", "at most 65535"]), past);
+}
+
+#[test]
+fn a_rate_has_a_maximum_and_its_period_too() {
+    let permits = MOST + 1;
+    let long = Quota::MAX_WINDOW + NANOSECOND;
+    for quota in [Quota::token_bucket as fn(u32, u32, Duration) -> Quota, Quota::leaky_bucket] {
+        assert_eq!(
+            error(quota(1, permits, SECOND), &["1073741825", "at most 1073741824"]),
+            QuotaError::RateTooLarge { permits }
+        );
+        assert_eq!(error(quota(1, 2, long), &["too long", "at most"]), QuotaError::PeriodTooLong { per: long });
+        assert_eq!(quota(1, 2, Quota::MAX_WINDOW).validate(), Ok(()));
+    }
+    assert_eq!(Quota::leaky_queue(permits, SECOND, SECOND).validate(), Err(QuotaError::RateTooLarge { permits }));
+    assert_eq!(Quota::leaky_queue(2, long, SECOND).validate(), Err(QuotaError::PeriodTooLong { per: long }));
+}
+
+#[test]
+fn a_queue_has_as_many_places_as_the_delay_has_room_for() {
+    let queue = Quota::leaky_queue(1, NANOSECOND, Duration::from_nanos(u64::from(MOST) - 1));
+    assert_eq!((queue.limit(), queue.validate()), (MOST, Ok(())));
+    let max_delay = Duration::from_nanos(MOST.into());
+    let queue = Quota::leaky_queue(1, NANOSECOND, max_delay);
+    assert_eq!(error(queue, &["1.073741824s", "more than 1073741824 places"]), QuotaError::QueueTooLong { max_delay });
+    let queue = Quota::leaky_queue(3, SECOND, Duration::from_millis(999));
+    assert_eq!((queue.limit(), queue.window()), (3, Duration::from_millis(1999)));
+    assert_eq!(Quota::leaky_queue(1, SECOND, Duration::ZERO).limit(), 1);
+    assert!(Quota::leaky_queue(MOST, NANOSECOND, Duration::MAX).validate().is_err());
+}
+
+#[test]
+fn a_key_must_be_as_new_within_the_longest_window() {
+    const YEAR: Duration = Duration::from_secs(31_557_600);
+    assert_eq!(Quota::token_bucket(36, 1, YEAR).validate(), Ok(()));
+    let reset = 37 * YEAR;
+    assert_eq!(error(Quota::token_bucket(37, 1, YEAR), &["at most"]), QuotaError::ResetTooLong { reset });
+    assert_eq!(Quota::leaky_bucket(37, 1, YEAR).validate(), Err(QuotaError::ResetTooLong { reset }));
+    assert_eq!(Quota::leaky_queue(1, YEAR, 18 * YEAR).validate(), Err(QuotaError::ResetTooLong { reset }));
+    assert_eq!(Quota::sliding_counter(1, 18 * YEAR).validate(), Ok(()));
+    let reset = 38 * YEAR;
+    assert_eq!(Quota::sliding_counter(1, 19 * YEAR).validate(), Err(QuotaError::ResetTooLong { reset }));
+    let window = 37 * YEAR;
+    assert_eq!(Quota::fixed_window(1, window).validate(), Err(QuotaError::WindowTooLong { window }));
+    assert_eq!(Quota::sliding_counter(1, window).validate(), Err(QuotaError::WindowTooLong { window }));
+    // Numbers that no computer has to count to.
+    assert!(Quota::token_bucket(u32::MAX, 1, Duration::MAX).validate().is_err());
+    assert!(Quota::leaky_queue(u32::MAX, Duration::MAX, Duration::MAX).validate().is_err());
+    assert!(Quota::sliding_counter(1, Duration::MAX).validate().is_err());
+}
+
+#[test]
+fn a_start_is_for_token_buckets_and_a_phase_for_windows_that_stand_still() {
+    let bucket = Quota::token_bucket(5, 1, SECOND);
+    assert_eq!(bucket.starting_with(5).validate(), Ok(()));
+    let past = QuotaError::StartPastCapacity { start: 6, capacity: 5 };
+    assert_eq!(error(bucket.starting_with(6), &["start with 6", "at most 5"]), past);
+    let others = [
+        Quota::per_second(5),
+        Quota::leaky_bucket(5, 1, SECOND),
+        Quota::leaky_queue(5, SECOND, SECOND),
+        Quota::fixed_window(5, SECOND),
+        Quota::sliding_counter(5, SECOND),
+    ];
+    for quota in others {
+        assert_eq!(error(quota.starting_with(1), &["only a token bucket"]), QuotaError::StartNeedsTokenBucket);
+    }
+    for quota in [others[0], bucket, others[1], others[2]] {
+        assert_eq!(error(quota.aligned(SECOND), &["only a fixed window"]), QuotaError::PhaseNeedsFixedWindow);
+    }
+    for quota in [others[3], others[4]] {
+        assert_eq!(quota.aligned(Duration::MAX).validate(), Ok(()));
+    }
+}

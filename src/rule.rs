@@ -1,0 +1,187 @@
+//! What an account of permits admits: the algorithms beside the sliding window log, as pure functions of (account, now, cost).
+//!
+//! Nothing here is shared, and nothing is rounded: integers, products of 128 bits, and a division only where a time or a number
+//! to show is asked for, or a window that stands still is looked up.
+//!
+//! # The account and its steps
+//! A key's account is two numbers: an *anchor* (a time) and the permits *used* since. Whoever drives a rule claims a request by
+//! changing `used` and an era count together, in one word, and then publishes the anchor of the new era in another. The
+//! publication can come late and from somebody else, who has read the clock later. That is why there are three ways to admit:
+//!
+//! - [`Step::Charge`]: the anchor stays. `used` grows, so no head of the era ever returns.
+//! - [`Step::Advance`]: the new anchor is a function of the old one alone ([`Rule::advanced`]), the same whoever works it out.
+//! - [`Step::Open`]: the old account is over. The new anchor comes from any time that is not before `now`
+//!   ([`Rule::anchor_at`]). A rule that answers `Open` answers the same at every later time, so whichever time is published, the
+//!   outcome is that of a request which came at that time.
+//!
+//! # Bounds
+//! For a quota that has been validated and an account that a rule made, at any time below 2^62 ns:
+//! `used` is less than 2^32, and no anchor is later than the time of the decision (or, opening, of the publication).
+//! At other times, of other accounts whose `used` is less than 2^32, and of costs past the limit, it makes no sense but does
+//! not panic: what does not fit saturates. A time before the anchor counts as the anchor.
+
+mod bucket;
+mod counter;
+#[cfg(all(test, not(tollgate_loom)))]
+mod oracle;
+mod queue;
+mod rate;
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod vectors;
+mod window;
+
+use crate::quota::{Kind, Quota};
+use bucket::Bucket;
+use counter::Counter;
+use queue::Queue;
+use window::Window;
+
+/// A key's account: `used` permits charged since `anchor` (a time in nanoseconds). The counter packs two counts into `used`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Account {
+    pub(crate) anchor: u64,
+    /// Less than 2^32.
+    pub(crate) used: u64,
+}
+
+/// What becomes of a request, and with it of the account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Admitted, charged to the running account: only `used` changes, and it grows.
+    Charge { used: u64 },
+    /// Admitted; the account goes on under the anchor [`Rule::advanced`], with this `used`.
+    Advance { used: u64 },
+    /// Admitted; the old account is over and carries no information. A new one opens at [`Rule::anchor_at`] of any time that is
+    /// not before `now`, with this `used`.
+    Open { used: u64 },
+    /// Denied. With no other traffic the same request passes after exactly this many nanoseconds, and not one sooner.
+    Deny { wait_ns: u64 },
+}
+
+/// How the account of a key that was never seen opens: at [`Rule::anchor_at`], with this `used`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opening {
+    pub(crate) used: u64,
+    /// If the first request is denied (for want of permits to start with): how long it has to wait, as in [`Step::Deny`].
+    /// The account has to be opened all the same, or the key would never earn a permit.
+    pub(crate) wait_ns: Option<u64>,
+}
+
+/// An algorithm with its numbers, made ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rule {
+    Bucket(Bucket),
+    Queue(Queue),
+    Window(Window),
+    Counter(Counter),
+}
+
+/// Asks the algorithm.
+macro_rules! ask {
+    ($rule:expr, $question:ident($($with:expr),*)) => {
+        match $rule {
+            Rule::Bucket(bucket) => bucket.$question($($with),*),
+            Rule::Queue(queue) => queue.$question($($with),*),
+            Rule::Window(window) => window.$question($($with),*),
+            Rule::Counter(counter) => counter.$question($($with),*),
+        }
+    };
+}
+
+impl Rule {
+    /// The rule of a quota that has been validated, in a time of which `origin` is the clock's origin. None for the sliding
+    /// window log, which has to keep more than an account.
+    pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
+        debug_assert!(quota.validate().is_ok());
+        let limit = quota.limit();
+        Some(match quota.kind() {
+            Kind::Log => return None,
+            Kind::TokenBucket { refill, per } => {
+                Self::Bucket(Bucket::new(limit, refill, nanos(per), quota.start().unwrap_or(limit)))
+            }
+            Kind::LeakyBucket { leak, per } => Self::Bucket(Bucket::new(limit, leak, nanos(per), limit)),
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
+            }
+            Kind::FixedWindow => {
+                let first = quota.phase().map(|phase| first_boundary(origin, phase, quota.window_ns()));
+                Self::Window(Window::new(limit, quota.window_ns(), first))
+            }
+            Kind::SlidingCounter { window } => {
+                let window = nanos(window);
+                Self::Counter(Counter::new(
+                    limit,
+                    window,
+                    first_boundary(origin, quota.phase().unwrap_or_default(), window),
+                ))
+            }
+        })
+    }
+
+    /// Decides a request of `cost` permits, at least 1 and at most the limit.
+    #[inline]
+    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+        ask!(self, step(account, now, cost))
+    }
+
+    /// The anchor after [`Step::Advance`].
+    #[inline]
+    pub(crate) fn advanced(&self, anchor: u64) -> u64 {
+        ask!(self, advanced(anchor))
+    }
+
+    /// The anchor of an account that opens now. Never later than now.
+    #[inline]
+    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
+        ask!(self, anchor_at(now))
+    }
+
+    /// The first moment from which the account is no different from that of a key that was never seen; `u64::MAX` if there is none.
+    pub(crate) fn over_at(&self, account: Account) -> u64 {
+        ask!(self, over_at(account))
+    }
+
+    /// Whole permits that one request could get now. A request is admitted if and only if its cost is no more.
+    pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
+        ask!(self, remaining(account, now))
+    }
+
+    /// Nanoseconds until every permit is free, if nothing else is granted; zero when all are.
+    pub(crate) fn reset_after(&self, account: Account, now: u64) -> u64 {
+        ask!(self, all_free_at(account)).saturating_sub(now)
+    }
+
+    /// How long a request that is admitted now has to wait for its place in the queue, as the account stood before it. Zero for
+    /// every rule that is not a queue.
+    pub(crate) fn delay_ns(&self, before: Account, now: u64) -> u64 {
+        match self {
+            Self::Queue(queue) => queue.delay_ns(before, now),
+            _ => 0,
+        }
+    }
+
+    /// Decides the first request of a key that was never seen. A cost of zero tells what the account is before it.
+    pub(crate) fn opening(&self, cost: u32) -> Opening {
+        match self {
+            Self::Bucket(bucket) => bucket.opening(cost),
+            _ => Opening { used: cost.into(), wait_ns: None },
+        }
+    }
+}
+
+fn nanos(duration: core::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The first time at which a window begins, if one begins `phase` after `origin` and they follow one another both ways.
+fn first_boundary(origin: u64, phase: core::time::Duration, window: u64) -> u64 {
+    let boundary = (u128::from(origin) + phase.as_nanos()).checked_rem(window.into());
+    boundary.map_or(0, saturated)
+}
+
+/// What fits in 64 bits.
+fn saturated(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,185 @@
+//! The token bucket, and the leaky bucket as a meter, which is the same arithmetic: space that is left are permits that are left.
+//!
+//! # What it decides
+//! A bucket of capacity C is refilled at r permits every P nanoseconds. Its account (b, n) says that it is as if it had
+//! been full at b and n permits had been taken since, without its being full in between. So at t it lacks `n - (t - b) * r / P`
+//! permits, a fraction that is never worked out: both sides are compared times P.
+//!
+//! - `n <= (t - b) * r / P`: it is full again. The account is over, and the next request opens one.
+//! - `n + c - C <= (t - b) * r / P`: it holds c permits. They are charged: n grows by c, and the refill loses nothing.
+//! - otherwise the request is denied until `b + ceil((n + c - C) * P / r)`.
+//!
+//! A later anchor means a bucket that was full later and has had less of its refill back: never more permits.
+//!
+//! # Why `used` fits
+//! Under steady pressure a bucket is never full and n would grow for ever. A stride of T = k * r permits is refilled in exactly
+//! k * P nanoseconds (both whole), so (b, n) and (b + k * P, n - T) are one and the same account. The second is put for the first
+//! as soon as a charge would make n at least T + C:
+//! - n is then less than T + C before any step, and at most T + 2C - 1 - T = 2C - 1 after an advance, which is less than T + C because
+//!   T >= C: one advance is enough. [`Rate::stride`] chooses T so that T + 2C <= 2^32.
+//! - the charge was admitted, so `(t - b) * r / P >= n + c - C >= T`: the new anchor is not later than t.
+//!
+//! The products: n + c < 2^33 by P < 2^60, and t - b < 2^62 by r <= 2^30. Both are far below 2^128.
+//!
+//! Sources: J. S. Turner, "New directions in communications (or which way to the information age?)", IEEE Communications Magazine 24
+//! (10), 1986 (the leaky bucket as a counter); RFC 2215, `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic
+//! cell rate algorithm, with which it agrees for evenly spaced permits).
+
+use super::rate::{Rate, Stride};
+use super::{Account, Opening, Step};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bucket {
+    capacity: u64,
+    rate: Rate,
+    stride: Stride,
+    /// A charge that would bring `used` here advances the anchor by the stride.
+    advances_at: u64,
+    /// What a key that was never seen lacks of a full bucket.
+    lacks_at_first: u64,
+}
+
+impl Bucket {
+    pub(crate) fn new(capacity: u32, permits: u32, period: u64, start: u32) -> Self {
+        let rate = Rate::new(permits, period);
+        let stride = rate.stride(capacity);
+        Self {
+            capacity: capacity.into(),
+            rate,
+            stride,
+            advances_at: stride.permits + u64::from(capacity),
+            lacks_at_first: capacity.saturating_sub(start).into(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+        let cost = u64::from(cost);
+        let refilled = self.rate.flow(now.saturating_sub(account.anchor));
+        if self.rate.volume(account.used) <= refilled {
+            return Step::Open { used: cost };
+        }
+        let used = account.used + cost;
+        let owed = used.saturating_sub(self.capacity);
+        if self.rate.volume(owed) > refilled {
+            let passes_at = account.anchor.saturating_add(self.rate.time_for(owed));
+            return Step::Deny { wait_ns: passes_at.saturating_sub(now) };
+        }
+        if used < self.advances_at { Step::Charge { used } } else { Step::Advance { used: used - self.stride.permits } }
+    }
+
+    #[inline]
+    pub(crate) fn advanced(&self, anchor: u64) -> u64 {
+        anchor.saturating_add(self.stride.ns)
+    }
+
+    #[inline]
+    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
+        now
+    }
+
+    /// Never, if a new key finds less than a full bucket: a full one then says that the key was here before.
+    pub(crate) fn over_at(&self, account: Account) -> u64 {
+        if self.lacks_at_first > 0 { u64::MAX } else { self.all_free_at(account) }
+    }
+
+    pub(crate) fn all_free_at(&self, account: Account) -> u64 {
+        account.anchor.saturating_add(self.rate.time_for(account.used))
+    }
+
+    pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
+        let refilled = self.rate.flow(now.saturating_sub(account.anchor));
+        let lacking = self.rate.permits_of(self.rate.volume(account.used).saturating_sub(refilled));
+        u32::try_from(self.capacity.saturating_sub(lacking)).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn opening(&self, cost: u32) -> Opening {
+        let used = self.lacks_at_first + u64::from(cost);
+        match used.saturating_sub(self.capacity) {
+            0 => Opening { used, wait_ns: None },
+            owed => Opening { used: self.lacks_at_first, wait_ns: Some(self.rate.time_for(owed)) },
+        }
+    }
+
+    /// The same account, one stride ago, as long as that could have been reached.
+    #[cfg(all(test, not(tollgate_loom)))]
+    pub(super) fn one_stride_ago(&self, account: Account) -> Option<Account> {
+        let Stride { permits, ns } = self.stride;
+        let (anchor, used) = (account.anchor.checked_sub(ns)?, account.used + permits);
+        (used < self.advances_at).then_some(Account { anchor, used })
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    const fn at(anchor: u64, used: u64) -> Account {
+        Account { anchor, used }
+    }
+
+    #[test]
+    fn fractions_of_a_permit_are_kept() {
+        // Three every ten nanoseconds.
+        let bucket = Bucket::new(5, 3, 10, 5);
+        assert_eq!(bucket.step(at(100, 5), 103, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(bucket.step(at(100, 5), 104, 1), Step::Charge { used: 6 });
+        assert_eq!(bucket.step(at(100, 6), 106, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(bucket.step(at(100, 6), 107, 1), Step::Charge { used: 7 });
+        assert_eq!(bucket.step(at(100, 5), 100, 5), Step::Deny { wait_ns: 17 });
+        assert_eq!([100, 104, 107, 116, 117].map(|now| bucket.remaining(at(100, 5), now)), [0, 1, 2, 4, 5]);
+    }
+
+    #[test]
+    fn a_full_bucket_holds_no_more_than_its_capacity() {
+        let bucket = Bucket::new(5, 1, 10, 5);
+        assert_eq!(bucket.step(at(100, 5), 149, 5), Step::Deny { wait_ns: 1 });
+        assert_eq!(bucket.step(at(100, 5), 150, 5), Step::Open { used: 5 });
+        assert_eq!(bucket.step(at(100, 5), 1_000_000, 5), Step::Open { used: 5 });
+        assert_eq!(bucket.over_at(at(100, 5)), 150);
+        // A time before the anchor counts as the anchor.
+        assert_eq!(bucket.step(at(100, 5), 90, 1), Step::Deny { wait_ns: 20 });
+    }
+
+    #[test]
+    fn a_bucket_that_starts_with_less_is_never_as_new_again() {
+        let bucket = Bucket::new(5, 1, 10, 2);
+        assert_eq!(bucket.opening(0), Opening { used: 3, wait_ns: None });
+        assert_eq!(bucket.opening(2), Opening { used: 5, wait_ns: None });
+        assert_eq!(bucket.opening(3), Opening { used: 3, wait_ns: Some(10) });
+        assert_eq!(bucket.step(at(0, 3), 9, 3), Step::Deny { wait_ns: 1 });
+        assert_eq!(bucket.step(at(0, 3), 10, 3), Step::Charge { used: 6 });
+        assert_eq!(bucket.over_at(at(0, 3)), u64::MAX);
+        assert_eq!(bucket.all_free_at(at(0, 3)), 30);
+        assert_eq!(Bucket::new(5, 1, 10, 0).opening(1), Opening { used: 5, wait_ns: Some(10) });
+    }
+
+    #[test]
+    fn an_advance_is_the_same_account() {
+        let bucket = Bucket::new(1 << 30, (1 << 30) - 1, 1_000_003, 1 << 30);
+        let before = at(7, bucket.advances_at - 1);
+        let now = before.anchor + bucket.rate.time_for(before.used);
+        // One permit is lacking, or less: it holds all but one.
+        let Step::Advance { used } = bucket.step(before, now - 1, 1) else { panic!("{bucket:?}") };
+        let after = at(bucket.advanced(before.anchor), used);
+        assert!(after.anchor <= now);
+        let plain = at(before.anchor, before.used + 1);
+        for later in [now, now + 1, now + 999_983] {
+            assert_eq!(bucket.remaining(after, later), bucket.remaining(plain, later));
+        }
+        assert_eq!(bucket.over_at(after), bucket.over_at(plain));
+    }
+
+    #[test]
+    fn the_slowest_and_the_fastest() {
+        const YEAR: u64 = 31_557_600_000_000_000;
+        let slow = Bucket::new(36, 1, YEAR, 36);
+        assert_eq!(slow.step(at(1 << 61, 36), (1 << 61) + 1, 36), Step::Deny { wait_ns: 36 * YEAR - 1 });
+        let fast = Bucket::new(1 << 30, 1 << 30, 1, 1 << 30);
+        assert_eq!(fast.step(at(0, 1 << 30), 0, 1 << 30), Step::Deny { wait_ns: 1 });
+        assert_eq!(fast.step(at(0, 1 << 30), 1, 1 << 30), Step::Open { used: 1 << 30 });
+        // Nonsense is answered somehow.
+        assert!(matches!(slow.step(at(u64::MAX, u32::MAX.into()), u64::MAX, u32::MAX), Step::Deny { .. }));
+        assert_eq!(slow.over_at(at(u64::MAX, u32::MAX.into())), u64::MAX);
+    }
+}

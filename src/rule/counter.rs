@@ -1,0 +1,202 @@
+//! The sliding window counter: two counts in windows that stand still, the older weighed by how much of it still overlaps.
+//!
+//! # What it decides
+//! The account says when the current window began, and how many permits were granted in it and in the one before. `elapsed` into
+//! the window, a window that ends now still covers `W - elapsed` of the one before: what is *left* of it. A request of cost c
+//! is admitted if and only if `current + previous * left / W + c <= N`; both sides are compared times W.
+//!
+//! - in the window of the account: charged.
+//! - in the next window: what was current is previous now, and the account advances.
+//! - later: neither window overlaps any more. The account is over, and a new one opens.
+//!
+//! With no other traffic the weighed sum never rises, and it has no jump: at the end of a window `previous` has faded to nothing,
+//! and `current` begins to fade from its whole. So the first moment at which a request passes is found by solving for `left`,
+//! in this window or, if the current count alone is in the way, in the next.
+//!
+//! `used` packs both counts, previous above current, in 16 bits each: each is at most the limit, at most 65,535.
+//!
+//! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains", Cloudflare 2017,
+//! <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
+
+use super::window::Grid;
+use super::{Account, Step, saturated};
+
+const COUNT_BITS: u32 = 16;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Counter {
+    limit: u64,
+    window: u64,
+    grid: Grid,
+}
+
+/// The counts as of a moment: those of the window that it lies in and the one before, and where the former ends.
+#[derive(Clone, Copy)]
+struct Counts {
+    previous: u64,
+    current: u64,
+    end: u64,
+}
+
+impl Counter {
+    pub(crate) fn new(limit: u32, window: u64, first: u64) -> Self {
+        Self { limit: limit.into(), window, grid: Grid::new(first, window) }
+    }
+
+    fn counts(account: Account) -> (u64, u64) {
+        (account.used >> COUNT_BITS, account.used & ((1 << COUNT_BITS) - 1))
+    }
+
+    /// The counts in the window of the account, and where that ends.
+    #[inline]
+    fn as_written(&self, account: Account) -> Counts {
+        let (previous, current) = Self::counts(account);
+        Counts { previous, current, end: self.grid.end_of(account.anchor) }
+    }
+
+    /// The same counts, one window on.
+    #[inline]
+    fn one_on(&self, counts: Counts) -> Counts {
+        Counts { previous: counts.current, current: 0, end: counts.end.saturating_add(self.window) }
+    }
+
+    /// How much of the previous window overlaps, in nanoseconds.
+    #[inline]
+    fn left(&self, counts: Counts, now: u64) -> u64 {
+        counts.end.saturating_sub(now).min(self.window)
+    }
+
+    /// The weighed sum and the cost, times W, are within the limit.
+    #[inline]
+    fn fits(&self, counts: Counts, now: u64, cost: u64) -> bool {
+        let wide = |permits: u64, ns: u64| u128::from(permits) * u128::from(ns);
+        wide(counts.previous, self.left(counts, now)) + wide(counts.current + cost, self.window)
+            <= wide(self.limit, self.window)
+    }
+
+    #[inline]
+    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+        let cost = u64::from(cost);
+        let written = self.as_written(account);
+        let next = self.one_on(written);
+        if next.end <= now {
+            return Step::Open { used: cost };
+        }
+        let (counts, admitted) = if now < written.end {
+            (written, Step::Charge { used: account.used + cost })
+        } else {
+            (next, Step::Advance { used: (next.previous << COUNT_BITS) | cost })
+        };
+        if self.fits(counts, now, cost) {
+            admitted
+        } else {
+            Step::Deny { wait_ns: self.passes_at(counts, cost).saturating_sub(now) }
+        }
+    }
+
+    /// When a request passes that is denied now: once no more of the count before is left than there is room for.
+    fn passes_at(&self, counts: Counts, cost: u64) -> u64 {
+        let fading = match self.limit.checked_sub(counts.current + cost) {
+            Some(_) => counts,
+            None => self.one_on(counts),
+        };
+        let room = self.limit.saturating_sub(fading.current + cost);
+        let left = (u128::from(room) * u128::from(self.window)).checked_div(u128::from(fading.previous));
+        fading.end.saturating_sub(left.map_or(self.window, saturated))
+    }
+
+    #[inline]
+    pub(crate) fn advanced(&self, anchor: u64) -> u64 {
+        self.grid.end_of(anchor)
+    }
+
+    #[inline]
+    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
+        self.grid.start_at(now)
+    }
+
+    pub(crate) fn over_at(&self, account: Account) -> u64 {
+        match Self::counts(account) {
+            (0, 0) => account.anchor,
+            (_, 0) => self.as_written(account).end,
+            _ => self.one_on(self.as_written(account)).end,
+        }
+    }
+
+    pub(crate) fn all_free_at(&self, account: Account) -> u64 {
+        self.over_at(account)
+    }
+
+    pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
+        let written = self.as_written(account);
+        let next = self.one_on(written);
+        let counts = if now < written.end {
+            written
+        } else if now < next.end {
+            next
+        } else {
+            Counts { previous: 0, current: 0, end: now }
+        };
+        let weighed = u128::from(counts.previous) * u128::from(self.left(counts, now));
+        let used = saturated(weighed.div_ceil(u128::from(self.window.max(1)))) + counts.current;
+        u32::try_from(self.limit.saturating_sub(used)).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    const fn at(anchor: u64, previous: u64, current: u64) -> Account {
+        Account { anchor, used: previous << 16 | current }
+    }
+
+    #[test]
+    fn the_example_of_the_source() {
+        // "A limit of 50 per minute, 42 in the previous minute, 18 in the current one, which started 15 seconds ago":
+        // 42 * 45 / 60 + 18 = 49.5.
+        let second = 1_000_000_000;
+        let counter = Counter::new(50, 60 * second, 0);
+        let account = at(60 * second, 42, 18);
+        assert_eq!(counter.remaining(account, 75 * second), 0);
+        // 31 of 42 weigh 44.3 seconds.
+        let passes_at = 120 * second - 31 * 60 * second / 42;
+        assert_eq!(counter.step(account, 75 * second, 1), Step::Deny { wait_ns: passes_at - 75 * second });
+        assert_eq!(counter.step(account, passes_at, 1), Step::Charge { used: 42 << 16 | 19 });
+    }
+
+    #[test]
+    fn the_next_window_weighs_the_current_count() {
+        let counter = Counter::new(10, 100, 0);
+        // The current count alone is in the way: half of it has to fade.
+        assert_eq!(counter.step(at(0, 3, 8), 99, 6), Step::Deny { wait_ns: 51 });
+        assert_eq!(counter.step(at(0, 3, 8), 149, 6), Step::Deny { wait_ns: 1 });
+        assert_eq!(counter.step(at(0, 3, 8), 150, 6), Step::Advance { used: 8 << 16 | 6 });
+        assert_eq!(counter.advanced(0), 100);
+        assert_eq!(counter.step(at(0, 0, 10), 0, 10), Step::Deny { wait_ns: 200 });
+        assert_eq!(counter.step(at(0, 0, 10), 199, 10), Step::Deny { wait_ns: 1 });
+        assert_eq!(counter.step(at(0, 0, 10), 200, 10), Step::Open { used: 10 });
+        assert_eq!(counter.over_at(at(0, 3, 8)), 200);
+        assert_eq!(counter.over_at(at(0, 3, 0)), 100);
+    }
+
+    #[test]
+    fn what_is_before_the_first_boundary_is_the_rest_of_a_window() {
+        let counter = Counter::new(10, 100, 30);
+        assert_eq!([0, 29, 30, 129, 130].map(|now| counter.anchor_at(now)), [0, 0, 30, 30, 130]);
+        assert_eq!(counter.advanced(0), 30);
+        assert_eq!(counter.step(at(0, 0, 10), 29, 1), Step::Deny { wait_ns: 11 });
+        assert_eq!(counter.step(at(0, 0, 10), 40, 1), Step::Advance { used: 10 << 16 | 1 });
+        assert_eq!(counter.step(at(0, 0, 10), 130, 1), Step::Open { used: 1 });
+    }
+
+    #[test]
+    fn the_largest_limit_fits() {
+        let counter = Counter::new(65_535, (1 << 59) - 1, 0);
+        let full = at(0, 65_535, 65_535);
+        assert!(full.used < 1 << 32);
+        assert_eq!(counter.over_at(full), (1 << 60) - 2);
+        assert_eq!(counter.remaining(full, 1 << 58), 0);
+        assert!(matches!(counter.step(at(u64::MAX, 65_535, 65_535), u64::MAX, u32::MAX), Step::Open { .. }));
+    }
+}

@@ -1,0 +1,151 @@
+//! The leaky bucket as a queue: requests leave it one behind the other, evenly, and are told how long they have to wait.
+//!
+//! # What it decides
+//! The queue lets r places go every P nanoseconds. Its account (b, n) says that it is as if it had been empty at b and n places
+//! had been taken since, without its being empty in between: place i (counted from zero) leaves at `b + i * P / r`.
+//!
+//! - `n * P / r <= t - b`: the next place would have left already. The queue is empty, the account is over, and the next
+//!   request opens one and leaves at once.
+//! - otherwise a request's delay is that of its first place, `ceil(b + n * P / r) - t`. It is admitted if that is no longer than
+//!   the maximum delay D, which is to say `n * P <= (t - b + D) * r`; a request of cost c takes c places.
+//! - or else it is denied, and passes as soon as its delay is down to D.
+//!
+//! A later anchor puts every place later: no request that joins after it is admitted for it.
+//!
+//! # Why `used` fits
+//! As for the bucket ([`super::bucket`]) an anchor can advance by a stride of T permits. It does so when n, before the
+//! charge, is at least T + L, with L the limit, `floor(D * r / P) + 1`:
+//! - the request was admitted, so `(t - b) * r / P >= n - D * r / P > n - L >= T`: the new anchor is not later than t.
+//! - n is less than T + 2L after a charge, because it was less than T + L before; and at most T + 2L - 1 + L - T = 3L - 1 after an
+//!   advance, which is less than T + 2L because T >= L. [`Rate::stride`] chooses T so that T + 2L <= 2^32.
+//!
+//! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue with an even outflow.
+
+use super::rate::{Rate, Stride};
+use super::{Account, Step};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Queue {
+    limit: u32,
+    max_delay: u64,
+    rate: Rate,
+    stride: Stride,
+    /// An account that has used so much advances its anchor by the stride with the next charge.
+    advances_at: u64,
+}
+
+impl Queue {
+    pub(crate) fn new(limit: u32, permits: u32, period: u64, max_delay: u64) -> Self {
+        let rate = Rate::new(permits, period);
+        let stride = rate.stride(limit);
+        Self { limit, max_delay, rate, stride, advances_at: stride.permits + u64::from(limit) }
+    }
+
+    #[inline]
+    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+        let cost = u64::from(cost);
+        let gone = now.saturating_sub(account.anchor);
+        let taken = self.rate.volume(account.used);
+        if taken <= self.rate.flow(gone) {
+            return Step::Open { used: cost };
+        }
+        if taken > self.rate.flow(gone.saturating_add(self.max_delay)) {
+            return Step::Deny { wait_ns: self.delay_ns(account, now).saturating_sub(self.max_delay) };
+        }
+        if account.used < self.advances_at {
+            Step::Charge { used: account.used + cost }
+        } else {
+            Step::Advance { used: account.used - self.stride.permits + cost }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn advanced(&self, anchor: u64) -> u64 {
+        anchor.saturating_add(self.stride.ns)
+    }
+
+    #[inline]
+    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
+        now
+    }
+
+    pub(crate) fn over_at(&self, account: Account) -> u64 {
+        self.all_free_at(account)
+    }
+
+    pub(crate) fn all_free_at(&self, account: Account) -> u64 {
+        account.anchor.saturating_add(self.rate.time_for(account.used))
+    }
+
+    /// All or nothing: what decides is the first place, and the limit bounds the others.
+    pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
+        if self.delay_ns(account, now) <= self.max_delay { self.limit } else { 0 }
+    }
+
+    pub(crate) fn delay_ns(&self, account: Account, now: u64) -> u64 {
+        self.all_free_at(account).saturating_sub(now)
+    }
+
+    /// The same account, one stride ago, as long as that could have been reached.
+    #[cfg(all(test, not(tollgate_loom)))]
+    pub(super) fn one_stride_ago(&self, account: Account) -> Option<Account> {
+        let Stride { permits, ns } = self.stride;
+        let (anchor, used) = (account.anchor.checked_sub(ns)?, account.used + permits);
+        (used < self.advances_at).then_some(Account { anchor, used })
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    const fn at(anchor: u64, used: u64) -> Account {
+        Account { anchor, used }
+    }
+
+    #[test]
+    fn each_place_leaves_after_the_one_before() {
+        // Three every ten nanoseconds, a delay of up to seven: three places.
+        let queue = Queue::new(3, 3, 10, 7);
+        assert_eq!([1, 2, 3].map(|used| queue.delay_ns(at(100, used), 100)), [4, 7, 10]);
+        assert_eq!(queue.step(at(100, 2), 100, 1), Step::Charge { used: 3 });
+        assert_eq!(queue.step(at(100, 3), 100, 1), Step::Deny { wait_ns: 3 });
+        assert_eq!(queue.step(at(100, 3), 102, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(queue.step(at(100, 3), 103, 1), Step::Charge { used: 4 });
+        assert_eq!(queue.step(at(100, 3), 109, 1), Step::Charge { used: 4 });
+        assert_eq!(queue.step(at(100, 3), 110, 1), Step::Open { used: 1 });
+        assert_eq!(queue.over_at(at(100, 3)), 110);
+    }
+
+    #[test]
+    fn the_first_place_decides_and_the_cost_takes_the_others() {
+        let queue = Queue::new(6, 1, 100, 500);
+        assert_eq!(queue.remaining(at(0, 5), 0), 6);
+        assert_eq!(queue.step(at(0, 5), 0, 6), Step::Charge { used: 11 });
+        assert_eq!(queue.remaining(at(0, 11), 0), 0);
+        assert_eq!(queue.step(at(0, 11), 0, 1), Step::Deny { wait_ns: 600 });
+        assert_eq!(queue.delay_ns(at(0, 11), 600), 500);
+    }
+
+    #[test]
+    fn without_a_delay_it_admits_when_it_is_empty() {
+        let queue = Queue::new(1, 1, 100, 0);
+        assert_eq!(queue.step(at(0, 1), 99, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(queue.step(at(0, 1), 100, 1), Step::Open { used: 1 });
+    }
+
+    #[test]
+    fn an_advance_is_the_same_account() {
+        let queue = Queue::new(1 << 30, (1 << 30) - 3, 1_000_003, 1_000_000);
+        let before = at(7, queue.advances_at + (1 << 30) - 1);
+        let now = before.anchor + queue.rate.time_for(before.used) - queue.max_delay;
+        assert!(matches!(queue.step(before, now - 1, 1), Step::Deny { wait_ns: 1 }));
+        let Step::Advance { used } = queue.step(before, now, 1 << 30) else { panic!("{queue:?}") };
+        let after = at(queue.advanced(before.anchor), used);
+        assert!(after.anchor <= now);
+        let plain = at(before.anchor, before.used + (1 << 30));
+        for later in [now, now + 1, now + 999_983] {
+            assert_eq!(queue.delay_ns(after, later), queue.delay_ns(plain, later));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A rate as a fraction in lowest terms: so many permits in so many nanoseconds, and exact conversions between the two.
+
+use super::saturated;
+
+/// `permits` every `period` nanoseconds, without a common divisor: at most 2^30 and 2^60.
+///
+/// What has flowed is compared in units of 1/period of a permit, so that nothing has to be divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rate {
+    permits: u64,
+    period: u64,
+}
+
+/// How far an anchor moves at once: `permits` flow in exactly `ns`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stride {
+    pub(crate) permits: u64,
+    pub(crate) ns: u64,
+}
+
+impl Rate {
+    pub(crate) fn new(permits: u32, period: u64) -> Self {
+        let divisor = greatest_common_divisor(permits.into(), period).max(1);
+        Self { permits: u64::from(permits) / divisor, period: period / divisor }
+    }
+
+    /// What flows in so many nanoseconds.
+    #[inline]
+    pub(crate) fn flow(self, ns: u64) -> u128 {
+        u128::from(ns) * u128::from(self.permits)
+    }
+
+    /// So many permits, in the unit of [`flow`](Self::flow).
+    #[inline]
+    pub(crate) fn volume(self, permits: u64) -> u128 {
+        u128::from(permits) * u128::from(self.period)
+    }
+
+    /// The permits that hold so much, rounded up.
+    pub(crate) fn permits_of(self, volume: u128) -> u64 {
+        saturated(volume.div_ceil(u128::from(self.period.max(1))))
+    }
+
+    /// The nanoseconds after which so many permits have flowed, and not one sooner.
+    pub(crate) fn time_for(self, permits: u64) -> u64 {
+        saturated(self.volume(permits).div_ceil(u128::from(self.permits.max(1))))
+    }
+
+    /// The longest stride of whole nanoseconds that leaves room in 32 bits for `twice` the limit beside it.
+    ///
+    /// With a limit and a rate of at most 2^30 it is at least one limit: 2^32 - 2^31 is twice the largest rate, so the remainder
+    /// that is lost is less than half. Where `ns` does not fit in 64 bits, so much time can't pass, and the stride is never taken.
+    pub(crate) fn stride(self, limit: u32) -> Stride {
+        let room = (1_u64 << 32).saturating_sub(2 * u64::from(limit));
+        let repeats = (room / self.permits.max(1)).max(1);
+        Stride { permits: repeats.saturating_mul(self.permits), ns: repeats.saturating_mul(self.period) }
+    }
+}
+
+/// Euclid's.
+fn greatest_common_divisor(mut greater: u64, mut less: u64) -> u64 {
+    while less != 0 {
+        (greater, less) = (less, greater % less);
+    }
+    greater
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MOST: u32 = 1 << 30;
+
+    #[test]
+    fn a_rate_is_kept_in_lowest_terms() {
+        assert_eq!(Rate::new(60, 60_000_000_000), Rate { permits: 1, period: 1_000_000_000 });
+        assert_eq!(Rate::new(3, 1_000_000_000), Rate { permits: 3, period: 1_000_000_000 });
+        assert_eq!(Rate::new(MOST, 1 << 40), Rate { permits: 1, period: 1 << 10 });
+        assert_eq!(Rate::new(MOST, 1), Rate { permits: MOST.into(), period: 1 });
+    }
+
+    #[test]
+    fn times_are_rounded_up() {
+        let thirds = Rate::new(3, 10);
+        assert_eq!([0, 1, 2, 3, 4].map(|permits| thirds.time_for(permits)), [0, 4, 7, 10, 14]);
+        assert_eq!([0, 1, 10, 11].map(|volume| thirds.permits_of(volume)), [0, 1, 1, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_stride_is_exact_and_leaves_room_for_the_limit(
+            limit in prop_oneof![1..=MOST, Just(1), Just(MOST), MOST - 9..=MOST],
+            permits in prop_oneof![1..=MOST, Just(1), Just(MOST), MOST - 9..=MOST],
+            period in prop_oneof![1..1_u64 << 60, 1..1000_u64, Just((1 << 60) - 1)],
+        ) {
+            let rate = Rate::new(permits, period);
+            let stride = rate.stride(limit);
+            prop_assert!(stride.permits >= u64::from(limit));
+            prop_assert!(stride.permits + 2 * u64::from(limit) <= 1 << 32);
+            if stride.ns < u64::MAX {
+                prop_assert_eq!(rate.flow(stride.ns), rate.volume(stride.permits));
+                prop_assert_eq!(u128::from(stride.ns) * u128::from(permits), u128::from(stride.permits) * u128::from(period));
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The fixed window: permits are counted from its start to its end, and none of them afterwards.
+//!
+//! The account (b, n) says that the window that began at b has granted n permits. A request of cost c is admitted while
+//! `n + c <= N` and `t < b + W`; once the window has ended (at exactly `b + W`) the account is over.
+//!
+//! A window begins with the request that finds none, or, aligned, at one of the boundaries that a [`Grid`] gives. Either way a
+//! window that opens at a later time is one that a later request would have opened, with as many permits left. `used` is at most
+//! the limit, 2^30.
+//!
+//! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis' `INCR`.
+
+use super::{Account, Step};
+
+/// Windows that stand still, side by side: one begins at `first` and at every whole number of windows after it. What is before
+/// the first boundary is the rest of a window that began before time did; its anchor is zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Grid {
+    first: u64,
+    window: u64,
+}
+
+impl Grid {
+    /// `first` is less than the window.
+    pub(crate) fn new(first: u64, window: u64) -> Self {
+        Self { first, window: window.max(1) }
+    }
+
+    /// The start of the window that a time lies in.
+    #[inline]
+    pub(crate) fn start_at(self, now: u64) -> u64 {
+        match now.checked_sub(self.first) {
+            Some(since) => now - since % self.window,
+            None => 0,
+        }
+    }
+
+    /// The end of the window with that start.
+    #[inline]
+    pub(crate) fn end_of(self, start: u64) -> u64 {
+        if start < self.first { self.first } else { start.saturating_add(self.window) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    limit: u64,
+    window: u64,
+    grid: Option<Grid>,
+}
+
+impl Window {
+    /// With a first boundary if the windows are aligned.
+    pub(crate) fn new(limit: u32, window: u64, first: Option<u64>) -> Self {
+        Self { limit: limit.into(), window, grid: first.map(|first| Grid::new(first, window)) }
+    }
+
+    #[inline]
+    fn end_of(&self, start: u64) -> u64 {
+        match self.grid {
+            Some(grid) => grid.end_of(start),
+            None => start.saturating_add(self.window),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+        let end = self.end_of(account.anchor);
+        let used = account.used + u64::from(cost);
+        if end <= now {
+            Step::Open { used: cost.into() }
+        } else if used <= self.limit {
+            Step::Charge { used }
+        } else {
+            Step::Deny { wait_ns: end - now }
+        }
+    }
+
+    /// Never asked: an account is over with its window.
+    pub(crate) fn advanced(&self, anchor: u64) -> u64 {
+        self.end_of(anchor)
+    }
+
+    #[inline]
+    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
+        self.grid.map_or(now, |grid| grid.start_at(now))
+    }
+
+    pub(crate) fn over_at(&self, account: Account) -> u64 {
+        if account.used == 0 { account.anchor } else { self.end_of(account.anchor) }
+    }
+
+    pub(crate) fn all_free_at(&self, account: Account) -> u64 {
+        self.over_at(account)
+    }
+
+    pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
+        let used = if self.end_of(account.anchor) <= now { 0 } else { account.used };
+        u32::try_from(self.limit.saturating_sub(used)).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    const fn at(anchor: u64, used: u64) -> Account {
+        Account { anchor, used }
+    }
+
+    #[test]
+    fn a_window_is_half_open() {
+        let window = Window::new(3, 10, None);
+        assert_eq!(window.anchor_at(17), 17);
+        assert_eq!(window.step(at(17, 2), 26, 1), Step::Charge { used: 3 });
+        assert_eq!(window.step(at(17, 2), 26, 2), Step::Deny { wait_ns: 1 });
+        assert_eq!(window.step(at(17, 2), 27, 2), Step::Open { used: 2 });
+        assert_eq!(window.step(at(17, 3), 9, 1), Step::Deny { wait_ns: 18 });
+        assert_eq!([26, 27].map(|now| window.remaining(at(17, 2), now)), [1, 3]);
+        assert_eq!(window.over_at(at(17, 2)), 27);
+    }
+
+    #[test]
+    fn aligned_windows_lie_side_by_side() {
+        let window = Window::new(3, 10, Some(4));
+        // What is before the first boundary is the rest of a window.
+        assert_eq!([0, 3, 4, 13, 14].map(|now| window.anchor_at(now)), [0, 0, 4, 4, 14]);
+        assert_eq!([0, 4, 14].map(|start| window.end_of(start)), [4, 14, 24]);
+        assert_eq!(window.step(at(4, 3), 13, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(window.step(at(0, 3), 3, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(window.step(at(0, 3), 4, 1), Step::Open { used: 1 });
+        assert_eq!(Window::new(3, 10, Some(0)).anchor_at(9), 0);
+    }
+}

@@ -205,7 +205,6 @@ impl RingRef {
     /// The size class; zero for the slot in the cell.
     #[inline]
     pub(crate) fn class(self) -> usize {
-        #[expect(clippy::cast_possible_truncation, reason = "five bits")]
         let class = ((self.0 >> Self::CLASS_AT) & mask(5)) as usize;
         if self.is_ring() { class } else { 0 }
     }

@@ -9,6 +9,7 @@ use crate::error::BuildError;
 use crate::fingerprint::{Fingerprinter, HashTwice, SipFingerprinter};
 use crate::limiter::Limiter;
 use crate::quota::Quota;
+use crate::quotas::Quotas;
 use crate::single::Single;
 use crate::table::Table;
 
@@ -50,7 +51,7 @@ pub enum AtKeyCap {
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
-    quota: Quota,
+    quotas: Vec<Quota>,
     key_cap: usize,
     expected_keys: usize,
     at_key_cap: AtKeyCap,
@@ -63,7 +64,7 @@ pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
 impl<K: Hash + ?Sized> LimiterBuilder<K> {
     pub(crate) fn new(quota: Quota) -> Self {
         Self {
-            quota,
+            quotas: vec![quota],
             key_cap: DEFAULT_KEY_CAP,
             expected_keys: 0,
             at_key_cap: AtKeyCap::default(),
@@ -76,6 +77,25 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
+    /// One more quota that each key has: a request is admitted if it fits into all of them, and is charged to all or to none.
+    /// It costs one look at one more stamp. Quotas that share a key have to be sliding window logs.
+    ///
+    /// ```
+    /// use tollgate::{Decision, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<str>::builder(Quota::per_second(2)).and(Quota::per_minute(3)).build()?;
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+    /// match limiter.try_acquire("alice") {
+    ///     Decision::Denied(denial) => assert_eq!(denial.quota(), 0, "two a second"),
+    ///     Decision::Admitted(_) => unreachable!(),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn and(mut self, quota: Quota) -> Self {
+        self.quotas.push(quota);
+        self
+    }
+
     /// The most keys held at once; 1,048,576 unless said. Memory is taken as keys come, not for the cap.
     pub fn key_cap(self, key_cap: usize) -> Self {
         Self { key_cap, ..self }
@@ -101,8 +121,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
-        let Self { quota, key_cap, expected_keys, at_key_cap, count_decisions, fingerprinter, key, .. } = self;
-        LimiterBuilder { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
+        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, fingerprinter, key, .. } = self;
+        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
     }
 
     /// A standard hasher to make fingerprints with, in place of the default SipHash; see [`HashTwice`].
@@ -112,8 +132,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// Another way to make fingerprints, in place of [`SipFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
-        let Self { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, key, .. } = self;
-        LimiterBuilder { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
+        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, key, .. } = self;
+        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
     }
 
     /// The limiter.
@@ -123,8 +143,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// [`BuildError`] when the quota can't be used, the cap is zero or more than [`MAX_KEY_CAP`], or more keys are expected
     /// than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quota, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, .. } = self;
-        quota.validate()?;
+        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, .. } = self;
+        let quotas = Quotas::new(&quotas)?;
         if key_cap == 0 {
             return Err(BuildError::ZeroKeyCap);
         }
@@ -134,9 +154,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         if expected_keys > key_cap {
             return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
         }
-        let table = Table::new(quota, key_cap, expected_keys);
-        let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(quota));
+        let table = Table::new([quotas.plan()].into(), key_cap, expected_keys);
+        let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(&quotas));
         let tally = count_decisions.then(Tally::new);
-        Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally))
+        Ok(Limiter::from_parts(table, quotas, clock, fingerprinter, at_key_cap, overflow, tally))
     }
 }

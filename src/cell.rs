@@ -52,10 +52,13 @@
 //!
 //! The loom tests in `cell/loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
 
+mod account;
 mod growth;
 mod life;
+mod log;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod plan;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
@@ -64,13 +67,12 @@ mod words;
 use once_cell::race::OnceBox;
 
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
-use crate::fingerprint::Fingerprint;
-use crate::quota::Quota;
+use crate::decision::{Decision, Status};
+use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
-use growth::Wanted;
 pub(crate) use life::Reclaimed;
+pub(crate) use plan::Plan;
 use ring::Ring;
 pub(crate) use words::{Head, State, time_of};
 use words::{RingRef, Slot};
@@ -90,9 +92,10 @@ const CLASSES: usize = 24;
 
 /// All the cells of a limiter and their rings.
 pub(crate) struct Cells {
-    quota: Quota,
-    limit: usize,
-    window: u64,
+    /// How keys are limited, by the number of the plan in their fingerprints.
+    plans: Box<[Plan]>,
+    /// The largest limit of a log.
+    longest: usize,
     cells: Slab,
     /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
     rings: [OnceBox<Slab>; CLASSES],
@@ -117,15 +120,17 @@ pub(crate) enum Ask {
 pub(crate) struct Seat<'a> {
     pub(crate) cell: u32,
     pub(crate) head: Head,
+    plan: usize,
     words: &'a [AtomicU64; CELL_WORDS],
 }
 
 impl Cells {
-    pub(crate) fn new(quota: Quota, key_cap: u32) -> Self {
+    /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
+    pub(crate) fn new(plans: Box<[Plan]>, key_cap: u32) -> Self {
+        assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let cells = Self {
-            quota,
-            limit: quota.limit() as usize,
-            window: quota.window_ns(),
+            longest: plans.iter().map(Plan::longest_ring).max().unwrap_or(1),
+            plans,
             cells: Slab::new(CELL_WORDS, LOW, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
             marks: AtomicU64::new(0),
@@ -135,10 +140,6 @@ impl Cells {
             cells.make_all_pools();
         }
         cells
-    }
-
-    pub(crate) fn quota(&self) -> Quota {
-        self.quota
     }
 
     /// The cell, if it is of this life and decides for this key.
@@ -152,6 +153,7 @@ impl Cells {
         (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(Seat {
             cell,
             head,
+            plan: fingerprint.plan(),
             words,
         })
     }
@@ -159,30 +161,10 @@ impl Cells {
     /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary.
     #[inline]
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
-        let Seat { head, words, .. } = seat;
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.state() != State::Open {
-            return None;
+        match self.plan(seat.plan) {
+            Plan::Log(limits) => self.log_at_once(limits, seat, cost, reading),
+            Plan::Account(metered) => self.account_at_once(metered, seat, cost, reading),
         }
-        let ring = self.ring(words, reference);
-        let newest = ring.newest(head)?;
-        if newest.is_ancient() {
-            return None;
-        }
-        let time = time_of(reading).max(newest.time());
-        let needed = cost as usize;
-        if needed > ring.len() {
-            return None;
-        }
-        let due = ring.load(head.pos() + needed - 1);
-        if time.saturating_sub(due.time()) >= self.window {
-            ring.claim(&words[HEAD], head, needed, self.window, time)?;
-            return Some(Decision::Admitted(Admission::COUNTED));
-        }
-        // A ring that is shorter than the limit may grow. The loads above were acquired, so a head that still stands here stood
-        // there throughout.
-        let stands = Head(words[HEAD].load(Ordering::Relaxed)) == head;
-        (ring.len() == self.limit && stands).then(|| self.denial(due, reading))
     }
 
     /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer
@@ -191,7 +173,11 @@ impl Cells {
         let Seat { mut head, words, .. } = seat;
         let life = head.life();
         loop {
-            match self.attempt(ask, words, head, cost, clock) {
+            let attempt = match self.plan(seat.plan) {
+                Plan::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
+                Plan::Account(metered) => self.account_attempt(metered, ask, words, head, cost, clock),
+            };
+            match attempt {
                 Attempt::Decided(status) => return Some(status),
                 Attempt::Lost(now) => head = now,
             }
@@ -201,62 +187,43 @@ impl Cells {
         }
     }
 
-    fn attempt(&self, ask: Ask, words: &[AtomicU64], head: Head, cost: u32, clock: &impl Clock) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if reference.epoch() != head.epoch() {
-            if head.state() == State::Growing {
-                self.open(words, head);
-            }
-            return lost();
-        }
-        // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
-        let reading = clock.now();
-        let time = time_of(reading);
-        let needed = cost as usize;
-        let ring = self.ring(words, reference);
-        let Some(newest) = ring.newest(head) else {
-            self.settle(words, head, ring, time);
-            return lost();
-        };
-        // How far the newest stamp lies ahead of a clock that went back. Where it was lost, the horizon stands for it.
-        let floor = if newest.is_ancient() { self.horizon.load(Ordering::Acquire) } else { newest.time() };
-        let lead = floor.saturating_sub(time);
-        let time = time + lead;
-        let live = ring.live_at(head, time, self.window);
-        // Loads that turn out to be of different heads may contradict each other until the head is looked at again.
-        let idle_after = if live == 0 { 0 } else { self.end_of(newest).saturating_sub(time - lead) };
-        let fits = live + needed <= self.limit;
-        if fits && ask == Ask::Acquire {
-            if head.state() == State::Growing || ring.len() - live < needed {
-                let wanted = Wanted { needed, live, newest, time };
-                return self.grow(words, head, reference, wanted, clock).map_or_else(lost, |(time, live)| {
-                    let lead = time.saturating_sub(time_of(reading));
-                    Attempt::Decided(self.admitted(self.limit - live - needed, self.window + lead))
-                });
-            }
-            return match ring.claim(&words[HEAD], head, needed, self.window, time) {
-                Some(()) => Attempt::Decided(self.admitted(self.limit - live - needed, self.window + lead)),
-                None => lost(),
-            };
-        }
-        let status = if fits {
-            self.admitted(self.limit - live, idle_after)
-        } else {
-            // The permit whose expiry makes room: of the live ones, all but (limit - cost) have to go.
-            let due = ring.load(head.pos() + (ring.len() - live) + (live + needed - self.limit) - 1);
-            Status { decision: self.denial(due, reading), ..self.admitted(self.limit - live, idle_after) }
-        };
-        // While a cell grows its head stands still, but the ring may be given away.
-        let stands =
-            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
-        if stands { Attempt::Decided(status) } else { lost() }
+    /// How the keys of this plan are limited.
+    #[inline]
+    fn plan(&self, plan: usize) -> &Plan {
+        &self.plans[plan]
     }
 
-    /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its stamp must not be
+    /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
+    fn plan_of(&self, words: &[AtomicU64]) -> &Plan {
+        let plan = Fingerprint::plan_in(words[HIGH].load(Ordering::Acquire));
+        self.plans.get(plan).unwrap_or(&self.plans[0])
+    }
+
+    /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its time must not be
     /// earlier than the horizon.
-    fn settle(&self, words: &[AtomicU64], head: Head, ring: Ring<'_>, time: u64) {
-        ring.settle(&words[HEAD], head, self.window, time.max(self.horizon.load(Ordering::Acquire)));
+    fn settle(&self, words: &[AtomicU64], head: Head, reference: RingRef, time: u64) {
+        let time = time.max(self.horizon.load(Ordering::Acquire));
+        match self.plan_of(words) {
+            Plan::Log(_) if reference.epoch() != head.epoch() => {}
+            Plan::Log(limits) => self.ring(words, reference).settle(&words[HEAD], head, limits, time),
+            Plan::Account(metered) => metered.settle(words, head, Slot(reference.0), time),
+        }
+    }
+
+    /// What a cell says about how long it matters.
+    fn known_of(&self, words: &[AtomicU64], head: Head, reference: RingRef) -> Known {
+        let known = match self.plan_of(words) {
+            Plan::Log(_) if reference.epoch() != head.epoch() => return Known::OfAnotherRing,
+            Plan::Log(limits) => {
+                let newest = self.ring(words, reference).newest(head);
+                newest.map(|newest| (newest.time().saturating_add(limits.window()), newest))
+            }
+            Plan::Account(metered) => {
+                let slot = Slot(reference.0);
+                metered.over_at(head, slot).map(|over| (over, slot))
+            }
+        };
+        known.map_or(Known::Unpublished, |(end, newest)| Known::Until(end, newest))
     }
 
     /// The ring of the cell. Whatever the reference says, even one that is long out of date, it names memory that exists.
@@ -271,32 +238,15 @@ impl Cells {
         }
     }
 
-    /// When the stamp expires.
-    fn end_of(&self, stamp: Slot) -> u64 {
-        stamp.time().saturating_add(self.window)
-    }
-
-    fn admitted(&self, remaining: usize, reset_after_ns: u64) -> Status {
-        let decision = Decision::Admitted(Admission::COUNTED);
-        let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
-        Status { decision, limit: self.quota.limit(), remaining, reset_after_ns }
-    }
-
     /// What a key without permits is told.
-    pub(crate) fn status_of_nothing(&self) -> Status {
-        self.admitted(self.limit, 0)
+    pub(crate) fn status_of_nothing(&self, plan: usize, cost: u32, clock: &impl Clock) -> Status {
+        self.plan(plan).status_of_nothing(cost, time_of(clock.now()))
     }
 
-    /// What a new key is told that has just been granted `cost` permits.
-    pub(crate) fn first_status(&self, cost: u32, time: u64) -> Status {
+    /// What a new key is told that has just asked for its first `cost` permits.
+    pub(crate) fn first_status(&self, plan: usize, cost: u32, time: u64) -> Status {
         let lead = self.horizon.load(Ordering::Acquire).saturating_sub(time);
-        self.admitted(self.limit - cost as usize, self.window + lead)
-    }
-
-    #[inline]
-    fn denial(&self, due: Slot, reading: u64) -> Decision {
-        let wait = self.end_of(due).saturating_sub(time_of(reading));
-        Decision::Denied(Denial::new(wait, DenialReason::Quota))
+        self.plan(plan).first_status(cost, time, lead)
     }
 
     /// Bytes on the heap.
@@ -311,4 +261,14 @@ enum Attempt {
     Decided(Status),
     /// Something changed meanwhile; this is the head now.
     Lost(Head),
+}
+
+/// What a cell says about how long it matters.
+enum Known {
+    /// Until this time; and the newest stamp, or the anchor.
+    Until(u64, Slot),
+    /// The last claim is not published yet.
+    Unpublished,
+    /// What was read of the head and of the ring does not belong together.
+    OfAnotherRing,
 }

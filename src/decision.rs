@@ -63,11 +63,24 @@ impl Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Admission {
     counted: bool,
+    delay_ns: u64,
 }
 
 impl Admission {
-    pub(crate) const COUNTED: Self = Self { counted: true };
-    pub(crate) const UNCOUNTED: Self = Self { counted: false };
+    pub(crate) const COUNTED: Self = Self::delayed(0);
+    pub(crate) const UNCOUNTED: Self = Self { counted: false, delay_ns: 0 };
+
+    #[inline]
+    pub(crate) const fn delayed(delay_ns: u64) -> Self {
+        Self { counted: true, delay_ns }
+    }
+
+    /// How long to wait before going on: the place in the queue of [`Quota::leaky_queue`](crate::Quota::leaky_queue), and zero
+    /// for every other algorithm.
+    #[must_use]
+    pub const fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay_ns)
+    }
 
     /// Whether the permits were charged to the key. Only the policy [`AtKeyCap::Admit`](crate::AtKeyCap::Admit) admits
     /// without charging.
@@ -83,11 +96,12 @@ pub struct Denial {
     // Nanoseconds: few callers ask for it, and a `Duration` costs a division.
     retry_after_ns: u64,
     reason: DenialReason,
+    quota: u8,
 }
 
 impl Denial {
-    pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason) -> Self {
-        Self { retry_after_ns, reason }
+    pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
+        Self { retry_after_ns, reason, quota }
     }
 
     /// With no other traffic the same request succeeds after exactly this long, and not a nanosecond sooner.
@@ -102,6 +116,13 @@ impl Denial {
     #[must_use]
     pub const fn reason(&self) -> DenialReason {
         self.reason
+    }
+
+    /// Which of several quotas on the key decides the wait, counted from zero in the order in which they were given. (One that
+    /// another quota implies is never named.)
+    #[must_use]
+    pub const fn quota(&self) -> usize {
+        self.quota as usize
     }
 }
 

@@ -6,6 +6,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::decision::{Decision, Status};
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::quota::Quota;
+use crate::quotas::Quotas;
 use crate::single::Single;
 
 /// A rate limiter for one thing as a whole (a service, an outgoing connection): a [`Limiter`](crate::Limiter) without keys.
@@ -21,6 +22,7 @@ use crate::single::Single;
 /// ```
 pub struct DirectLimiter<C = MonotonicClock> {
     state: Single,
+    quotas: Quotas,
     clock: C,
 }
 
@@ -42,8 +44,17 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`BuildError`] when the quota can't be used.
     pub fn with_clock(quota: Quota, clock: C) -> Result<Self, BuildError> {
-        quota.validate()?;
-        Ok(Self { state: Single::new(quota), clock })
+        Self::with_quotas(&[quota], clock)
+    }
+
+    /// A limiter with several quotas, each of which every request must fit into, and a clock of the caller's choice.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there is no quota, one can't be used, or there are several and not all of them are sliding window logs.
+    pub fn with_quotas(quotas: &[Quota], clock: C) -> Result<Self, BuildError> {
+        let quotas = Quotas::new(quotas)?;
+        Ok(Self { state: Single::new(&quotas), quotas, clock })
     }
 
     /// One permit, now or not at all.
@@ -57,7 +68,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.check_cost(cost)?;
+        self.quotas.check_cost(cost)?;
         Ok(self.decide(cost))
     }
 
@@ -67,7 +78,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.check_cost(cost)?;
+        self.quotas.check_cost(cost)?;
         Ok(if cost == 0 { self.state.peek(0, &self.clock) } else { self.state.acquire(cost, &self.clock) })
     }
 
@@ -82,7 +93,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.check_cost(cost)?;
+        self.quotas.check_cost(cost)?;
         Ok(self.state.peek(cost, &self.clock))
     }
 
@@ -91,21 +102,16 @@ impl<C: Clock> DirectLimiter<C> {
         self.state.clear(&self.clock);
     }
 
-    /// The quota.
+    /// The quotas, in the order in which they were given.
     #[must_use]
-    pub fn quota(&self) -> Quota {
-        self.state.quota()
+    pub fn quotas(&self) -> &[Quota] {
+        self.quotas.given()
     }
 
     /// The clock that decisions are taken by.
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.clock
-    }
-
-    fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
-        let limit = self.quota().limit();
-        if cost > limit { Err(CostExceedsLimit::new(cost, limit)) } else { Ok(()) }
     }
 
     #[inline]
@@ -118,10 +124,10 @@ impl<C: Clock> DirectLimiter<C> {
     }
 }
 
-impl<C: fmt::Debug> fmt::Debug for DirectLimiter<C> {
+impl<C: Clock + fmt::Debug> fmt::Debug for DirectLimiter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DirectLimiter")
-            .field("quota", &self.state.quota())
+            .field("quotas", &self.quotas())
             .field("clock", &self.clock)
             .finish_non_exhaustive()
     }

@@ -125,6 +125,20 @@ impl core::error::Error for QuotaError {}
 pub enum BuildError {
     /// The quota cannot be used.
     Quota(QuotaError),
+    /// A key was given several quotas of which one is not a sliding window log.
+    QuotasDontCombine {
+        /// The algorithm of that quota.
+        algorithm: Algorithm,
+    },
+    /// A key was given more quotas than it may have.
+    TooManyQuotas {
+        /// The quotas that were given.
+        quotas: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// No quota was given.
+    NoQuota,
     /// The cap on keys is zero: every key would be refused.
     ZeroKeyCap,
     /// The cap on keys is more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
@@ -145,6 +159,15 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quota(error) => error.fmt(f),
+            Self::QuotasDontCombine { algorithm } => write!(
+                f,
+                "several quotas on one key have to be sliding window logs, and one is {algorithm:?}: \
+                 give each key one such quota alone, or put them into dimensions of their own"
+            ),
+            Self::TooManyQuotas { quotas, most } => {
+                write!(f, "{quotas} quotas on one key are too many: at most {most}")
+            }
+            Self::NoQuota => f.write_str("no quota: give at least one"),
             Self::ZeroKeyCap => f.write_str("the cap on keys is zero: allow at least one key"),
             Self::KeyCapTooLarge { key_cap } => {
                 write!(f, "a cap of {key_cap} keys is too large: at most {}", crate::MAX_KEY_CAP)

@@ -26,7 +26,32 @@ impl Fingerprint {
     pub const fn new(low: u64, high: u64) -> Self {
         Self { low, high }
     }
+
+    /// The fingerprint of the same key among the keys of one plan. What is given up for it are bits that only tell keys apart.
+    #[inline]
+    pub(crate) fn of_plan(self, plan: usize) -> Self {
+        Self { high: (self.high & !PLAN) | (plan as u64 & PLAN), ..self }
+    }
+
+    /// The plan of the keys that the fingerprint is of.
+    #[inline]
+    pub(crate) fn plan(self) -> usize {
+        Self::plan_in(self.high)
+    }
+
+    /// The same, from the half that tells keys apart.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "four bits")]
+    pub(crate) fn plan_in(high: u64) -> usize {
+        (high & PLAN) as usize
+    }
 }
+
+/// The bits of a fingerprint that say how its key is limited.
+const PLAN: u64 = 0xf;
+
+/// How many plans can be told apart.
+pub(crate) const MAX_PLANS: usize = 16;
 
 /// Turns keys into fingerprints. Equal keys, borrowed or owned, must give equal fingerprints.
 pub trait Fingerprinter {

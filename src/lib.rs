@@ -66,7 +66,7 @@ mod error;
 mod fingerprint;
 mod limiter;
 mod quota;
-#[cfg_attr(any(not(test), tollgate_loom), expect(dead_code, reason = "no cell is driven by it yet"))]
+mod quotas;
 mod rule;
 mod single;
 mod slab;

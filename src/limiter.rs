@@ -12,6 +12,7 @@ use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
 use crate::quota::Quota;
+use crate::quotas::Quotas;
 use crate::single::Single;
 use crate::table::{Placed, Table};
 
@@ -32,6 +33,7 @@ use crate::table::{Placed, Table};
 /// ```
 pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     table: Table,
+    quotas: Quotas,
     clock: C,
     fingerprinter: F,
     at_key_cap: AtKeyCap,
@@ -60,13 +62,14 @@ impl<K: Hash + ?Sized> Limiter<K> {
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub(crate) fn from_parts(
         table: Table,
+        quotas: Quotas,
         clock: C,
         fingerprinter: F,
         at_key_cap: AtKeyCap,
         overflow: Option<Single>,
         tally: Option<Tally>,
     ) -> Self {
-        Self { table, clock, fingerprinter, at_key_cap, overflow, tally, key: PhantomData }
+        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, key: PhantomData }
     }
 
     /// One permit for `key`, now or not at all.
@@ -90,7 +93,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.check_cost(cost)?;
+        self.quotas.check_cost(cost)?;
         Ok(self.decide(key, cost))
     }
 
@@ -105,8 +108,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.check_cost(cost)?;
-        let fingerprint = self.fingerprinter.fingerprint(key);
+        self.quotas.check_cost(cost)?;
+        let fingerprint = self.fingerprint(key);
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
 
@@ -129,7 +132,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.check_cost(cost)?;
+        self.quotas.check_cost(cost)?;
         Ok(self.look(key, cost))
     }
 
@@ -140,7 +143,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.table.forget(self.fingerprinter.fingerprint(key), &self.clock)
+        self.table.forget(self.fingerprint(key), &self.clock)
     }
 
     /// Forgets every key, and what keys that found no place were charged together.
@@ -169,10 +172,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
-    /// The quota that each key has.
+    /// The quotas that each key has, in the order in which they were given.
     #[must_use]
-    pub fn quota(&self) -> Quota {
-        self.table.quota()
+    pub fn quotas(&self) -> &[Quota] {
+        self.quotas.given()
     }
 
     /// The clock that decisions are taken by.
@@ -181,14 +184,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         &self.clock
     }
 
-    fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
-        let limit = self.quota().limit();
-        if cost > limit { Err(CostExceedsLimit::new(cost, limit)) } else { Ok(()) }
+    #[inline]
+    fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
+        self.fingerprinter.fingerprint(key).of_plan(0)
     }
 
     #[inline]
     fn decide<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Decision {
-        let fingerprint = self.fingerprinter.fingerprint(key);
+        let fingerprint = self.fingerprint(key);
         if cost == 0 {
             return self.look_up(fingerprint, 0).decision;
         }
@@ -220,17 +223,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     #[cold]
     fn decide_at_cap(&self, cost: u32, retry_after_ns: u64) -> Status {
-        let limit = self.quota().limit();
+        let limit = self.quotas.most();
         let without_a_place = |decision, remaining| Status { decision, limit, remaining, reset_after_ns: 0 };
         match (self.at_key_cap, &self.overflow) {
             (AtKeyCap::Share, Some(overflow)) => overflow.acquire(cost, &self.clock),
             (AtKeyCap::Admit, _) => without_a_place(Decision::Admitted(Admission::UNCOUNTED), limit),
-            _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap)), 0),
+            _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0)), 0),
         }
     }
 
     fn look<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Status {
-        self.look_up(self.fingerprinter.fingerprint(key), cost)
+        self.look_up(self.fingerprint(key), cost)
     }
 
     fn look_up(&self, fingerprint: Fingerprint, cost: u32) -> Status {
@@ -241,7 +244,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quota", &self.table.quota())
+            .field("quotas", &self.quotas.given())
             .field("clock", &self.clock)
             .field("at_key_cap", &self.at_key_cap)
             .finish_non_exhaustive()

@@ -138,9 +138,24 @@ impl Rule {
         ask!(self, anchor_at(now))
     }
 
+    /// More than `used` ever is, and at most 2^32.
+    pub(crate) fn used_below(&self) -> u64 {
+        ask!(self, used_below())
+    }
+
+    /// The first moment at which all permits are free, if nothing else is granted.
+    pub(crate) fn all_free_at(&self, account: Account) -> u64 {
+        ask!(self, all_free_at(account))
+    }
+
     /// The first moment from which the account is no different from that of a key that was never seen; `u64::MAX` if there is none.
     pub(crate) fn over_at(&self, account: Account) -> u64 {
         ask!(self, over_at(account))
+    }
+
+    /// Whether an account is ever no different from that of a key that was never seen.
+    pub(crate) fn is_ever_over(&self) -> bool {
+        self.over_at(Account { anchor: 0, used: 1 }) != u64::MAX
     }
 
     /// Whole permits that one request could get now. A request is admitted if and only if its cost is no more.
@@ -150,7 +165,7 @@ impl Rule {
 
     /// Nanoseconds until every permit is free, if nothing else is granted; zero when all are.
     pub(crate) fn reset_after(&self, account: Account, now: u64) -> u64 {
-        ask!(self, all_free_at(account)).saturating_sub(now)
+        self.all_free_at(account).saturating_sub(now)
     }
 
     /// How long a request that is admitted now has to wait for its place in the queue, as the account stood before it. Zero for

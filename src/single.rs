@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
-use crate::quota::Quota;
+use crate::quotas::Quotas;
 use crate::table::{Placed, Table};
 
 /// The one key.
@@ -13,18 +13,14 @@ const KEY: Fingerprint = Fingerprint::new(0, 0);
 /// forgotten and not swept yet. None takes memory before it is used.
 const PLACES: usize = 1 << 16;
 
-/// The state of one quota without a key.
+/// The state of quotas without a key.
 pub(crate) struct Single {
     table: Table,
 }
 
 impl Single {
-    pub(crate) fn new(quota: Quota) -> Self {
-        Self { table: Table::new(quota, PLACES, 0) }
-    }
-
-    pub(crate) fn quota(&self) -> Quota {
-        self.table.quota()
+    pub(crate) fn new(quotas: &Quotas) -> Self {
+        Self { table: Table::new([quotas.plan()].into(), PLACES, 0) }
     }
 
     #[inline]

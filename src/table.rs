@@ -40,11 +40,10 @@ mod turn;
 
 use once_cell::race::OnceBox;
 
-use crate::cell::{Ask, Cells, Seat, time_of};
+use crate::cell::{Ask, Cells, Plan, Seat, time_of};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
-use crate::quota::Quota;
 use crate::sync::{AtomicU64, Ordering, plain};
 use index::{Found, Index, Put};
 use route::{Route, SIZES};
@@ -96,13 +95,13 @@ enum Located<'a> {
 
 impl Table {
     /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
-    pub(crate) fn new(quota: Quota, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn new(plans: Box<[Plan]>, key_cap: usize, expected_keys: usize) -> Self {
         let slots_for = |keys: usize| (2 * keys + 1).next_power_of_two().ilog2().max(SMALLEST);
         let size = slots_for(expected_keys);
         let largest = slots_for(key_cap);
         let key_cap = u32::try_from(key_cap).unwrap_or(u32::MAX);
         let table = Self {
-            cells: Cells::new(quota, key_cap),
+            cells: Cells::new(plans, key_cap),
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
             route: AtomicU64::new(Route::first(size).0),
             cursor: AtomicU64::new(0),
@@ -120,10 +119,6 @@ impl Table {
             }
         }
         table
-    }
-
-    pub(crate) fn quota(&self) -> Quota {
-        self.cells.quota()
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
@@ -157,7 +152,7 @@ impl Table {
                         return status;
                     }
                 }
-                Located::Nowhere => return self.cells.status_of_nothing(),
+                Located::Nowhere => return self.cells.status_of_nothing(fingerprint.plan(), cost, clock),
                 Located::Outdated => {}
             }
         }
@@ -282,8 +277,8 @@ impl Table {
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.grant(cell, life, clock);
-            self.turns.note_new(route.generation(), time.saturating_add(self.cells.window()));
-            return BroughtIn::Placed(Placed::Decided(self.cells.first_status(cost, time)));
+            self.turns.note_new(route.generation(), time.saturating_add(self.cells.longest_window()));
+            return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint.plan(), cost, time)));
         }
         self.cells.discard(cell);
         self.unreserve(route);

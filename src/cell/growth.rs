@@ -1,5 +1,6 @@
 //! Rings grow: a larger ring, with the claim that needs it, is prepared in private and offered by one compare-and-swap.
 
+use super::plan::Limits;
 use super::ring::Ring;
 use super::words::{Head, RingRef, Slot, State};
 use super::{CLASSES, Cells, HEAD, RING, time_of};
@@ -19,14 +20,14 @@ pub(super) struct Wanted {
 }
 
 impl Cells {
-    /// How many slots a ring of this class has. No ring is longer than the limit.
+    /// How many slots a ring of this class has. No ring is longer than the largest limit.
     pub(super) fn slots_of(&self, class: usize) -> usize {
-        if class == 0 { 1 } else { (2_usize << class).min(self.limit) }
+        if class == 0 { 1 } else { (2_usize << class).min(self.longest) }
     }
 
     /// The smallest class with this many slots, or the largest there is.
     fn class_for(&self, slots: usize) -> usize {
-        let slots = slots.min(self.limit);
+        let slots = slots.min(self.longest);
         (0..CLASSES).find(|&class| self.slots_of(class) >= slots).unwrap_or(CLASSES - 1)
     }
 
@@ -38,7 +39,7 @@ impl Cells {
 
     /// Makes the pools before they are needed, as the model checker wants it.
     pub(super) fn make_all_pools(&self) {
-        for class in 1..=self.class_for(self.limit) {
+        for class in 1..=self.class_for(self.longest) {
             self.rings_of(class);
         }
     }
@@ -80,6 +81,7 @@ impl Cells {
     pub(super) fn grow(
         &self,
         words: &[AtomicU64],
+        limits: &Limits,
         head: Head,
         old: RingRef,
         wanted: Wanted,
@@ -96,7 +98,7 @@ impl Cells {
         // Read once the ring has been taken: no earlier than what its last owner knew when it gave the ring back.
         let time = time.max(time_of(clock.now())).max(self.horizon.load(Ordering::Acquire));
         // No more than before, even if what is read here is no longer the cell's.
-        let live = live.min(stamps.live_at(growing, time, self.window));
+        let live = live.min(stamps.live_at(growing, time, limits.window()));
         let kept = (stamps.len() - live..stamps.len()).map(|position| stamps.load(growing.pos() + position).time());
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), lap);
         self.offer(words, growing, old, newest, offer).then_some((time, live))

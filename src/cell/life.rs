@@ -1,7 +1,8 @@
 //! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
 
-use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Cells, HEAD, HIGH, LOW, RING};
+use super::plan::Plan;
+use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
+use super::{Cells, HEAD, HIGH, Known, LOW, RING};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
@@ -26,18 +27,24 @@ impl Cells {
         let words = self.cells.block(cell);
         let free = Head(words[HEAD].load(Ordering::Relaxed));
         let (life, lap, cost) = (free.life(), free.lap(), cost as usize);
-        let (reference, slots) = if cost == 1 {
-            (RingRef(Slot::ancient(free.ancient_mark(), lap).0), 1)
-        } else {
-            let (reference, ring) = self.new_ring(false, cost, lap);
-            (reference, ring.len())
+        let mark = free.ancient_mark();
+        let opened = free.with_state(State::Open);
+        let (reference, head) = match self.plan(fingerprint.plan()) {
+            Plan::Account(metered) => {
+                let head = metered.first_head(opened, cost);
+                (RingRef(metered.layout.unused(head, mark).0), head)
+            }
+            Plan::Log(_) if cost == 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(1, 1)),
+            Plan::Log(_) => {
+                let (reference, ring) = self.new_ring(false, cost, lap);
+                (reference, opened.advanced(cost, ring.len()))
+            }
         };
         // Released: see `new_ring`.
         words[RING].store(reference.0, Ordering::Release);
         // Released: see `seat_for`.
         words[LOW].store(fingerprint.low, Ordering::Release);
         words[HIGH].store(fingerprint.high, Ordering::Release);
-        let head = Head::new(State::Open, false, life, lap, 0).advanced(cost, slots);
         words[HEAD].store(head.0, Ordering::Release);
         Some((cell, life))
     }
@@ -47,9 +54,9 @@ impl Cells {
         let words = self.cells.block(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.life() == life && head.state() == State::Open && reference.epoch() == head.epoch() {
+        if head.life() == life && head.state() == State::Open {
             // Read after the head: what is unpublished by now may be a later claim.
-            self.settle(words, head, self.ring(words, reference), time_of(clock.now()));
+            self.settle(words, head, reference, time_of(clock.now()));
         }
     }
 
@@ -78,23 +85,25 @@ impl Cells {
                 return Reclaimed::Gone;
             }
             let reference = RingRef(words[RING].load(Ordering::Acquire));
-            if reference.epoch() != head.epoch() {
-                // Either a growth that is not finished, or the head has moved.
-                if head.state() == State::Growing {
-                    self.open(words, head);
+            let (end, newest) = match self.known_of(words, head, reference) {
+                Known::Until(end, newest) => (end, newest),
+                Known::Unpublished => {
+                    self.settle(words, head, reference, time_of(clock.now()));
+                    continue;
                 }
-                continue;
-            }
-            let ring = self.ring(words, reference);
-            let Some(newest) = ring.newest(head) else {
-                self.settle(words, head, ring, time_of(clock.now()));
-                continue;
+                // Either a growth that is not finished, or the head has moved.
+                Known::OfAnotherRing => {
+                    if head.state() == State::Growing {
+                        self.open(words, head);
+                    }
+                    continue;
+                }
             };
-            if head.state() != State::Dead && time.saturating_sub(newest.time()) < self.window {
-                return Reclaimed::Live(self.end_of(newest));
+            if head.state() != State::Dead && time < end {
+                return Reclaimed::Live(end.min(MAX_TIME));
             }
             // Before the cell is free: whoever finds its key gone has to see it.
-            self.raise_horizon(if head.state() == State::Dead { newest.time() } else { self.end_of(newest) });
+            self.raise_horizon(if head.state() == State::Dead { newest.time() } else { end });
             if head.state() == State::Growing {
                 self.empty(words, head, reference, newest);
                 continue;
@@ -136,13 +145,10 @@ impl Cells {
     /// Takes the next step towards a growing cell that is open again, with nothing in it unless another ring came first.
     fn empty_what_grows(&self, words: &[AtomicU64], growing: Head, clock: &impl Clock) {
         let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if reference.epoch() != growing.epoch() {
-            return self.open(words, growing);
-        }
-        let ring = self.ring(words, reference);
-        match ring.newest(growing) {
-            Some(newest) => self.empty(words, growing, reference, newest),
-            None => self.settle(words, growing, ring, time_of(clock.now())),
+        match self.known_of(words, growing, reference) {
+            Known::Until(_, newest) => self.empty(words, growing, reference, newest),
+            Known::Unpublished => self.settle(words, growing, reference, time_of(clock.now())),
+            Known::OfAnotherRing => self.open(words, growing),
         }
     }
 
@@ -164,9 +170,9 @@ impl Cells {
         Fingerprint::new(words[LOW].load(Ordering::Acquire), words[HIGH].load(Ordering::Acquire))
     }
 
-    /// The window, in nanoseconds.
-    pub(crate) fn window(&self) -> u64 {
-        self.window
+    /// How long a key matters at most after its last permit.
+    pub(crate) fn longest_window(&self) -> u64 {
+        self.plans.iter().map(Plan::longest_window).max().unwrap_or(0)
     }
 
     /// Whether a cell can be created, as far as can be told.
@@ -185,9 +191,11 @@ impl Cells {
                 State::Dead => return (true, false),
                 State::Open | State::Growing => {}
             }
-            // A claim that is not yet published was made just now; a ring that is growing has live stamps.
-            let live = reference.epoch() != head.epoch()
-                || self.ring(words, reference).newest(head).is_none_or(|newest| time < self.end_of(newest));
+            // A claim that is not yet published was made just now; a ring that has just grown has live stamps.
+            let live = match self.known_of(words, head, reference) {
+                Known::Until(end, _) => time < end,
+                Known::Unpublished | Known::OfAnotherRing => true,
+            };
             if words[HEAD].load(Ordering::Relaxed) == head.0 {
                 return (true, live);
             }

@@ -7,8 +7,9 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use super::*;
+use crate::quota::Quota;
 
-const KEY: Fingerprint = Fingerprint::new(1, 2);
+const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
 
 /// A clock that stands still at the given reading.
 struct At(u64);
@@ -29,7 +30,7 @@ struct One {
 impl One {
     /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
     fn new(limit: u32, cost: u32, at: u64) -> Self {
-        let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
+        let cells = Cells::new([Plan::new(&[Quota::new(limit, Duration::from_nanos(10))])].into(), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
         cells.grant(cell, life, &At(at));
         Self { cells, cell, life }
@@ -408,12 +409,12 @@ fn a_late_publication(cost: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     crate::sync::check_model(&model, move || {
-        let cells = Cells::new(Quota::new(8, Duration::from_nanos(10)), 4);
+        let cells = Cells::new([Plan::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
         let ask = move |cells: &Cells, (cell, life, key), cost, at| {
             let seat = cells.seat_for(cell, life, key).unwrap();
             cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap()
         };
-        let [first, second] = [KEY, Fingerprint::new(3, 4)].map(|key| {
+        let [first, second] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| {
             let (cell, life) = cells.create(key, 1).unwrap();
             cells.grant(cell, life, &At(0));
             (cell, life, key)

@@ -1,5 +1,6 @@
 //! The ring of stamps: claiming, publishing, and publishing for those who stalled.
 
+use super::plan::Limits;
 use super::words::{Head, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -72,6 +73,12 @@ impl<'a> Ring<'a> {
         slot.is_of_lap(place.lap).then_some(slot)
     }
 
+    /// Whether `cost` slots can be claimed whose stamps nobody needs any more.
+    #[inline]
+    pub(super) fn has_room(self, head: Head, cost: usize, time: u64, window: u64) -> bool {
+        cost <= self.len() && time.saturating_sub(self.load(head.pos() + cost - 1).time()) >= window
+    }
+
     /// How many stamps are live at `time`. They are the newest ones, so that halving finds the oldest of them.
     pub(super) fn live_at(self, head: Head, time: u64, window: u64) -> usize {
         let (mut expired, mut unknown) = (0, self.len());
@@ -91,7 +98,7 @@ impl<'a> Ring<'a> {
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
     #[inline]
-    pub(super) fn claim(self, word: &AtomicU64, head: Head, cost: usize, window: u64, time: u64) -> Option<()> {
+    pub(super) fn claim(self, word: &AtomicU64, head: Head, cost: usize, limits: &Limits, time: u64) -> Option<()> {
         let first = self.load(head.pos());
         let next = head.advanced(cost, self.len());
         word.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
@@ -101,7 +108,7 @@ impl<'a> Ring<'a> {
             let slot = &self.slots[head.pos()];
             let _ = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
         } else {
-            self.settle(word, next, window, time);
+            self.settle(word, next, limits, time);
         }
         Some(())
     }
@@ -109,17 +116,18 @@ impl<'a> Ring<'a> {
     /// Publishes what was claimed last, if that has not been done; proposes `time`, or as little later as it takes, for the
     /// stamp. Does nothing once the head is no longer `head`.
     #[cold]
-    pub(super) fn settle(self, word: &AtomicU64, head: Head, window: u64, time: u64) {
+    pub(super) fn settle(self, word: &AtomicU64, head: Head, limits: &Limits, time: u64) {
         let last = self.last(head);
         // Back to the first slot of the claim that is not published. The slots of a claim are published in order.
         let mut first = self.after(last);
-        let mut stamp = time.max(self.load(last.index).time().saturating_add(window));
-        for _ in 0..self.len() {
+        let mut stamp = time.max(self.load(last.index).time().saturating_add(limits.window()));
+        for unpublished in 0..self.len() {
             let place = self.before(first);
             let slot = self.load(place.index);
             if slot.is_of_lap(place.lap) {
                 // Either the claim's own first slots, whose stamp is chosen then, or the claim before it.
-                stamp = if slot.joined() { slot.time() } else { stamp.max(slot.time()) };
+                let claimed = stamp.max(slot.time()).max(limits.earliest(self, first.index, unpublished));
+                stamp = if slot.joined() { slot.time() } else { claimed };
                 break;
             }
             first = place;

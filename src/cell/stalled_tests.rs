@@ -5,8 +5,10 @@
 use core::time::Duration;
 
 use super::*;
+use crate::quota::Quota;
+use words::Slot;
 
-const KEY: Fingerprint = Fingerprint::new(1, 2);
+const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
 
 struct At(u64);
 
@@ -21,7 +23,7 @@ struct One(Cells);
 
 impl One {
     fn new(limit: u32, cost: u32) -> Self {
-        let cells = Cells::new(Quota::new(limit, Duration::from_nanos(10)), 4);
+        let cells = Cells::new([Plan::new(&[Quota::new(limit, Duration::from_nanos(10))])].into(), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
         assert_eq!((cell, life), (0, 0));
         cells.grant(cell, life, &At(0));
@@ -128,7 +130,7 @@ fn after_offering_the_larger_ring() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new(Quota::new(1, Duration::from_nanos(10)), 4);
+    let cells = Cells::new([Plan::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
     let (cell, life) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(cell, life, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
@@ -146,7 +148,7 @@ fn with_a_head_that_is_out_of_date() {
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(11)).unwrap().is_admitted());
     // And then the cell goes to another key.
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
-    assert_eq!(one.0.create(Fingerprint::new(3, 4), 1), Some((0, 1)));
+    assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
     assert!(one.0.decide_at_once(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
     assert!(one.0.seat_for(0, 0, KEY).is_none());
 }

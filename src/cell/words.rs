@@ -106,6 +106,17 @@ impl Head {
         Self::new(self.state(), self.epoch(), self.life(), lap, pos)
     }
 
+    /// What is below the life: the lap and the position, or what a cell with an account has there.
+    #[inline]
+    pub(crate) fn below_life(self) -> u64 {
+        self.0 & mask(Self::LIFE_AT)
+    }
+
+    #[inline]
+    pub(crate) fn with_below_life(self, below: u64) -> Self {
+        Self((self.0 & !mask(Self::LIFE_AT)) | (below & mask(Self::LIFE_AT)))
+    }
+
     /// A number that this cell's memory has not been marked with before.
     pub(crate) fn ancient_mark(self) -> u64 {
         (self.life() << Self::LAP_BITS) | self.lap()

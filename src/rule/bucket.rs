@@ -68,6 +68,11 @@ impl Bucket {
         if used < self.advances_at { Step::Charge { used } } else { Step::Advance { used: used - self.stride.permits } }
     }
 
+    /// More than `used` ever is: see the head of this file.
+    pub(crate) fn used_below(&self) -> u64 {
+        self.advances_at + self.capacity
+    }
+
     #[inline]
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
         anchor.saturating_add(self.stride.ns)

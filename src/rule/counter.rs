@@ -105,6 +105,11 @@ impl Counter {
         fading.end.saturating_sub(left.map_or(self.window, saturated))
     }
 
+    /// More than `used` ever is.
+    pub(crate) fn used_below(&self) -> u64 {
+        1 << (2 * COUNT_BITS)
+    }
+
     #[inline]
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
         self.grid.end_of(anchor)

@@ -59,6 +59,11 @@ impl Queue {
         }
     }
 
+    /// More than `used` ever is: see the head of this file.
+    pub(crate) fn used_below(&self) -> u64 {
+        self.advances_at + u64::from(self.limit)
+    }
+
     #[inline]
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
         anchor.saturating_add(self.stride.ns)

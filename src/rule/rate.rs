@@ -46,13 +46,14 @@ impl Rate {
         saturated(self.volume(permits).div_ceil(u128::from(self.permits.max(1))))
     }
 
-    /// The longest stride of whole nanoseconds that leaves room in 32 bits for `twice` the limit beside it.
+    /// A stride of whole nanoseconds that is at least one limit and leaves room in 32 bits for twice the limit beside it: no
+    /// longer than is worth while, because what `used` does not need tells eras apart.
     ///
-    /// With a limit and a rate of at most 2^30 it is at least one limit: 2^32 - 2^31 is twice the largest rate, so the remainder
-    /// that is lost is less than half. Where `ns` does not fit in 64 bits, so much time can't pass, and the stride is never taken.
+    /// With a limit and a rate of at most 2^30 it is less than the sum of both, 2^31. Where `ns` does not fit in 64 bits, so
+    /// much time can't pass, and the stride is never taken.
     pub(crate) fn stride(self, limit: u32) -> Stride {
-        let room = (1_u64 << 32).saturating_sub(2 * u64::from(limit));
-        let repeats = (room / self.permits.max(1)).max(1);
+        const WORTH_WHILE: u64 = 1 << 10;
+        let repeats = u64::from(limit).max(WORTH_WHILE).div_ceil(self.permits.max(1));
         Stride { permits: repeats.saturating_mul(self.permits), ns: repeats.saturating_mul(self.period) }
     }
 }

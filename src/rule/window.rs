@@ -75,6 +75,11 @@ impl Window {
         }
     }
 
+    /// More than `used` ever is.
+    pub(crate) fn used_below(&self) -> u64 {
+        self.limit + 1
+    }
+
     /// Never asked: an account is over with its window.
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
         self.end_of(anchor)

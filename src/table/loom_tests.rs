@@ -7,6 +7,7 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use super::*;
+use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
 struct At(u64);
@@ -19,7 +20,7 @@ impl Clock for At {
 
 /// Keys that all begin at the first slot of any index, unless they are [`in_the_second_chunk`].
 fn key(number: u64) -> Fingerprint {
-    Fingerprint::new((number << 52) | (number >> 12), number)
+    Fingerprint::new((number << 52) | (number >> 12), number << 4)
 }
 
 /// A key that begins at the first slot of the second chunk to be swept.
@@ -29,7 +30,7 @@ fn in_the_second_chunk(number: u64) -> u64 {
 
 /// A table under `limit` permits in ten nanoseconds.
 fn table(limit: u32, key_cap: usize) -> Table {
-    Table::new(Quota::new(limit, Duration::from_nanos(10)), key_cap, 0)
+    Table::new([Plan::new(&[Quota::new(limit, Duration::from_nanos(10))])].into(), key_cap, 0)
 }
 
 impl Table {

@@ -101,7 +101,7 @@ impl Table {
         let filled = u64::from(Counted(filled).of(route.generation()).unwrap_or(0));
         // Turning to the same size is worth it if most cells will turn out to be idle. They won't if the generation has
         // not lasted for a window, nor if many were still live when it began.
-        let young = time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)) < self.cells.window();
+        let young = time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)) < self.cells.longest_window();
         let crowded = filled > slots / 2 || turns.carried.load(Ordering::Relaxed) >= slots / 4;
         let larger = route.size() < self.largest && filled >= slots / 2 && (young || crowded);
         let next = route.turned(route.size() + u32::from(larger));

@@ -1,0 +1,106 @@
+//! Cells whose permits are a ring of stamps: the sliding window log. The essay is in `cell.rs`.
+
+use super::growth::Wanted;
+use super::plan::{Limits, admitted};
+use super::words::{Head, RingRef, State, time_of};
+use super::{Ask, Attempt, Cells, HEAD, RING, Seat};
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Status};
+use crate::sync::{AtomicU64, Ordering};
+
+impl Cells {
+    /// Decides if that takes nothing out of the ordinary.
+    #[inline]
+    pub(super) fn log_at_once(&self, limits: &Limits, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
+        let Seat { head, words, .. } = seat;
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if head.state() != State::Open {
+            return None;
+        }
+        let ring = self.ring(words, reference);
+        let newest = ring.newest(head)?;
+        if newest.is_ancient() {
+            return None;
+        }
+        let time = time_of(reading).max(newest.time());
+        let needed = cost as usize;
+        if let Some(refusal) = limits.refusal(ring, head, time, needed) {
+            // The loads above were acquired, so a head that still stands here stood there throughout.
+            let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
+            return stands.then(|| refusal.denial(time_of(reading)));
+        }
+        // A ring that is not as long as the limit may have to grow, or to keep stamps that no limit asks for any more.
+        if ring.len() != limits.limit() && !ring.has_room(head, needed, time, limits.window()) {
+            return None;
+        }
+        ring.claim(&words[HEAD], head, needed, limits, time)?;
+        Some(Decision::Admitted(Admission::COUNTED))
+    }
+
+    /// One attempt at a decision.
+    pub(super) fn log_attempt(
+        &self,
+        limits: &Limits,
+        ask: Ask,
+        words: &[AtomicU64],
+        head: Head,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Attempt {
+        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if reference.epoch() != head.epoch() {
+            if head.state() == State::Growing {
+                self.open(words, head);
+            }
+            return lost();
+        }
+        // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
+        let reading = time_of(clock.now());
+        let needed = cost as usize;
+        let ring = self.ring(words, reference);
+        let Some(newest) = ring.newest(head) else {
+            self.settle(words, head, reference, reading);
+            return lost();
+        };
+        // How far the newest stamp lies ahead of a clock that went back. Where it was lost, the horizon stands for it.
+        let floor = if newest.is_ancient() { self.horizon.load(Ordering::Acquire) } else { newest.time() };
+        let time = reading.max(floor);
+        let live = ring.live_at(head, time, limits.window());
+        let refusal = limits.refusal(ring, head, time, needed);
+        let (limit, left) = limits.left(ring, head, time, live);
+        if refusal.is_none() && ask == Ask::Acquire {
+            let granted = |time: u64, left: usize| {
+                let reset_after = time.saturating_add(limits.window()).saturating_sub(reading);
+                Attempt::Decided(admitted(limit, left.saturating_sub(needed), reset_after))
+            };
+            // Loads of different heads may contradict each other. Then there may be no room for what is not refused.
+            if live + needed > limits.limit() {
+                return lost();
+            }
+            if head.state() == State::Growing || ring.len() - live < needed {
+                let wanted = Wanted { needed, live, newest, time };
+                return self.grow(words, limits, head, reference, wanted, clock).map_or_else(lost, |(time, fewer)| {
+                    // What has expired meanwhile, in the widest quota at least.
+                    granted(time, if limits.is_one() { left + (live - fewer) } else { left })
+                });
+            }
+            return match ring.claim(&words[HEAD], head, needed, limits, time) {
+                Some(()) => granted(time, left),
+                None => lost(),
+            };
+        }
+        let idle_after = match live {
+            0 => 0,
+            _ => newest.time().saturating_add(limits.window()).saturating_sub(reading),
+        };
+        let mut status = admitted(limit, left, idle_after);
+        if let Some(refusal) = refusal {
+            status = Status { decision: refusal.denial(reading), ..status };
+        }
+        // While a cell grows its head stands still, but the ring may be given away.
+        let stands =
+            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+        if stands { Attempt::Decided(status) } else { lost() }
+    }
+}

@@ -1,0 +1,223 @@
+//! How a key is limited: its quotas, made ready to decide by.
+
+use super::account::Layout;
+use super::ring::Ring;
+use super::words::{Head, TIME_ZERO};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::quota::Quota;
+use crate::rule::{Account, Rule};
+
+/// How the keys of one plan are limited.
+pub(crate) enum Plan {
+    /// By one or more sliding window logs, which share one ring of stamps.
+    Log(Limits),
+    /// By an account of permits used.
+    Account(Metered),
+}
+
+/// A rule and its quota.
+pub(crate) struct Metered {
+    pub(super) rule: Rule,
+    pub(super) layout: Layout,
+    quota: Quota,
+}
+
+/// Sliding window logs that one ring serves: at most so many stamps in any window, for each of them.
+pub(crate) struct Limits {
+    /// The one with the most permits in the longest window. The ring is kept for it.
+    widest: Bound,
+    /// Those with fewer permits in shorter windows, most permits first. One that is neither can never be in the way.
+    within: Box<[Bound]>,
+}
+
+/// One sliding window log.
+#[derive(Clone, Copy)]
+struct Bound {
+    limit: usize,
+    window: u64,
+    /// Which of the quotas it is, in the order in which they were given.
+    quota: u8,
+}
+
+/// Why a request does not fit: which quota is in the way for longest, and until when.
+#[derive(Clone, Copy)]
+pub(super) struct Refusal {
+    until: u64,
+    quota: u8,
+}
+
+impl Plan {
+    /// The plan of quotas that have been validated: sliding window logs, at least one, or one quota of another kind.
+    pub(crate) fn new(quotas: &[Quota]) -> Self {
+        match Rule::of(quotas[0], TIME_ZERO) {
+            Some(rule) => Self::Account(Metered { rule, layout: Layout::of(&rule), quota: quotas[0] }),
+            None => Self::Log(Limits::new(quotas)),
+        }
+    }
+
+    /// How many slots a key's ring may need.
+    pub(super) fn longest_ring(&self) -> usize {
+        match self {
+            Self::Log(limits) => limits.limit(),
+            Self::Account(_) => 1,
+        }
+    }
+
+    /// How long a key matters at most after its last permit.
+    pub(super) fn longest_window(&self) -> u64 {
+        match self {
+            Self::Log(limits) => limits.window(),
+            Self::Account(metered) => metered.quota.window_ns(),
+        }
+    }
+
+    /// What a key without permits is told at `time` that asks for `cost` of them, and only looks.
+    pub(super) fn status_of_nothing(&self, cost: u32, time: u64) -> Status {
+        match self {
+            Self::Log(limits) => {
+                let (limit, remaining) = limits.all();
+                admitted(limit, remaining, 0)
+            }
+            Self::Account(metered) => {
+                let unseen = metered.rule.opening(0).used;
+                Status { decision: metered.first_decision(cost, 0), ..metered.opened(unseen, time, 0) }
+            }
+        }
+    }
+
+    /// What a key is told that has just asked for its first `cost` permits, at `time` by a clock that lags by `lead`.
+    pub(super) fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status {
+        match self {
+            Self::Log(limits) => {
+                let (limit, remaining) = limits.all();
+                admitted(limit, remaining - cost as usize, limits.window() + lead)
+            }
+            Self::Account(metered) => {
+                let used = metered.rule.opening(cost).used;
+                Status { decision: metered.first_decision(cost, lead), ..metered.opened(used, time, lead) }
+            }
+        }
+    }
+}
+
+impl Limits {
+    fn new(quotas: &[Quota]) -> Self {
+        let bound =
+            |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
+        let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
+        // Widest first; of those with the same limit, the longest window says it all.
+        bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
+        let mut kept: Vec<Bound> = Vec::new();
+        for bound in bounds {
+            // Whoever keeps to this one keeps to those with as many permits or more in no longer a window.
+            kept.retain(|wider| wider.window > bound.window);
+            kept.push(bound);
+        }
+        Self { widest: kept[0], within: kept[1..].into() }
+    }
+
+    /// The most stamps that can be live.
+    #[inline]
+    pub(super) fn limit(&self) -> usize {
+        self.widest.limit
+    }
+
+    /// How long a stamp is live.
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        self.widest.window
+    }
+
+    /// Whether there is but one.
+    pub(super) fn is_one(&self) -> bool {
+        self.within.is_empty()
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Bound> {
+        core::iter::once(&self.widest).chain(&self.within)
+    }
+
+    /// Why `cost` permits do not fit at `time`. They fit into a quota of N if the stamp from which on N - cost + 1 are newer or the
+    /// same has left its window. What a ring is too short to hold has expired.
+    #[inline]
+    pub(super) fn refusal(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
+        let refuses = |bound: &Bound| {
+            let back = bound.limit + 1 - cost;
+            let slot = (back <= ring.len()).then(|| ring.load(head.pos() + ring.len() - back))?;
+            let refuses = time.saturating_sub(slot.time()) < bound.window;
+            refuses.then(|| Refusal { until: slot.time().saturating_add(bound.window), quota: bound.quota })
+        };
+        let widest = refuses(&self.widest);
+        if self.within.is_empty() {
+            return widest;
+        }
+        let longest = |one: Refusal, other: Refusal| if other.until > one.until { other } else { one };
+        widest.into_iter().chain(self.within.iter().filter_map(refuses)).reduce(longest)
+    }
+
+    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
+    pub(super) fn left(&self, ring: Ring<'_>, head: Head, time: u64, live: usize) -> (usize, usize) {
+        let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, time, bound.window)));
+        let all = core::iter::once((self.widest.limit, live)).chain(within);
+        let left = all.map(|(limit, live)| (limit, limit.saturating_sub(live)));
+        left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
+    }
+
+    /// As [`left`](Self::left), of a key without permits.
+    fn all(&self) -> (usize, usize) {
+        let least = self.each().map(|bound| bound.limit).min().unwrap_or_default();
+        (least, least)
+    }
+
+    /// The earliest time at which the claim of `cost` slots, the first of them at `first`, can have been made: what it needed
+    /// to have left its window has. Of the claim's own slots, those are looked at that they still hold the stamps before it.
+    pub(super) fn earliest(&self, ring: Ring<'_>, first: usize, cost: usize) -> u64 {
+        let bounds = self.each().filter_map(|bound| {
+            let back = (bound.limit + 1).checked_sub(cost).filter(|&back| back <= ring.len())?;
+            Some(ring.load(first + ring.len() - back).time().saturating_add(bound.window))
+        });
+        bounds.max().unwrap_or(0)
+    }
+}
+
+impl Metered {
+    /// The head of a new key's cell, whose account opens with its first request.
+    pub(super) fn first_head(&self, opened: Head, cost: usize) -> Head {
+        let cost = u32::try_from(cost).unwrap_or(u32::MAX);
+        self.layout.next(opened, 0, self.rule.opening(cost).used)
+    }
+
+    /// What the first request of a key is told.
+    fn first_decision(&self, cost: u32, lead: u64) -> Decision {
+        match self.rule.opening(cost).wait_ns {
+            None => Decision::Admitted(Admission::COUNTED),
+            Some(wait) => Decision::Denied(Denial::new(wait.saturating_add(lead), DenialReason::Quota, 0)),
+        }
+    }
+
+    /// The state of an account that has just been opened with this `used`.
+    fn opened(&self, used: u64, time: u64, lead: u64) -> Status {
+        self.status(Account { anchor: self.rule.anchor_at(time + lead), used }, time)
+    }
+
+    /// What is left of an account, as an admission.
+    pub(super) fn status(&self, account: Account, time: u64) -> Status {
+        let remaining = self.rule.remaining(account, time) as usize;
+        admitted(self.quota.limit() as usize, remaining, self.rule.reset_after(account, time))
+    }
+}
+
+impl Refusal {
+    /// What a request is told at `time`.
+    #[inline]
+    pub(super) fn denial(self, time: u64) -> Decision {
+        Decision::Denied(Denial::new(self.until.saturating_sub(time), DenialReason::Quota, self.quota))
+    }
+}
+
+/// An admission that leaves so many permits.
+pub(super) fn admitted(limit: usize, remaining: usize, reset_after_ns: u64) -> Status {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let decision = Decision::Admitted(Admission::COUNTED);
+    Status { decision, limit: number(limit), remaining: number(remaining), reset_after_ns }
+}

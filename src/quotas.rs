@@ -1,0 +1,56 @@
+//! The quotas of a limiter: checked, and what they say together.
+
+use crate::cell::Plan;
+use crate::error::{BuildError, CostExceedsLimit};
+use crate::quota::{Algorithm, Quota};
+
+/// The most quotas that one key may have.
+const MAX_QUOTAS: usize = 256;
+
+/// One or more quotas that every key has, in the order in which they were given.
+#[derive(Debug, Clone)]
+pub(crate) struct Quotas {
+    given: Box<[Quota]>,
+    /// The most permits that a request may ask for.
+    most: u32,
+}
+
+impl Quotas {
+    /// At least one quota. Several have to be sliding window logs, which share one ring of stamps.
+    pub(crate) fn new(given: &[Quota]) -> Result<Self, BuildError> {
+        for quota in given {
+            quota.validate()?;
+        }
+        if given.is_empty() {
+            return Err(BuildError::NoQuota);
+        }
+        if given.len() > MAX_QUOTAS {
+            return Err(BuildError::TooManyQuotas { quotas: given.len(), most: MAX_QUOTAS });
+        }
+        let other = given.iter().map(Quota::algorithm).find(|&algorithm| algorithm != Algorithm::SlidingWindowLog);
+        if let (Some(algorithm), 2..) = (other, given.len()) {
+            return Err(BuildError::QuotasDontCombine { algorithm });
+        }
+        let most = given.iter().map(Quota::limit).min().unwrap_or(0);
+        Ok(Self { given: given.into(), most })
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
+        Plan::new(&self.given)
+    }
+
+    pub(crate) fn given(&self) -> &[Quota] {
+        &self.given
+    }
+
+    /// The smallest limit.
+    #[inline]
+    pub(crate) fn most(&self) -> u32 {
+        self.most
+    }
+
+    #[inline]
+    pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
+        if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
+    }
+}

@@ -168,7 +168,8 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
             let live = self.logs.iter().filter(|&(other, log)| other != key && log.is_live(self.rule, reading));
             live.count()
         };
-        if !self.may_be_unknown(key) || others(reading) < self.cap {
+        // Not to count them all where there are fewer than places.
+        if self.logs.len() < self.cap || !self.may_be_unknown(key) || others(reading) < self.cap {
             Place::Certain
         } else if others(self.latest_reading) >= self.cap {
             Place::None

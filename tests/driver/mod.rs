@@ -4,13 +4,15 @@
 //! fuzzing can both use this file.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
+mod lived;
 mod subject;
 
 use std::time::Duration;
 
 use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
 
-use crate::oracle::{Answer, AtCap, By, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen};
+use crate::oracle::{Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen};
+use lived::Lived;
 pub(crate) use subject::Subject;
 
 /// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109 that a limiter tells apart.
@@ -122,6 +124,7 @@ pub(crate) struct Pair<S> {
     now: u64,
     cap: usize,
     asked: usize,
+    lived: Lived,
 }
 
 impl Pair<Limiter<u32, MockClock>> {
@@ -137,7 +140,15 @@ impl Pair<Limiter<u32, MockClock>> {
             None => (usize::MAX, AtCap::Deny),
         };
         let subject = builder.build().expect("a good quota and cap");
-        Self { subject, clock, oracle: Oracle::with_cap(rule, cap, at_cap), now: start, cap, asked: 0 }
+        Self {
+            subject,
+            clock,
+            oracle: Oracle::with_cap(rule, cap, at_cap),
+            now: start,
+            cap,
+            asked: 0,
+            lived: Lived::default(),
+        }
     }
 }
 
@@ -146,7 +157,15 @@ impl Pair<DirectLimiter<MockClock>> {
         let clock = MockClock::new();
         clock.set(start);
         let subject = DirectLimiter::with_clock(quota(rule), clock.clone()).expect("a good quota");
-        Self { subject, clock, oracle: Oracle::new(rule), now: start, cap: usize::MAX, asked: 0 }
+        Self {
+            subject,
+            clock,
+            oracle: Oracle::new(rule),
+            now: start,
+            cap: usize::MAX,
+            asked: 0,
+            lived: Lived::default(),
+        }
     }
 }
 
@@ -167,7 +186,9 @@ impl<S: Subject> Pair<S> {
     }
 
     pub(crate) fn set_clock(&mut self, ns: u64) {
-        self.now = ns.min(END_OF_TIME);
+        let ns = ns.min(END_OF_TIME);
+        self.lived.step(self.now, ns);
+        self.now = ns;
         self.clock.set(self.now);
     }
 
@@ -203,14 +224,12 @@ impl<S: Subject> Pair<S> {
                 let cost = cost.of(limit);
                 self.same_peek(key, cost, self.subject.peek_n(key, cost))?;
             }
-            Op::Forget { key } => match (self.subject.forget(key), self.oracle.forget(&key)) {
-                (None, _)
-                | (_, Holds::SomethingExpired)
-                | (Some(true), Holds::Something)
-                | (Some(false), Holds::Nothing) => {}
-                (Some(held), expected) => return Err(format!("said {held}, expected {expected:?}")),
-            },
+            Op::Forget { key } => {
+                self.lived.forget(key);
+                Self::same_holds(self.subject.forget(key), self.oracle.forget(&key))?;
+            }
             Op::Clear => {
+                self.lived.clear();
                 self.subject.clear();
                 self.oracle.clear();
             }
@@ -236,12 +255,25 @@ impl<S: Subject> Pair<S> {
             Place::None => false,
             Place::Either => refused == self.refused_if(true),
         };
-        let granted = said.as_ref().is_ok_and(|said| said.decision.is_admitted()) && cost > 0;
-        let stamp = if lags && granted { self.stamp_of_last(key, cost, placed, said.as_ref().ok())? } else { None };
-        let expected = self.oracle.acquire(&key, self.now, cost, Seen { placed, stamp });
+        let admitted = said.as_ref().ok().filter(|said| said.decision.is_admitted() && cost > 0);
+        if placed && admitted.is_some_and(Said::is_counted) {
+            self.lived.grant(key, cost, self.oracle.rule())?;
+        }
+        let granted = if lags { self.granted(key, cost, placed, admitted)? } else { None };
+        let expected = self.oracle.acquire(&key, self.now, cost, Seen { placed, granted });
         match said {
             Ok(Said { status: Some(status), .. }) => self.same_status(Ok(status), expected),
             said => self.same_decision(said.map(|said| said.decision), expected),
+        }
+    }
+
+    fn same_holds(held: Option<bool>, expected: Holds) -> Result<(), String> {
+        match (held, expected) {
+            (None, _)
+            | (_, Holds::SomethingExpired)
+            | (Some(true), Holds::Something)
+            | (Some(false), Holds::Nothing) => Ok(()),
+            (Some(held), expected) => Err(format!("said {held}, expected {expected:?}")),
         }
     }
 
@@ -250,23 +282,19 @@ impl<S: Subject> Pair<S> {
         if it_matters { self.subject.counts().map(|counts| counts.refused_at_cap) } else { None }
     }
 
-    /// The stamp of the permits that have just been granted, from when the last of all permits is said to be free again. It
-    /// must be one that the oracle allows. `None` of permits that are not counted.
-    fn stamp_of_last(&self, key: u32, cost: u32, placed: bool, said: Option<&Said>) -> Result<Option<u64>, String> {
-        let reset_after = if placed {
-            self.subject.peek_n(key, 0).map_err(|error| error.to_string())?.reset_after()
-        } else {
-            match said.and_then(|said| said.status) {
-                Some(status) if said.is_some_and(Said::is_counted) => status.reset_after(),
-                _ => return Ok(None),
-            }
-        };
+    /// What has just been granted; by when the last of all permits is said to be free again its stamp is known. It must be
+    /// something that the oracle allows. `None` of permits that are not counted.
+    fn granted(&self, key: u32, cost: u32, placed: bool, said: Option<&Said>) -> Result<Option<Granted>, String> {
+        let Some(said) = said.filter(|said| said.is_counted()) else { return Ok(None) };
+        let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
+        let Some(status) = (if placed { Some(own) } else { said.status }) else { return Ok(None) };
         let Rule { window, .. } = self.oracle.rule();
-        let end = u128::from(self.now) + reset_after.as_nanos();
+        let end = u128::from(self.now) + status.reset_after().as_nanos();
         let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
-        match stamp {
-            Some(stamp) if self.oracle.may_stamp(&key, placed, stamp, self.now, cost) => Ok(Some(stamp)),
-            _ => Err(format!("granted until {end}, and so with a stamp that the oracle rules out: {stamp:?}")),
+        let remaining = status.remaining();
+        match stamp.map(|stamp| Granted { cost, stamp, remaining }) {
+            Some(granted) if self.oracle.may_grant(&key, placed, granted, self.now) => Ok(Some(granted)),
+            _ => Err(format!("granted until {end} and then {remaining} remain, which the oracle rules out")),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Answer, NeverPossible, Rule};
+use super::{Answer, Granted, NeverPossible, Rule};
 
 /// A reading, from which waits are told, and the time that it is taken for, by which permits are live.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +76,14 @@ impl Log {
         self.acquire_at(rule, self.base(reading), cost)
     }
 
+    /// The log of a key whose next permits are put off to `time`: what is live at the base still is then, for a nanosecond.
+    fn put_off_to(&self, rule: Rule, base: Moment, time: u64) -> Self {
+        let oldest = (time + 1).saturating_sub(rule.window);
+        let is_live = |stamp| base.time - stamp < rule.window;
+        let put_off = |&stamp: &u64| if is_live(stamp) { stamp.max(oldest) } else { stamp };
+        Self { stamps: self.stamps.iter().map(put_off).collect() }
+    }
+
     pub(super) fn acquire_at(&mut self, rule: Rule, now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
         let answer = self.peek(rule, now, cost)?;
         if !answer.admitted {
@@ -102,16 +110,26 @@ impl Past {
         time >= self.horizon && (self.stamps.contains(&time) || time <= latest && ends_a_stamp())
     }
 
-    /// Whether permits that were granted at this reading may have this stamp.
-    pub(super) fn may_stamp(&self, log: &Log, rule: Rule, latest: u64, stamp: u64, reading: u64, cost: u32) -> bool {
-        let put_off = |from: u64| stamp > from && self.may_put_off_to(stamp, rule, latest);
-        let Some(newest) = log.newest() else {
-            return put_off(reading) || stamp == reading && reading >= self.horizon;
-        };
+    /// What a key had when it was granted these permits at this reading. `None` if it can't have been.
+    pub(super) fn before(&self, log: &Log, rule: Rule, latest: u64, granted: Granted, reading: u64) -> Option<Log> {
+        let Granted { stamp, cost, remaining } = granted;
         let base = log.base(reading);
+        let put_off = stamp > base.time && self.may_put_off_to(stamp, rule, latest);
         let fits = log.peek(rule, base, cost).is_ok_and(|answer| answer.admitted);
-        let may_be_unknown = !log.is_live(rule, latest) && stamp.saturating_sub(newest) >= rule.window;
-        stamp == base.time && fits || put_off(base.time) && (fits || may_be_unknown)
+        let (known, unknown) = match log.newest() {
+            None => (None, put_off || stamp == reading && reading >= self.horizon),
+            Some(newest) => {
+                let known = if put_off { log.put_off_to(rule, base, stamp) } else { log.clone() };
+                let known = (fits && (put_off || stamp == base.time)).then_some(known);
+                let expired = stamp.saturating_sub(newest) >= rule.window;
+                (known, put_off && expired && !log.is_live(rule, latest))
+            }
+        };
+        let is_right = |log: &Log| {
+            let after = log.clone().acquire_at(rule, Moment { reading, time: stamp }, cost);
+            after.is_ok_and(|after| after.admitted && after.remaining == remaining)
+        };
+        known.into_iter().chain(unknown.then(Log::default)).find(is_right)
     }
 
     pub(super) fn note(&mut self, log: &Log, stamp: u64, reading: u64) {

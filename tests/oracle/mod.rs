@@ -12,8 +12,8 @@
 //!   permits had all expired by the latest reading may be *unknown*, and is then treated as one that was never seen.
 //! - A permit's stamp is the base, or else the *horizon* if that is later: a stamp that was granted before to any key, perhaps one
 //!   that is forgotten, or the end of one that had expired by the latest reading. The horizon never goes back. Permits of
-//!   an unknown key are not stamped before it, nor before the end of what the key had. The numbers told of an admission are
-//!   those at the stamp.
+//!   an unknown key are not stamped before it, nor before the end of what the key had. If the key is known then what was live at
+//!   its base is put off too, if need be, to be live at the stamp for a last nanosecond.
 //! - Under a cap, an unknown key may find a place as soon as the keys that are live at the latest reading leave one, and has to
 //!   when those do that are live at this reading.
 //!
@@ -108,8 +108,16 @@ pub(crate) enum Place {
 pub(crate) struct Seen {
     /// Whether it was taken on permits of the key's own.
     pub(crate) placed: bool,
-    /// The stamp of what was granted, where it may be another than the base.
-    pub(crate) stamp: Option<u64>,
+    /// What was granted, where the stamp may be another than the base.
+    pub(crate) granted: Option<Granted>,
+}
+
+/// Permits, as they were seen right after they were granted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Granted {
+    pub(crate) cost: u32,
+    pub(crate) stamp: u64,
+    pub(crate) remaining: u32,
 }
 
 /// A limiter of many keys.
@@ -183,31 +191,32 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         !self.logs.get(key).is_some_and(|log| log.is_live(self.rule, self.latest_reading))
     }
 
-    /// Whether permits that were granted at this reading may have this stamp.
-    pub(crate) fn may_stamp(&self, key: &K, placed: bool, stamp: u64, reading: u64, cost: u32) -> bool {
+    /// Whether these permits may have been granted at this reading.
+    pub(crate) fn may_grant(&self, key: &K, placed: bool, granted: Granted, reading: u64) -> bool {
         let nothing = Log::default();
         let (log, past) = if placed {
             (self.logs.get(key).unwrap_or(&nothing), &self.past)
         } else {
             (&self.shared, &self.past_of_shared)
         };
-        past.may_stamp(log, self.rule, self.latest_reading, stamp, reading, cost)
+        past.before(log, self.rule, self.latest_reading, granted, reading).is_some()
     }
 
     pub(crate) fn acquire(&mut self, key: &K, reading: u64, cost: u32, seen: Seen) -> Result<Outcome, NeverPossible> {
         if cost == 0 || cost > self.rule.limit {
             return self.peek(key, reading, cost).map(|answer| Outcome { answer, by: By::Peek });
         }
+        let latest = self.latest_reading;
         let outcome = if seen.placed {
             let log = self.logs.entry(key.clone()).or_default();
-            let answer = Self::charge(log, &mut self.past, self.rule, reading, cost, seen.stamp)?;
+            let answer = Self::charge(log, &mut self.past, self.rule, latest, reading, cost, seen.granted)?;
             Outcome { answer, by: By::OwnQuota }
         } else {
             self.refused_at_cap += 1;
             let outcome = self.peek_without_a_place(key, reading, cost)?;
             if outcome.by == By::SharedQuota {
                 let (log, past) = (&mut self.shared, &mut self.past_of_shared);
-                Outcome { answer: Self::charge(log, past, self.rule, reading, cost, seen.stamp)?, ..outcome }
+                Outcome { answer: Self::charge(log, past, self.rule, latest, reading, cost, seen.granted)?, ..outcome }
             } else {
                 outcome
             }
@@ -224,15 +233,23 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         log: &mut Log,
         past: &mut Past,
         rule: Rule,
+        latest: u64,
         reading: u64,
         cost: u32,
-        stamp: Option<u64>,
+        granted: Option<Granted>,
     ) -> Result<Answer, NeverPossible> {
-        let time = stamp.unwrap_or_else(|| log.base(reading).time);
-        if log.peek(rule, Moment { reading, time }, cost)?.admitted {
-            past.note(log, time, reading);
+        let mut time = log.base(reading).time;
+        let mut before = log.clone();
+        if let Some(granted) = granted {
+            time = granted.stamp;
+            before = past.before(log, rule, latest, granted, reading).expect("the driver has asked whether it may be");
         }
-        log.acquire_at(rule, Moment { reading, time }, cost)
+        let answer = before.acquire_at(rule, Moment { reading, time }, cost)?;
+        if answer.admitted {
+            past.note(log, time, reading);
+            *log = before;
+        }
+        Ok(answer)
     }
 
     /// What the policy would answer a key without a place.

@@ -10,10 +10,12 @@ pub use monotonic::MonotonicClock;
 
 /// A source of time: nanoseconds since an origin that stays the same for as long as the clock is used.
 ///
-/// Readings should not go backwards. When they do (between cores, or after a virtual machine was moved) a limiter never
-/// admits more for it: it takes a reading that lies before a key's newest stamp for that stamp, and, where it no longer remembers
-/// that stamp because it has expired, for the moment at which it did. Readings are told apart for
-/// 109 years; after that a limiter denies too much, and never admits too much.
+/// Readings should not go backwards. When they do (between cores, or after a virtual machine was moved) a limiter never admits
+/// more for it: it takes a reading that lies before a key's newest stamp for that stamp. Where it has lost stamps, because a
+/// key had expired or was forgotten, or because a ring grew, it may stamp the next permit as late as the last of those, but
+/// never later than the latest reading, and what was still live of the key's permits then stays live until then.
+///
+/// Readings are told apart for 109 years; after that a limiter denies too much, and never admits too much.
 ///
 /// ```
 /// use tollgate::Clock;

@@ -18,7 +18,7 @@
 //! # What is guaranteed
 //! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits are *live*. A permit granted at
 //!   `s` is live until just before `s + W` and free again at exactly `s + W`. No interval of one window's length ever holds more
-//!   than N, whatever the threads do, but for one narrow race that [`design`] states under "Known gaps".
+//!   than N, whatever the threads do.
 //! - **All or nothing.** A request is granted its whole cost or is not charged at all. More than the limit at once is an error
 //!   of its own ([`CostExceedsLimit`]), because no wait would help.
 //! - **Honest advice.** With no other traffic a denied request succeeds after exactly [`retry_after`](Denial::retry_after), and not a

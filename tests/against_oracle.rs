@@ -5,7 +5,7 @@ mod oracle;
 
 use std::time::Duration;
 
-use driver::{Backwards, Cost, Op, Pair, Step, Subject};
+use driver::{Cost, Op, Pair, Step, Subject};
 use oracle::{AtCap, Rule};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -65,6 +65,11 @@ fn ops(keys: u32) -> impl Strategy<Value = Op> {
     ]
 }
 
+/// Mostly not at all.
+fn back() -> impl Strategy<Value = Op> {
+    prop_oneof![8 => Just(Op::Back(0)), 1 => any::<u16>().prop_map(Op::Back), 1 => Just(Op::BackToZero)]
+}
+
 /// With the rare and the nasty: everything forgotten, leaps of up to twenty years, and clocks that go back.
 fn nasty_ops(keys: u32) -> impl Strategy<Value = Op> {
     prop_oneof![
@@ -115,13 +120,13 @@ proptest! {
     /// Few keys, so that each fills up again and again; clocks that go back as far as they like.
     #[test]
     fn few_keys(rule in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250)) {
-        apply_all(&mut Pair::keyed(rule, start, None, Backwards::for_few_keys(rule)), &ops)?;
+        apply_all(&mut Pair::keyed(rule, start, None), &ops)?;
     }
 
     /// No keys at all.
     #[test]
     fn direct(rule in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(1), 1..250)) {
-        apply_all(&mut Pair::direct(rule, start, Backwards::for_few_keys(rule)), &ops)?;
+        apply_all(&mut Pair::direct(rule, start), &ops)?;
     }
 
     /// More keys than there is room for, under each policy.
@@ -133,7 +138,7 @@ proptest! {
         at_cap in policies(),
         ops in prop::collection::vec(nasty_ops(12), 1..250),
     ) {
-        apply_all(&mut Pair::keyed(rule, start, Some((cap, at_cap)), Backwards::WhileCertain), &ops)?;
+        apply_all(&mut Pair::keyed(rule, start, Some((cap, at_cap))), &ops)?;
     }
 
     #[test]
@@ -144,10 +149,10 @@ proptest! {
         cost in any::<u32>(),
     ) {
         let cost = 1 + cost % rule.limit;
-        let mut keyed = Pair::keyed(rule, start, None, Backwards::for_few_keys(rule));
+        let mut keyed = Pair::keyed(rule, start, None);
         apply_all(&mut keyed, &ops)?;
         advice_is_honest(&keyed, keyed.subject.clock(), 0, cost)?;
-        let mut direct = Pair::direct(rule, start, Backwards::for_few_keys(rule));
+        let mut direct = Pair::direct(rule, start);
         apply_all(&mut direct, &ops)?;
         advice_is_honest(&direct, direct.subject.clock(), 0, cost)?;
     }
@@ -163,7 +168,7 @@ proptest! {
         start in starts(),
         ops in prop::collection::vec(nasty_ops(400), 500..1500),
     ) {
-        apply_all(&mut Pair::keyed(rule, start, None, Backwards::WhileCertain), &ops)?;
+        apply_all(&mut Pair::keyed(rule, start, None), &ops)?;
     }
 
     /// A stream of keys that are never seen again flows past a few that stay: what has expired makes way, what is live
@@ -174,15 +179,15 @@ proptest! {
         cap in prop_oneof![1_usize..=8, 9_usize..=256],
         at_cap in policies(),
         at_once in 1_u32..300,
-        steps in prop::collection::vec((steps(), 0_u32..3), 1..25),
+        steps in prop::collection::vec((steps(), back(), 0_u32..3), 1..25),
     ) {
         let rule = Rule { limit, window: 1000 };
-        let mut pair = Pair::keyed(rule, 0, Some((cap, at_cap)), Backwards::WhileCertain);
+        let mut pair = Pair::keyed(rule, 0, Some((cap, at_cap)));
         let mut next_key = 3;
-        for (step, stays) in steps {
+        for (step, back, stays) in steps {
             let mut ops = vec![Op::AcquireOne { key: stays }];
             ops.extend((next_key..next_key + at_once).map(|key| Op::AcquireOne { key }));
-            ops.extend([Op::Status { key: stays, cost: Cost::One }, Op::Forget { key: next_key }, Op::Advance(step)]);
+            ops.extend([Op::Status { key: stays, cost: Cost::One }, Op::Forget { key: next_key }, Op::Advance(step), back]);
             next_key += at_once;
             apply_all(&mut pair, &ops)?;
         }

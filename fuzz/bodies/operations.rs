@@ -9,7 +9,7 @@ use std::ops::Range;
 use arbitrary::{Arbitrary, Unstructured};
 use tollgate::{Clock, MockClock, Quota};
 
-use crate::driver::{Backwards, Cost, Op, Pair, Step, Subject};
+use crate::driver::{Cost, Op, Pair, Step, Subject};
 use crate::oracle::{AtCap, Rule};
 
 /// More than this and a script tells nothing that a shorter one does not.
@@ -23,12 +23,6 @@ const MOST_FRESH_KEYS: u32 = 600;
 
 /// Fresh keys of one operation, plus one: a table turns after half as many, and more only make a script slow.
 const MOST_AT_ONCE: usize = 64;
-
-/// Cells made before a table may turn and take back what has expired (it has room for 32 at first).
-///
-/// Once something was reclaimed, a clock that goes back meets a limiter that no longer knows what was live then. It
-/// answers safely, but not what the oracle does, which remembers everything. So clocks only go back before that.
-const CELLS_SURELY_KEPT: u32 = 20;
 
 /// A limiter, and what is done to it.
 #[derive(Debug, Arbitrary)]
@@ -76,7 +70,7 @@ enum Window {
 #[derive(Debug, Clone, Copy, Arbitrary)]
 enum What {
     Direct,
-    /// A few keys under the default cap; the only limiters that meet clocks that go back.
+    /// A few keys under the default cap.
     FewKeys,
     /// Up to 256 keys and fresh ones without end, under the default cap: the table grows and turns.
     ManyKeys,
@@ -176,27 +170,27 @@ impl Script {
     /// Plays the script. `Err` says which operation was answered differently than by the oracle.
     pub(crate) fn run(&self) -> Result<(), String> {
         let rule = Rule { limit: self.limit.permits(), window: self.window.nanoseconds() };
-        let keyed = |cap, keys, goes_back| {
-            let pair = Pair::keyed(rule, self.start, cap, Backwards::for_few_keys(rule));
+        let keyed = |cap, keys| {
+            let pair = Pair::keyed(rule, self.start, cap);
             let clock = pair.subject.clock().clone();
-            self.play(pair, clock, keys, goes_back)
+            self.play(pair, clock, keys)
         };
         match self.subject {
             What::Direct => {
-                let pair = Pair::direct(rule, self.start, Backwards::for_few_keys(rule));
+                let pair = Pair::direct(rule, self.start);
                 let clock = pair.subject.clock().clone();
-                self.play(pair, clock, 1, true)
+                self.play(pair, clock, 1)
             }
-            What::FewKeys => keyed(None, 4, true),
-            What::ManyKeys => keyed(None, 256, false),
-            What::Capped { cap, policy } => keyed(Some((cap.into(), policy.at_cap())), 12, false),
+            What::FewKeys => keyed(None, 4),
+            What::ManyKeys => keyed(None, 256),
+            What::Capped { cap, policy } => keyed(Some((cap.into(), policy.at_cap())), 12),
         }
     }
 
-    fn play<S: Subject>(&self, pair: Pair<S>, clock: MockClock, keys: u32, goes_back: bool) -> Result<(), String> {
+    fn play<S: Subject>(&self, pair: Pair<S>, clock: MockClock, keys: u32) -> Result<(), String> {
         // Who knows no keys takes all of them for the same.
         let fresh_keys = if keys > 1 { keys..keys + MOST_FRESH_KEYS } else { 0..0 };
-        let mut play = Play { pair, clock, keys, goes_back, cells_made: keys, fresh_keys };
+        let mut play = Play { pair, clock, keys, fresh_keys };
         for (position, &operation) in self.operations.iter().enumerate() {
             play.apply(operation).map_err(|difference| format!("operation {position}: {difference}"))?;
         }
@@ -210,9 +204,6 @@ struct Play<S> {
     clock: MockClock,
     /// Operations that name a key name one of so many.
     keys: u32,
-    goes_back: bool,
-    /// The most cells that the limiter can have made so far.
-    cells_made: u32,
     fresh_keys: Range<u32>,
 }
 
@@ -231,14 +222,8 @@ impl<S: Subject> Play<S> {
             Operation::PeekN { key: number, cost } => {
                 self.pair.apply(Op::PeekN { key: key(number), cost: cost.into() })
             }
-            Operation::Forget { key: number } => {
-                self.cells_made += 1;
-                self.pair.apply(Op::Forget { key: key(number) })
-            }
-            Operation::Clear => {
-                self.cells_made += self.keys;
-                self.pair.apply(Op::Clear)
-            }
+            Operation::Forget { key: number } => self.pair.apply(Op::Forget { key: key(number) }),
+            Operation::Clear => self.pair.apply(Op::Clear),
             Operation::FreshKeys { count } => self.acquire_fresh_keys(count),
             Operation::EachKey { count } => {
                 let count = u32::from(count).min(self.keys);
@@ -251,15 +236,13 @@ impl<S: Subject> Play<S> {
             }),
             Operation::Advance(by) => self.move_clock(Op::Advance(by.into())),
             Operation::Leap(by) => self.move_clock(Op::Leap(by)),
-            Operation::Back(part) if self.may_go_back() => self.pair.apply(Op::Back(part)),
-            Operation::BackToZero if self.may_go_back() => self.pair.apply(Op::BackToZero),
-            Operation::Back(_) | Operation::BackToZero => Ok(()),
+            Operation::Back(part) => self.pair.apply(Op::Back(part)),
+            Operation::BackToZero => self.pair.apply(Op::BackToZero),
         }
     }
 
     fn acquire_fresh_keys(&mut self, count: u8) -> Result<(), String> {
         for key in self.fresh_keys.by_ref().take(usize::from(count) % MOST_AT_ONCE) {
-            self.cells_made += 1;
             self.pair.apply(Op::AcquireOne { key })?;
         }
         Ok(())
@@ -271,10 +254,6 @@ impl<S: Subject> Play<S> {
             self.pair.set_clock(LAST_READING);
         }
         Ok(())
-    }
-
-    fn may_go_back(&self) -> bool {
-        self.goes_back && self.cells_made <= CELLS_SURELY_KEPT
     }
 }
 

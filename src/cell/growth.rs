@@ -95,11 +95,15 @@ impl Cells {
         let stamps = self.ring(words, old);
         let lap = growing.lap().wrapping_add(1);
         let (offer, new) = self.new_ring(!growing.epoch(), (live + needed).max(stamps.len() + 1), lap);
-        // Read once the ring has been taken: no earlier than what its last owner knew when it gave the ring back.
-        let time = time.max(time_of(clock.now())).max(self.horizon.load(Ordering::Acquire));
+        // After the ring has been taken: no earlier than what its last owner knew when it gave the ring back. And before the
+        // clock is read, so that only a clock that lags reads less.
+        let horizon = self.horizon.load(Ordering::Acquire);
+        let reading = time.max(time_of(clock.now()));
+        let time = reading.max(horizon);
         // No more than before, even if what is read here is no longer the cell's.
-        let live = live.min(stamps.live_at(growing, time, limits.window()));
-        let kept = (stamps.len() - live..stamps.len()).map(|position| stamps.load(growing.pos() + position).time());
+        let live = live.min(stamps.live_at(growing, reading, limits.window()));
+        let kept = (stamps.len() - live..stamps.len())
+            .map(|position| limits.put_off(stamps.load(growing.pos() + position).time(), reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), lap);
         self.offer(words, growing, old, newest, offer).then_some((time, live))
     }

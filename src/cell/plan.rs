@@ -169,6 +169,13 @@ impl Limits {
         (least, least)
     }
 
+    /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
+    /// reading has to be live then too, because it may have been granted just now.
+    pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
+        let live = self.each().filter(|bound| reading.saturating_sub(stamp) < bound.window);
+        live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
+    }
+
     /// The earliest time at which the claim of `cost` slots, the first of them at `first`, can have been made: what it needed
     /// to have left its window has. Of the claim's own slots, those are looked at that they still hold the stamps before it.
     pub(super) fn earliest(&self, ring: Ring<'_>, first: usize, cost: usize) -> u64 {

@@ -9,7 +9,7 @@ use crate::clock::MockClock;
 use crate::quota::Quota;
 
 fn key(number: u64) -> Fingerprint {
-    Fingerprint::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number)
+    Fingerprint::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number << 4)
 }
 
 /// A table under one permit in ten nanoseconds, its index half full with keys 0 to 31 at time zero.

@@ -4,13 +4,16 @@
 //! fuzzing can both use this file.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
+mod lived;
+mod subject;
+
 use std::time::Duration;
 
-use tollgate::{
-    AtKeyCap, CostExceedsLimit, Counts, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status,
-};
+use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
 
-use crate::oracle::{Answer, AtCap, By, Holds, NeverPossible, Oracle, Outcome, Rule};
+use crate::oracle::{Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen};
+use lived::Lived;
+pub(crate) use subject::Subject;
 
 /// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109 that a limiter tells apart.
 pub(crate) const END_OF_TIME: u64 = (1 << 61) - (1 << 41);
@@ -93,87 +96,23 @@ pub(crate) enum Op {
     Leap(u64),
 }
 
-/// How far back the clock may be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Backwards {
-    Anywhere,
-    /// Never so far that permits become live again that a limiter may have reclaimed already.
-    WhileCertain,
+/// The calls that ask for permits.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    One,
+    Some,
+    Status,
 }
 
-impl Backwards {
-    /// How far a clock may go back under this rule with few keys. A ring of one never grows, and remembers its permit for as
-    /// long as its key is known; a longer one may have lost what expired when it grew.
-    pub(crate) fn for_few_keys(rule: Rule) -> Self {
-        if rule.limit == 1 { Self::Anywhere } else { Self::WhileCertain }
-    }
+/// What a call was told.
+struct Said {
+    decision: Decision,
+    status: Option<Status>,
 }
 
-/// What is tested: a keyed limiter, or one without keys, which takes all of them for the same.
-pub(crate) trait Subject {
-    fn acquire_one(&self, key: u32) -> Decision;
-    fn acquire(&self, key: u32, cost: u32) -> Result<Decision, CostExceedsLimit>;
-    fn status(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit>;
-    fn peek(&self, key: u32) -> Status;
-    fn peek_n(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit>;
-    /// `None` where it is not said whether anything was held.
-    fn forget(&self, key: u32) -> Option<bool>;
-    fn clear(&self);
-    fn counts(&self) -> Option<Counts>;
-}
-
-impl Subject for Limiter<u32, MockClock> {
-    fn acquire_one(&self, key: u32) -> Decision {
-        self.try_acquire(&key)
-    }
-    fn acquire(&self, key: u32, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.try_acquire_n(&key, cost)
-    }
-    fn status(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.try_acquire_status(&key, cost)
-    }
-    fn peek(&self, key: u32) -> Status {
-        self.peek(&key)
-    }
-    fn peek_n(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.peek_n(&key, cost)
-    }
-    fn forget(&self, key: u32) -> Option<bool> {
-        Some(self.forget(&key))
-    }
-    fn clear(&self) {
-        self.clear();
-    }
-    fn counts(&self) -> Option<Counts> {
-        Some(self.counts())
-    }
-}
-
-impl Subject for DirectLimiter<MockClock> {
-    fn acquire_one(&self, _: u32) -> Decision {
-        self.try_acquire()
-    }
-    fn acquire(&self, _: u32, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.try_acquire_n(cost)
-    }
-    fn status(&self, _: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.try_acquire_status(cost)
-    }
-    fn peek(&self, _: u32) -> Status {
-        self.peek()
-    }
-    fn peek_n(&self, _: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.peek_n(cost)
-    }
-    fn forget(&self, _: u32) -> Option<bool> {
-        self.clear();
-        None
-    }
-    fn clear(&self) {
-        self.clear();
-    }
-    fn counts(&self) -> Option<Counts> {
-        None
+impl Said {
+    fn is_counted(&self) -> bool {
+        matches!(self.decision, Decision::Admitted(admission) if admission.is_counted())
     }
 }
 
@@ -184,12 +123,12 @@ pub(crate) struct Pair<S> {
     oracle: Oracle<u32>,
     now: u64,
     cap: usize,
-    backwards: Backwards,
     asked: usize,
+    lived: Lived,
 }
 
 impl Pair<Limiter<u32, MockClock>> {
-    pub(crate) fn keyed(rule: Rule, start: u64, cap: Option<(usize, AtCap)>, backwards: Backwards) -> Self {
+    pub(crate) fn keyed(rule: Rule, start: u64, cap: Option<(usize, AtCap)>) -> Self {
         let clock = MockClock::new();
         clock.set(start);
         let mut builder = Limiter::<u32>::builder(quota(rule)).clock(clock.clone()).count_decisions(true);
@@ -201,16 +140,32 @@ impl Pair<Limiter<u32, MockClock>> {
             None => (usize::MAX, AtCap::Deny),
         };
         let subject = builder.build().expect("a good quota and cap");
-        Self { subject, clock, oracle: Oracle::with_cap(rule, cap, at_cap), now: start, cap, backwards, asked: 0 }
+        Self {
+            subject,
+            clock,
+            oracle: Oracle::with_cap(rule, cap, at_cap),
+            now: start,
+            cap,
+            asked: 0,
+            lived: Lived::default(),
+        }
     }
 }
 
 impl Pair<DirectLimiter<MockClock>> {
-    pub(crate) fn direct(rule: Rule, start: u64, backwards: Backwards) -> Self {
+    pub(crate) fn direct(rule: Rule, start: u64) -> Self {
         let clock = MockClock::new();
         clock.set(start);
         let subject = DirectLimiter::with_clock(quota(rule), clock.clone()).expect("a good quota");
-        Self { subject, clock, oracle: Oracle::new(rule), now: start, cap: usize::MAX, backwards, asked: 0 }
+        Self {
+            subject,
+            clock,
+            oracle: Oracle::new(rule),
+            now: start,
+            cap: usize::MAX,
+            asked: 0,
+            lived: Lived::default(),
+        }
     }
 }
 
@@ -231,7 +186,9 @@ impl<S: Subject> Pair<S> {
     }
 
     pub(crate) fn set_clock(&mut self, ns: u64) {
-        self.now = ns.min(END_OF_TIME);
+        let ns = ns.min(END_OF_TIME);
+        self.lived.step(self.now, ns);
+        self.now = ns;
         self.clock.set(self.now);
     }
 
@@ -241,8 +198,8 @@ impl<S: Subject> Pair<S> {
         match op {
             Op::Advance(step) => self.set_clock(self.now.saturating_add(length(step, window))),
             Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),
-            Op::Back(part) => self.set_back(self.now.saturating_sub(length(Step::Part(part), window))),
-            Op::BackToZero => self.set_back(0),
+            Op::Back(part) => self.set_clock(self.now.saturating_sub(length(Step::Part(part), window))),
+            Op::BackToZero => self.set_clock(0),
             Op::AdvanceToRetry { key, cost, off_by } => {
                 let answer = self.oracle.peek(&key, self.now, cost.of(limit));
                 if let Ok(Answer { retry_after: Some(wait), .. }) = answer {
@@ -258,38 +215,21 @@ impl<S: Subject> Pair<S> {
     fn ask(&mut self, op: Op) -> Result<(), String> {
         let limit = self.oracle.rule().limit;
         match op {
-            Op::AcquireOne { key } => {
-                let expected = self.oracle.acquire(&key, self.now, 1);
-                self.same_decision(Ok(self.subject.acquire_one(key)), expected)?;
-            }
-            Op::Acquire { key, cost } => {
-                let cost = cost.of(limit);
-                let expected = self.oracle.acquire(&key, self.now, cost);
-                self.same_decision(self.subject.acquire(key, cost), expected)?;
-            }
-            Op::Status { key, cost } => {
-                let cost = cost.of(limit);
-                let status = self.subject.status(key, cost);
-                if cost == 0 {
-                    self.same_peek(key, cost, status)?;
-                } else {
-                    let expected = self.oracle.acquire(&key, self.now, cost);
-                    self.same_status(status, expected)?;
-                }
-            }
+            Op::AcquireOne { key } => self.acquire(key, 1, Call::One)?,
+            Op::Acquire { key, cost } => self.acquire(key, cost.of(limit), Call::Some)?,
+            Op::Status { key, cost: Cost::Zero } => self.same_peek(key, 0, self.subject.status(key, 0))?,
+            Op::Status { key, cost } => self.acquire(key, cost.of(limit), Call::Status)?,
             Op::Peek { key } => self.same_peek(key, 1, Ok(self.subject.peek(key)))?,
             Op::PeekN { key, cost } => {
                 let cost = cost.of(limit);
                 self.same_peek(key, cost, self.subject.peek_n(key, cost))?;
             }
-            Op::Forget { key } => match (self.subject.forget(key), self.oracle.forget(&key)) {
-                (None, _)
-                | (_, Holds::SomethingExpired)
-                | (Some(true), Holds::Something)
-                | (Some(false), Holds::Nothing) => {}
-                (Some(held), expected) => return Err(format!("said {held}, expected {expected:?}")),
-            },
+            Op::Forget { key } => {
+                self.lived.forget(key);
+                Self::same_holds(self.subject.forget(key), self.oracle.forget(&key))?;
+            }
             Op::Clear => {
+                self.lived.clear();
                 self.subject.clear();
                 self.oracle.clear();
             }
@@ -298,12 +238,64 @@ impl<S: Subject> Pair<S> {
         self.same_counts()
     }
 
-    fn set_back(&mut self, to: u64) {
-        let earliest = match self.backwards {
-            Backwards::Anywhere => 0,
-            Backwards::WhileCertain => self.oracle.earliest_certain_reading(),
+    fn acquire(&mut self, key: u32, cost: u32, call: Call) -> Result<(), String> {
+        let (place, lags) = (self.oracle.place(&key, self.now), self.oracle.lags(self.now));
+        let refused = self.refused_if(place == Place::Either);
+        // The stamps that keys without a place share are told to nobody later. (Without a place all calls do the same.)
+        let call = if lags && cost > 0 && place != Place::Certain { Call::Status } else { call };
+        let said = match call {
+            Call::One => Ok(Said { decision: self.subject.acquire_one(key), status: None }),
+            Call::Some => self.subject.acquire(key, cost).map(|decision| Said { decision, status: None }),
+            Call::Status => {
+                self.subject.status(key, cost).map(|status| Said { decision: status.decision(), status: Some(status) })
+            }
         };
-        self.set_clock(to.max(earliest).min(self.now));
+        let placed = match place {
+            Place::Certain => true,
+            Place::None => false,
+            Place::Either => refused == self.refused_if(true),
+        };
+        let admitted = said.as_ref().ok().filter(|said| said.decision.is_admitted() && cost > 0);
+        if placed && admitted.is_some_and(Said::is_counted) {
+            self.lived.grant(key, cost, self.oracle.rule())?;
+        }
+        let granted = if lags { self.granted(key, cost, placed, admitted)? } else { None };
+        let expected = self.oracle.acquire(&key, self.now, cost, Seen { placed, granted });
+        match said {
+            Ok(Said { status: Some(status), .. }) => self.same_status(Ok(status), expected),
+            said => self.same_decision(said.map(|said| said.decision), expected),
+        }
+    }
+
+    fn same_holds(held: Option<bool>, expected: Holds) -> Result<(), String> {
+        match (held, expected) {
+            (None, _)
+            | (_, Holds::SomethingExpired)
+            | (Some(true), Holds::Something)
+            | (Some(false), Holds::Nothing) => Ok(()),
+            (Some(held), expected) => Err(format!("said {held}, expected {expected:?}")),
+        }
+    }
+
+    /// Requests that found no place so far, where it matters: it takes a look at every cell.
+    fn refused_if(&self, it_matters: bool) -> Option<u64> {
+        if it_matters { self.subject.counts().map(|counts| counts.refused_at_cap) } else { None }
+    }
+
+    /// What has just been granted; by when the last of all permits is said to be free again its stamp is known. It must be
+    /// something that the oracle allows. `None` of permits that are not counted.
+    fn granted(&self, key: u32, cost: u32, placed: bool, said: Option<&Said>) -> Result<Option<Granted>, String> {
+        let Some(said) = said.filter(|said| said.is_counted()) else { return Ok(None) };
+        let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
+        let Some(status) = (if placed { Some(own) } else { said.status }) else { return Ok(None) };
+        let Rule { window, .. } = self.oracle.rule();
+        let end = u128::from(self.now) + status.reset_after().as_nanos();
+        let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
+        let remaining = status.remaining();
+        match stamp.map(|stamp| Granted { cost, stamp, remaining }) {
+            Some(granted) if self.oracle.may_grant(&key, placed, granted, self.now) => Ok(Some(granted)),
+            _ => Err(format!("granted until {end} and then {remaining} remain, which the oracle rules out")),
+        }
     }
 
     fn same_decision(
@@ -350,16 +342,19 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// Compares a peek with the key's own permits. A key that would find no place may as well be told what the policy
-    /// would answer it.
+    /// Compares a peek with the key's own permits. A key that need not be known may be told that it has none, and one
+    /// that would find no place may as well be told what the policy would answer it.
     fn same_peek(&self, key: u32, cost: u32, status: Result<Status, CostExceedsLimit>) -> Result<(), String> {
-        let own = self.oracle.peek(&key, self.now, cost).map(|answer| Outcome { answer, by: By::Peek });
-        self.same_status(status, own).or_else(|difference| {
-            if cost == 0 || own.is_err() || self.oracle.has_place(&key, self.now) {
-                return Err(difference);
-            }
-            self.same_status(status, self.oracle.peek_without_a_place(self.now, cost))
-        })
+        let by_peek = |answer| Outcome { answer, by: By::Peek };
+        let own = self.same_status(status, self.oracle.peek(&key, self.now, cost).map(by_peek));
+        if own.is_ok() || status.is_err() || !self.oracle.may_be_unknown(&key) {
+            return own;
+        }
+        let unknown = self.same_status(status, self.oracle.peek_unknown(cost).map(by_peek));
+        if unknown.is_ok() || cost == 0 || self.oracle.place(&key, self.now) == Place::Certain {
+            return unknown.or(own);
+        }
+        self.same_status(status, self.oracle.peek_without_a_place(&key, self.now, cost))
     }
 
     fn same_counts(&mut self) -> Result<(), String> {
@@ -370,10 +365,14 @@ impl<S: Subject> Pair<S> {
         }
         let Some(counts) = self.subject.counts() else { return Ok(()) };
         let decisions = counts.decisions.map(|decisions| (decisions.admitted, decisions.denied));
-        let said = (counts.live_keys, counts.refused_at_cap, decisions);
-        let right = (self.oracle.live_keys(self.now), self.oracle.refused_at_cap(), Some(self.oracle.decisions()));
+        let said = (counts.refused_at_cap, decisions);
+        let right = (self.oracle.refused_at_cap(), Some(self.oracle.decisions()));
         if said != right {
-            return Err(format!("(live keys, refused at cap, decisions) {said:?}, expected {right:?}"));
+            return Err(format!("(refused at cap, decisions) {said:?}, expected {right:?}"));
+        }
+        let live = self.oracle.live_keys(self.now);
+        if !live.contains(&counts.live_keys) {
+            return Err(format!("{} live keys, expected {live:?}", counts.live_keys));
         }
         if counts.cells < counts.live_keys || counts.cells > self.cap {
             return Err(format!("{} cells for {} live keys and a cap of {}", counts.cells, counts.live_keys, self.cap));

@@ -4,11 +4,32 @@
 //! rings, no positions, no generations and no hashes here, and nothing is shared with the library, so that no mistake of
 //! its can hide in this file too. It knows no type of the library's either: any test crate can include it by path.
 //!
+//! # A clock that was set back
+//! A reading *lags* if it lies before the latest that the limiter has seen. A limiter that no longer knows what had expired by
+//! then can't answer as if it did. So this much is left to it, and no more:
+//!
+//! - A key is admitted or denied at its *base*: the reading, or its own newest stamp if that is later. But a key whose
+//!   permits had all expired by the latest reading may be *unknown*, and is then treated as one that was never seen.
+//! - A permit's stamp is the base, or else the *horizon* if that is later: a stamp that was granted before to any key, perhaps one
+//!   that is forgotten, or the end of one that had expired by the latest reading. The horizon never goes back. Permits of
+//!   an unknown key are not stamped before it, nor before the end of what the key had. If the key is known then what was live at
+//!   its base is put off too, if need be, to be live at the stamp for a last nanosecond.
+//! - Under a cap, an unknown key may find a place as soon as the keys that are live at the latest reading leave one, and has to
+//!   when those do that are live at this reading.
+//!
+//! Nothing of this is later than the latest reading. So where the reading does not lag there is exactly one answer.
+//!
 //! Times are nanoseconds; answers are in `u128` so that nothing here can overflow.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
+mod log;
+
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::RangeInclusive;
+
+pub(crate) use log::Log;
+use log::{Moment, Past};
 
 /// A limit and a window in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,76 +52,6 @@ pub(crate) struct Answer {
     pub(crate) remaining: u32,
     /// How long until every permit is free.
     pub(crate) reset_after: u128,
-}
-
-/// The stamps of one key (or of a limiter without keys): every permit ever granted, in no order that matters.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Log {
-    stamps: Vec<u64>,
-}
-
-impl Log {
-    /// The reading that counts: one from before the newest stamp is taken for that stamp.
-    fn effective(&self, reading: u64) -> u64 {
-        self.stamps.iter().copied().fold(reading, u64::max)
-    }
-
-    /// The stamps with `reading - stamp < window`.
-    fn live(&self, rule: Rule, reading: u64) -> impl Iterator<Item = u64> {
-        let now = self.effective(reading);
-        self.stamps.iter().copied().filter(move |&stamp| now - stamp < rule.window)
-    }
-
-    fn count_live(&self, rule: Rule, reading: u64) -> u32 {
-        u32::try_from(self.live(rule, reading).count()).expect("a test grants fewer than 2^32 permits")
-    }
-
-    pub(crate) fn is_live(&self, rule: Rule, reading: u64) -> bool {
-        self.live(rule, reading).next().is_some()
-    }
-
-    /// When the last live permit is free again.
-    fn all_free_at(&self, rule: Rule, reading: u64) -> Option<u128> {
-        self.live(rule, reading).map(|stamp| u128::from(stamp) + u128::from(rule.window)).max()
-    }
-
-    /// The first time at which a request that is denied now would succeed: tries each time at which a permit expires.
-    fn succeeds_at(&self, rule: Rule, reading: u64, cost: u32) -> u128 {
-        let live: Vec<u128> = self.live(rule, reading).map(u128::from).collect();
-        let window = u128::from(rule.window);
-        let fits = |time: u128| {
-            let used = live.iter().filter(|&&stamp| time < stamp + window).count();
-            used + usize::try_from(cost).expect("fits") <= usize::try_from(rule.limit).expect("fits")
-        };
-        let expiries = live.iter().map(|stamp| stamp + window);
-        expiries.filter(|&time| fits(time)).min().expect("once everything has expired any cost up to the limit fits")
-    }
-
-    pub(crate) fn peek(&self, rule: Rule, reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
-        if cost > rule.limit {
-            return Err(NeverPossible);
-        }
-        let used = self.count_live(rule, reading);
-        let admitted = cost == 0 || used + cost <= rule.limit;
-        let from_now = |time: u128| time - u128::from(reading);
-        Ok(Answer {
-            admitted,
-            retry_after: (!admitted).then(|| from_now(self.succeeds_at(rule, reading, cost))),
-            remaining: rule.limit - used,
-            reset_after: self.all_free_at(rule, reading).map_or(0, from_now),
-        })
-    }
-
-    pub(crate) fn acquire(&mut self, rule: Rule, reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
-        let answer = self.peek(rule, reading, cost)?;
-        if !answer.admitted {
-            return Ok(answer);
-        }
-        let stamp = self.effective(reading);
-        self.stamps.extend((0..cost).map(|_| stamp));
-        // The numbers are those after the decision.
-        Ok(Answer { admitted: true, ..self.peek(rule, reading, 0)? })
-    }
 }
 
 /// What a new key is told when as many keys are live as may be.
@@ -142,6 +93,33 @@ pub(crate) enum Holds {
     SomethingExpired,
 }
 
+/// Whether a key is decided on permits of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is live, or there is room for it.
+    Certain,
+    /// Left to a limiter whose clock lags.
+    Either,
+    None,
+}
+
+/// What was seen of a decision where the oracle leaves something to the limiter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// Whether it was taken on permits of the key's own.
+    pub(crate) placed: bool,
+    /// What was granted, where the stamp may be another than the base.
+    pub(crate) granted: Option<Granted>,
+}
+
+/// Permits, as they were seen right after they were granted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Granted {
+    pub(crate) cost: u32,
+    pub(crate) stamp: u64,
+    pub(crate) remaining: u32,
+}
+
 /// A limiter of many keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Oracle<K> {
@@ -149,10 +127,10 @@ pub(crate) struct Oracle<K> {
     cap: usize,
     at_cap: AtCap,
     logs: HashMap<K, Log>,
+    past: Past,
     shared: Log,
+    past_of_shared: Past,
     latest_reading: u64,
-    /// What [`earliest_certain_reading`](Self::earliest_certain_reading) was when permits were last forgotten.
-    earliest_certain: u64,
     refused_at_cap: u64,
     admitted: u64,
     denied: u64,
@@ -169,9 +147,10 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
             cap,
             at_cap,
             logs: HashMap::new(),
+            past: Past::default(),
             shared: Log::default(),
+            past_of_shared: Past::default(),
             latest_reading: 0,
-            earliest_certain: 0,
             refused_at_cap: 0,
             admitted: 0,
             denied: 0,
@@ -182,21 +161,65 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         self.rule
     }
 
-    /// Whether a request of this key would be decided on permits of its own: it is live, or there is room for it.
-    pub(crate) fn has_place(&self, key: &K, reading: u64) -> bool {
-        self.logs.get(key).is_some_and(|log| log.is_live(self.rule, reading)) || self.live_keys(reading) < self.cap
+    /// Says that the limiter has read its clock, and so may have reclaimed what had expired by then.
+    pub(crate) fn has_seen(&mut self, reading: u64) {
+        self.latest_reading = self.latest_reading.max(reading);
     }
 
-    pub(crate) fn acquire(&mut self, key: &K, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
+    pub(crate) fn lags(&self, reading: u64) -> bool {
+        reading < self.latest_reading
+    }
+
+    /// Whether a request of this key is decided on permits of its own.
+    pub(crate) fn place(&self, key: &K, reading: u64) -> Place {
+        let others = |reading| {
+            let live = self.logs.iter().filter(|&(other, log)| other != key && log.is_live(self.rule, reading));
+            live.count()
+        };
+        // Not to count them all where there are fewer than places.
+        if self.logs.len() < self.cap || !self.may_be_unknown(key) || others(reading) < self.cap {
+            Place::Certain
+        } else if others(self.latest_reading) >= self.cap {
+            Place::None
+        } else {
+            Place::Either
+        }
+    }
+
+    /// Whether nothing need be known of the key: all of its permits had expired by the latest reading.
+    pub(crate) fn may_be_unknown(&self, key: &K) -> bool {
+        !self.logs.get(key).is_some_and(|log| log.is_live(self.rule, self.latest_reading))
+    }
+
+    /// Whether these permits may have been granted at this reading.
+    pub(crate) fn may_grant(&self, key: &K, placed: bool, granted: Granted, reading: u64) -> bool {
+        let nothing = Log::default();
+        let (log, past) = if placed {
+            (self.logs.get(key).unwrap_or(&nothing), &self.past)
+        } else {
+            (&self.shared, &self.past_of_shared)
+        };
+        past.before(log, self.rule, self.latest_reading, granted, reading).is_some()
+    }
+
+    pub(crate) fn acquire(&mut self, key: &K, reading: u64, cost: u32, seen: Seen) -> Result<Outcome, NeverPossible> {
         if cost == 0 || cost > self.rule.limit {
             return self.peek(key, reading, cost).map(|answer| Outcome { answer, by: By::Peek });
         }
-        let outcome = if self.has_place(key, reading) {
+        let latest = self.latest_reading;
+        let outcome = if seen.placed {
             let log = self.logs.entry(key.clone()).or_default();
-            Outcome { answer: log.acquire(self.rule, reading, cost)?, by: By::OwnQuota }
+            let answer = Self::charge(log, &mut self.past, self.rule, latest, reading, cost, seen.granted)?;
+            Outcome { answer, by: By::OwnQuota }
         } else {
             self.refused_at_cap += 1;
-            self.acquire_without_a_place(reading, cost)?
+            let outcome = self.peek_without_a_place(key, reading, cost)?;
+            if outcome.by == By::SharedQuota {
+                let (log, past) = (&mut self.shared, &mut self.past_of_shared);
+                Outcome { answer: Self::charge(log, past, self.rule, latest, reading, cost, seen.granted)?, ..outcome }
+            } else {
+                outcome
+            }
         };
         if outcome.answer.admitted {
             self.admitted += 1;
@@ -206,20 +229,35 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         Ok(outcome)
     }
 
-    fn acquire_without_a_place(&mut self, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
-        let outcome = self.peek_without_a_place(reading, cost)?;
-        if outcome.by != By::SharedQuota {
-            return Ok(outcome);
+    fn charge(
+        log: &mut Log,
+        past: &mut Past,
+        rule: Rule,
+        latest: u64,
+        reading: u64,
+        cost: u32,
+        granted: Option<Granted>,
+    ) -> Result<Answer, NeverPossible> {
+        let mut time = log.base(reading).time;
+        let mut before = log.clone();
+        if let Some(granted) = granted {
+            time = granted.stamp;
+            before = past.before(log, rule, latest, granted, reading).expect("the driver has asked whether it may be");
         }
-        Ok(Outcome { answer: self.shared.acquire(self.rule, reading, cost)?, ..outcome })
+        let answer = before.acquire_at(rule, Moment { reading, time }, cost)?;
+        if answer.admitted {
+            past.note(log, time, reading);
+            *log = before;
+        }
+        Ok(answer)
     }
 
     /// What the policy would answer a key without a place.
-    pub(crate) fn peek_without_a_place(&self, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
+    pub(crate) fn peek_without_a_place(&self, key: &K, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
         let limit = self.rule.limit;
         Ok(match self.at_cap {
             AtCap::Deny => {
-                let retry_after = Some(self.a_place_is_free_after(reading));
+                let retry_after = Some(self.a_place_is_free_after(key, reading));
                 let answer = Answer { admitted: false, retry_after, remaining: 0, reset_after: 0 };
                 Outcome { answer, by: By::NoPlaceDenied }
             }
@@ -227,31 +265,37 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
                 let answer = Answer { admitted: true, retry_after: None, remaining: limit, reset_after: 0 };
                 Outcome { answer, by: By::NoPlaceAdmitted }
             }
-            AtCap::Share => Outcome { answer: self.shared.peek(self.rule, reading, cost)?, by: By::SharedQuota },
+            AtCap::Share => {
+                let answer = self.shared.peek(self.rule, self.shared.base(reading), cost)?;
+                Outcome { answer, by: By::SharedQuota }
+            }
         })
     }
 
-    /// How long until the first of the live keys has no live permit left.
-    fn a_place_is_free_after(&self, reading: u64) -> u128 {
-        let free_at = self.logs.values().filter_map(|log| log.all_free_at(self.rule, reading)).min();
-        free_at.expect("without a live key there is a place") - u128::from(reading)
+    /// How long until the first of the keys that hold the places has no live permit left. Where more keys than places are live,
+    /// because the clock lags, those that stay longest may hold them.
+    fn a_place_is_free_after(&self, key: &K, reading: u64) -> u128 {
+        let others = self.logs.iter().filter(|&(other, _)| other != key).map(|(_, log)| log);
+        let mut free_at: Vec<u128> =
+            others.filter_map(|log| log.all_free_at(self.rule, log.base(reading).time)).collect();
+        free_at.sort_unstable();
+        free_at[free_at.len() - self.cap] - u128::from(reading)
     }
 
-    /// What the key would be told if it has a place.
+    /// What the key would be told if it has a place and is known.
     pub(crate) fn peek(&self, key: &K, reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
         match self.logs.get(key) {
-            Some(log) => log.peek(self.rule, reading, cost),
-            None => Log::default().peek(self.rule, reading, cost),
+            Some(log) => log.peek(self.rule, log.base(reading), cost),
+            None => self.peek_unknown(cost),
         }
     }
 
-    /// Says that the limiter has read its clock, and so may have reclaimed what had expired by then.
-    pub(crate) fn has_seen(&mut self, reading: u64) {
-        self.latest_reading = self.latest_reading.max(reading);
+    /// What a key is told that has no permits.
+    pub(crate) fn peek_unknown(&self, cost: u32) -> Result<Answer, NeverPossible> {
+        Log::default().peek(self.rule, Moment { reading: 0, time: 0 }, cost)
     }
 
     pub(crate) fn forget(&mut self, key: &K) -> Holds {
-        self.earliest_certain = self.earliest_certain_reading();
         match self.logs.remove(key) {
             None => Holds::Nothing,
             Some(log) if log.is_live(self.rule, self.latest_reading) => Holds::Something,
@@ -260,13 +304,14 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.earliest_certain = self.earliest_certain_reading();
         self.logs.clear();
         self.shared = Log::default();
     }
 
-    pub(crate) fn live_keys(&self, reading: u64) -> usize {
-        self.logs.values().filter(|log| log.is_live(self.rule, reading)).count()
+    /// How many keys have a live permit: at least those that do at the latest reading, at most those that do at this one.
+    pub(crate) fn live_keys(&self, reading: u64) -> RangeInclusive<usize> {
+        let live_at = |reading| self.logs.values().filter(|log| log.is_live(self.rule, reading)).count();
+        live_at(self.latest_reading)..=live_at(reading)
     }
 
     /// Keys granted a permit and not forgotten since, live or not.
@@ -281,15 +326,5 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     /// Requests admitted and denied.
     pub(crate) fn decisions(&self) -> (u64, u64) {
         (self.admitted, self.denied)
-    }
-
-    /// The earliest reading at which nothing is live that had expired by the latest reading.
-    ///
-    /// A limiter may reclaim whatever has expired. A clock that goes back further than this makes expired permits live
-    /// again, and what is answered then depends on whether they had been reclaimed.
-    pub(crate) fn earliest_certain_reading(&self) -> u64 {
-        let stamps = self.logs.values().chain([&self.shared]).flat_map(|log| &log.stamps);
-        let expiries = stamps.map(|stamp| stamp.saturating_add(self.rule.window));
-        expiries.filter(|&expiry| expiry <= self.latest_reading).fold(self.earliest_certain, u64::max)
     }
 }

@@ -252,6 +252,7 @@ impl Cells {
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.cells.bytes()
+            + self.plans.iter().map(Plan::bytes).sum::<usize>()
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }
 }

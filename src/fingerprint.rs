@@ -41,7 +41,6 @@ impl Fingerprint {
 
     /// The same, from the half that tells keys apart.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "four bits")]
     pub(crate) fn plan_in(high: u64) -> usize {
         (high & PLAN) as usize
     }

@@ -165,6 +165,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             cells: held.cells,
             bytes: size_of::<Self>()
                 + held.bytes
+                + self.quotas.bytes()
                 + self.overflow.as_ref().map_or(0, Single::bytes)
                 + self.tally.as_ref().map_or(0, Tally::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),

@@ -43,6 +43,11 @@ impl Quotas {
         &self.given
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.given)
+    }
+
     /// The smallest limit.
     #[inline]
     pub(crate) fn most(&self) -> u32 {

@@ -51,7 +51,7 @@ fn decisions_are_small() {
     assert!(size_of::<Decision>() <= 24, "{}", size_of::<Decision>());
     assert!(size_of::<Result<Decision, CostExceedsLimit>>() <= 24);
     assert!(size_of::<Status>() <= 40, "{}", size_of::<Status>());
-    assert!(size_of::<Quota>() <= 24, "{}", size_of::<Quota>());
+    assert!(size_of::<Quota>() <= 96, "{}", size_of::<Quota>());
 }
 
 #[test]

@@ -55,6 +55,15 @@ impl Plan {
         }
     }
 
+    /// Bytes on the heap, with its own.
+    pub(super) fn bytes(&self) -> usize {
+        let within = match self {
+            Self::Log(limits) => size_of_val(&*limits.within),
+            Self::Account(_) => 0,
+        };
+        size_of_val(self) + within
+    }
+
     /// How many slots a key's ring may need.
     pub(super) fn longest_ring(&self) -> usize {
         match self {

@@ -222,7 +222,7 @@ fn loom_nothing_is_put_into_an_index_that_was_swept() {
 fn loom_two_new_keys_share_a_tag() {
     explore(2, || {
         let table = Arc::new(table(1, 4));
-        let ask = |table: &Table, high| match table.acquire(Fingerprint::new(1 << 52, high << 4), 1, &At(0)) {
+        let ask = |table: &Table, high: u64| match table.acquire(Fingerprint::new(1 << 52, high << 4), 1, &At(0)) {
             Placed::Decided(status) => status.is_admitted(),
             Placed::NoRoom { .. } => false,
         };

@@ -17,7 +17,7 @@ use crate::table::Table;
 pub const MAX_KEY_CAP: usize = 1 << 28;
 
 /// The cap on keys where none is given: 1,048,576.
-const DEFAULT_KEY_CAP: usize = 1 << 20;
+pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 
 /// What a new key is told when the limiter already holds as many keys as its cap allows and none of them can make way.
 ///
@@ -145,18 +145,24 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
         let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, .. } = self;
         let quotas = Quotas::new(&quotas)?;
-        if key_cap == 0 {
-            return Err(BuildError::ZeroKeyCap);
-        }
-        if key_cap > MAX_KEY_CAP {
-            return Err(BuildError::KeyCapTooLarge { key_cap });
-        }
-        if expected_keys > key_cap {
-            return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
-        }
-        let table = Table::new([quotas.plan()].into(), key_cap, expected_keys);
+        check_keys(key_cap, expected_keys)?;
+        let table = Table::new(quotas.plan(), key_cap, expected_keys);
         let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(&quotas));
         let tally = count_decisions.then(Tally::new);
         Ok(Limiter::from_parts(table, quotas, clock, fingerprinter, at_key_cap, overflow, tally))
     }
+}
+
+/// Whether a table can be made for so many keys.
+pub(crate) fn check_keys(key_cap: usize, expected_keys: usize) -> Result<(), BuildError> {
+    if key_cap == 0 {
+        return Err(BuildError::ZeroKeyCap);
+    }
+    if key_cap > MAX_KEY_CAP {
+        return Err(BuildError::KeyCapTooLarge { key_cap });
+    }
+    if expected_keys > key_cap {
+        return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
+    }
+    Ok(())
 }

@@ -54,11 +54,13 @@
 
 mod account;
 mod growth;
+mod joint;
 mod life;
 mod log;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod plan;
+mod prepare;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
@@ -71,8 +73,11 @@ use crate::decision::{Decision, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
+use joint::Joint;
+pub(crate) use joint::{MAX_CELLS, Part};
 pub(crate) use life::Reclaimed;
 pub(crate) use plan::Plan;
+pub(crate) use prepare::Prepared;
 use ring::Ring;
 pub(crate) use words::{Head, State, time_of};
 use words::{RingRef, Slot};
@@ -104,6 +109,8 @@ pub(crate) struct Cells {
     /// No stamp that is chosen for a new key or a new ring is earlier: the latest end of a stamp that was lost with its cell,
     /// or the newest stamp of a ring that was given back.
     horizon: AtomicU64,
+    /// Claims on several cells, where there are such.
+    joint: Option<Joint>,
 }
 
 /// What a request asks of a cell.
@@ -135,6 +142,7 @@ impl Cells {
             rings: [const { OnceBox::new() }; CLASSES],
             marks: AtomicU64::new(0),
             horizon: AtomicU64::new(0),
+            joint: None,
         };
         if cfg!(tollgate_loom) {
             cells.make_all_pools();
@@ -142,12 +150,17 @@ impl Cells {
         cells
     }
 
+    /// As [`new`](Self::new), for claims on several cells, one of each plan.
+    pub(crate) fn together(plans: Box<[Plan]>, key_cap: u32) -> Self {
+        Self { joint: Some(Joint::new()), ..Self::new(plans, key_cap) }
+    }
+
     /// The cell, if it is of this life and decides for this key.
     #[inline]
     pub(crate) fn seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
         let words = self.cells.block_of(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
-        let decides = matches!(head.state(), State::Open | State::Growing) && head.life() == life;
+        let decides = matches!(head.state(), State::Open | State::Growing | State::Held) && head.life() == life;
         // Acquired, so that who sees the fingerprint of the cell's next key also sees that the head has changed.
         let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
         (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(Seat {
@@ -253,6 +266,7 @@ impl Cells {
     pub(crate) fn bytes(&self) -> usize {
         self.cells.bytes()
             + self.plans.iter().map(Plan::bytes).sum::<usize>()
+            + self.joint.as_ref().map_or(0, Joint::bytes)
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }
 }

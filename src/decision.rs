@@ -75,6 +75,11 @@ impl Admission {
         Self { counted: true, delay_ns }
     }
 
+    /// The admission of a request that was granted both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { counted: self.counted, delay_ns: self.delay_ns.max(other.delay_ns) }
+    }
+
     /// How long to wait before going on: the place in the queue of [`Quota::leaky_queue`](crate::Quota::leaky_queue), and zero
     /// for every other algorithm.
     #[must_use]
@@ -97,11 +102,27 @@ pub struct Denial {
     retry_after_ns: u64,
     reason: DenialReason,
     quota: u8,
+    dimension: u8,
+    /// A bit for each dimension that is in the way.
+    violated: u16,
 }
 
 impl Denial {
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
-        Self { retry_after_ns, reason, quota }
+        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1 }
+    }
+
+    /// The same denial, by that dimension of several.
+    pub(crate) fn in_dimension(self, dimension: usize) -> Self {
+        let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
+        Self { dimension, violated: 1_u16.checked_shl(dimension.into()).unwrap_or(0), ..self }
+    }
+
+    /// The denial of a request that is denied for both reasons: the one with the longer wait, and both dimensions.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let violated = self.violated | other.violated;
+        let longer = if other.retry_after_ns > self.retry_after_ns { other } else { self };
+        Self { violated, ..longer }
     }
 
     /// With no other traffic the same request succeeds after exactly this long, and not a nanosecond sooner.
@@ -116,6 +137,18 @@ impl Denial {
     #[must_use]
     pub const fn reason(&self) -> DenialReason {
         self.reason
+    }
+
+    /// Which dimension of a [`JointLimiter`](crate::JointLimiter) decides the wait, counted from zero; zero for other limiters.
+    #[must_use]
+    pub const fn dimension(&self) -> usize {
+        self.dimension as usize
+    }
+
+    /// All the dimensions of a [`JointLimiter`](crate::JointLimiter) that are in the way, in order. Other limiters have one.
+    pub fn violated(&self) -> impl Iterator<Item = usize> + use<> {
+        let violated = self.violated;
+        (0..16).filter(move |dimension| violated & (1 << dimension) != 0)
     }
 
     /// Which of several quotas on the key decides the wait, counted from zero in the order in which they were given. (One that
@@ -163,6 +196,14 @@ impl Status {
     /// The decision itself.
     pub const fn decision(&self) -> Decision {
         self.decision
+    }
+
+    /// The denial, if it is one.
+    pub(crate) fn denial(&self) -> Option<Denial> {
+        match self.decision {
+            Decision::Admitted(_) => None,
+            Decision::Denied(denial) => Some(denial),
+        }
     }
 
     /// Whether the request may go on (of a peek: whether it could).

@@ -139,6 +139,15 @@ pub enum BuildError {
     },
     /// No quota was given.
     NoQuota,
+    /// There are no dimensions, or too many.
+    DimensionCount {
+        /// The dimensions that were given.
+        dimensions: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// Keys of several dimensions that find no place can't share a quota.
+    NothingToShare,
     /// The cap on keys is zero: every key would be refused.
     ZeroKeyCap,
     /// The cap on keys is more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
@@ -166,6 +175,12 @@ impl fmt::Display for BuildError {
             ),
             Self::TooManyQuotas { quotas, most } => {
                 write!(f, "{quotas} quotas on one key are too many: at most {most}")
+            }
+            Self::DimensionCount { dimensions, most } => {
+                write!(f, "{dimensions} dimensions: give at least one and at most {most}")
+            }
+            Self::NothingToShare => {
+                f.write_str("keys of several dimensions can't share a quota at the key cap: deny them or admit them")
             }
             Self::NoQuota => f.write_str("no quota: give at least one"),
             Self::ZeroKeyCap => f.write_str("the cap on keys is zero: allow at least one key"),
@@ -238,5 +253,46 @@ mod tests {
         assert!(text.contains("99000000") && text.contains("16777216"), "{text}");
         let text = CostExceedsLimit::new(7, 5).to_string();
         assert!(text.contains("cost 7") && text.contains("limit of 5"), "{text}");
+    }
+}
+
+/// Why a request in several dimensions could not be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum JointError {
+    /// There are not as many keys as dimensions.
+    WrongNumberOfKeys {
+        /// The keys that were given.
+        keys: usize,
+        /// The dimensions that there are.
+        dimensions: usize,
+    },
+    /// More permits at once than a limit.
+    Cost(CostExceedsLimit),
+}
+
+impl fmt::Display for JointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongNumberOfKeys { keys, dimensions } => {
+                write!(f, "{keys} keys for {dimensions} dimensions: give one for each, or `None` where there is none")
+            }
+            Self::Cost(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for JointError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::WrongNumberOfKeys { .. } => None,
+            Self::Cost(error) => Some(error),
+        }
+    }
+}
+
+impl From<CostExceedsLimit> for JointError {
+    fn from(error: CostExceedsLimit) -> Self {
+        Self::Cost(error)
     }
 }

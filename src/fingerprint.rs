@@ -33,6 +33,13 @@ impl Fingerprint {
         Self { high: (self.high & !PLAN) | (plan as u64 & PLAN), ..self }
     }
 
+    /// The fingerprint of the same key in one of several dimensions, each with a plan of its own. The same key in two of them
+    /// has two places in the table.
+    pub(crate) fn in_dimension(self, dimension: usize) -> Self {
+        let apart = (dimension as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { low: self.low ^ apart, ..self }.of_plan(dimension)
+    }
+
     /// The plan of the keys that the fingerprint is of.
     #[inline]
     pub(crate) fn plan(self) -> usize {

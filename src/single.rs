@@ -20,7 +20,7 @@ pub(crate) struct Single {
 
 impl Single {
     pub(crate) fn new(quotas: &Quotas) -> Self {
-        Self { table: Table::new([quotas.plan()].into(), PLACES, 0) }
+        Self { table: Table::new(quotas.plan(), PLACES, 0) }
     }
 
     #[inline]

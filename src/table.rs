@@ -31,6 +31,9 @@
 //! after the key's new cell has been put past the old one's entry. Exercised by the loom tests in `table/loom_tests.rs`.
 
 mod index;
+mod joint;
+#[cfg(all(test, tollgate_loom))]
+mod joint_loom_tests;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod route;
@@ -46,6 +49,7 @@ use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering, plain};
 use index::{Found, Index, Put};
+pub(crate) use joint::Together;
 use route::{Route, SIZES};
 
 /// log2 of the slots of the smallest index.
@@ -95,13 +99,21 @@ enum Located<'a> {
 
 impl Table {
     /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
-    pub(crate) fn new(plans: Box<[Plan]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn new(plan: Plan, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of_cells(Cells::new([plan].into(), number(key_cap)), key_cap, expected_keys)
+    }
+
+    /// As [`new`](Self::new), for keys of several plans that may be claimed together.
+    pub(crate) fn together(plans: Box<[Plan]>, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
+    }
+
+    fn of_cells(cells: Cells, key_cap: usize, expected_keys: usize) -> Self {
         let slots_for = |keys: usize| (2 * keys + 1).next_power_of_two().ilog2().max(SMALLEST);
         let size = slots_for(expected_keys);
         let largest = slots_for(key_cap);
-        let key_cap = u32::try_from(key_cap).unwrap_or(u32::MAX);
         let table = Self {
-            cells: Cells::new(plans, key_cap),
+            cells,
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
             route: AtomicU64::new(Route::first(size).0),
             cursor: AtomicU64::new(0),
@@ -287,6 +299,10 @@ impl Table {
             _ => BroughtIn::Retry,
         }
     }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// What bringing a key in came to.

@@ -84,9 +84,16 @@ impl Layout {
         head.with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
     }
 
-    /// The slot of a cell that was never used, as if published in the era before that of `head`.
-    pub(super) fn unused(self, head: Head, mark: u64) -> Slot {
-        Slot::ancient(mark, self.era(head))
+    /// The head and the slot of a cell whose first account is about to open.
+    pub(super) fn opening(self, free: Head, used: u64, mark: u64) -> (Head, Slot) {
+        let head = self.next(free, How::Opens as u64, used);
+        (head, Slot::ancient(mark, self.era(head)))
+    }
+
+    /// The head and the slot of a cell with an account that has been over since before time began.
+    pub(super) fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
+        let head = self.next(free, How::Closes as u64, 0);
+        (head, Slot::ancient(mark, self.era(head) + 1).joined_on())
     }
 }
 
@@ -154,6 +161,14 @@ impl Metered {
     }
 }
 
+/// What a request comes to at an account, short of claiming it.
+pub(super) enum Ready {
+    /// It fits. This is the head that follows.
+    Claim(Head, Admission),
+    /// It does not, or something had to be published or closed first.
+    Again,
+}
+
 #[inline]
 fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
     words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
@@ -193,6 +208,43 @@ impl Cells {
         }
     }
 
+    /// Works out what a request comes to, and closes an account that is over so that the next can open. A cost of zero fits.
+    pub(super) fn account_ready(
+        &self,
+        metered: &Metered,
+        words: &[AtomicU64],
+        head: Head,
+        reference: RingRef,
+        cost: u32,
+        time: u64,
+    ) -> Ready {
+        let slot = Slot(reference.0);
+        let next = |how: How, used: u64| metered.layout.next(head, how as u64, used);
+        let (account, step) = match metered.seen(head, slot) {
+            Seen::Running(account) => (account, metered.rule.step(account, time, cost)),
+            // Nothing has been used, whenever that was.
+            Seen::Over(since) => (Account { anchor: since, used: 0 }, Step::Open { used: cost.into() }),
+            Seen::Unpublished => {
+                self.settle(words, head, reference, time);
+                return Ready::Again;
+            }
+        };
+        let next = match step {
+            Step::Deny { .. } => return Ready::Again,
+            Step::Open { .. } if !slot.joined() => {
+                let closed = next(How::Closes, account.used);
+                if claim(words, head, closed).is_some() {
+                    self.settle(words, closed, reference, time);
+                }
+                return Ready::Again;
+            }
+            Step::Charge { used } => metered.layout.charged(head, used),
+            Step::Advance { used } => next(How::Advances, used),
+            Step::Open { used } => next(How::Opens, used),
+        };
+        Ready::Claim(next, Admission::delayed(metered.rule.delay_ns(account, time)))
+    }
+
     /// One attempt at a decision.
     pub(super) fn account_attempt(
         &self,
@@ -204,6 +256,10 @@ impl Cells {
         clock: &impl Clock,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        if head.state() == State::Held {
+            self.help(head);
+            return lost();
+        }
         let slot = Slot(words[RING].load(Ordering::Acquire));
         // Read after the head, and anew at each attempt.
         let time = time_of(clock.now());

@@ -19,6 +19,14 @@ pub(super) struct Wanted {
     pub(super) time: u64,
 }
 
+/// A ring that a claim has been prepared in.
+pub(super) struct Larger {
+    pub(super) offer: RingRef,
+    /// The stamp of the claim, and how many permits were live before it.
+    pub(super) time: u64,
+    pub(super) live: usize,
+}
+
 impl Cells {
     /// How many slots a ring of this class has. No ring is longer than the largest limit.
     pub(super) fn slots_of(&self, class: usize) -> usize {
@@ -68,6 +76,11 @@ impl Cells {
         }
     }
 
+    /// Gives back a ring that nobody else has ever seen.
+    pub(super) fn drop_unused_ring(&self, reference: RingRef) {
+        self.drop_ring(reference, Slot::ancient(0, 0));
+    }
+
     /// Sees to it that no stamp that is chosen for a new key or a new ring from now on is earlier than `time`.
     pub(super) fn raise_horizon(&self, time: u64) {
         if self.horizon.load(Ordering::Relaxed) < time {
@@ -91,21 +104,36 @@ impl Cells {
         if head != growing {
             words[HEAD].compare_exchange(head.0, growing.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         }
-        let Wanted { needed, live, newest, time } = wanted;
+        let newest = wanted.newest;
+        let Larger { offer, time, live } = self.larger_ring(words, limits, growing, old, wanted, clock);
+        self.offer(words, growing, old, newest, offer).then_some((time, live))
+    }
+
+    /// A ring for the caller alone, with the live stamps of the old one and those of the claim.
+    pub(super) fn larger_ring(
+        &self,
+        words: &[AtomicU64],
+        limits: &Limits,
+        head: Head,
+        old: RingRef,
+        wanted: Wanted,
+        clock: &impl Clock,
+    ) -> Larger {
+        let Wanted { needed, live, time, .. } = wanted;
         let stamps = self.ring(words, old);
-        let lap = growing.lap().wrapping_add(1);
-        let (offer, new) = self.new_ring(!growing.epoch(), (live + needed).max(stamps.len() + 1), lap);
+        let next = head.on_larger_ring();
+        let (offer, new) = self.new_ring(next.epoch(), (live + needed).max(stamps.len() + 1), next.lap());
         // After the ring has been taken: no earlier than what its last owner knew when it gave the ring back. And before the
         // clock is read, so that only a clock that lags reads less.
         let horizon = self.horizon.load(Ordering::Acquire);
         let reading = time.max(time_of(clock.now()));
         let time = reading.max(horizon);
         // No more than before, even if what is read here is no longer the cell's.
-        let live = live.min(stamps.live_at(growing, reading, limits.window()));
+        let live = live.min(stamps.live_at(head, reading, limits.window()));
         let kept = (stamps.len() - live..stamps.len())
-            .map(|position| limits.put_off(stamps.load(growing.pos() + position).time(), reading, time));
-        new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), lap);
-        self.offer(words, growing, old, newest, offer).then_some((time, live))
+            .map(|position| limits.put_off(stamps.load(head.pos() + position).time(), reading, time));
+        new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
+        Larger { offer, time, live }
     }
 
     /// Replaces a growing ring by an empty one, whether or not its stamps have expired. They must not be missed: the key is to
@@ -131,7 +159,7 @@ impl Cells {
 
     /// Opens a cell whose ring has been replaced. All of the new ring's slots are published, the newest stamp is in the last.
     pub(super) fn open(&self, words: &[AtomicU64], growing: Head) {
-        let open = Head::new(State::Open, !growing.epoch(), growing.life(), growing.lap() + 1, 0);
+        let open = growing.on_larger_ring();
         // Failing is as good: then somebody else has.
         let _ = words[HEAD].compare_exchange(growing.0, open.0, Ordering::AcqRel, Ordering::Relaxed);
     }

@@ -31,10 +31,10 @@ impl Cells {
         let opened = free.with_state(State::Open);
         let (reference, head) = match self.plan(fingerprint.plan()) {
             Plan::Account(metered) => {
-                let head = metered.first_head(opened, cost);
-                (RingRef(metered.layout.unused(head, mark).0), head)
+                let (head, slot) = metered.first(opened, cost, mark);
+                (RingRef(slot.0), head)
             }
-            Plan::Log(_) if cost == 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(1, 1)),
+            Plan::Log(_) if cost <= 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(cost, 1)),
             Plan::Log(_) => {
                 let (reference, ring) = self.new_ring(false, cost, lap);
                 (reference, opened.advanced(cost, ring.len()))
@@ -81,8 +81,13 @@ impl Cells {
             if head.life() != life {
                 return Reclaimed::Gone;
             }
-            if head.state() == State::Free {
-                return Reclaimed::Gone;
+            match head.state() {
+                State::Free => return Reclaimed::Gone,
+                State::Held => {
+                    self.help(head);
+                    continue;
+                }
+                State::Open | State::Growing | State::Dead => {}
             }
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             let (end, newest) = match self.known_of(words, head, reference) {
@@ -132,6 +137,7 @@ impl Cells {
                 State::Free | State::Dead => return false,
                 // Emptied first: whoever wants the ring to grow may be about to replace it.
                 State::Growing => self.empty_what_grows(words, head, clock),
+                State::Held => self.help(head),
                 State::Open => {
                     let dead = head.with_state(State::Dead);
                     if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -189,6 +195,8 @@ impl Cells {
             match head.state() {
                 State::Free => return (false, false),
                 State::Dead => return (true, false),
+                // A claim is being made just now.
+                State::Held => return (true, true),
                 State::Open | State::Growing => {}
             }
             // A claim that is not yet published was made just now; a ring that has just grown has live stamps.

@@ -2,7 +2,7 @@
 
 use super::growth::Wanted;
 use super::plan::{Limits, admitted};
-use super::words::{Head, RingRef, State, time_of};
+use super::words::{Head, RingRef, Slot, State, time_of};
 use super::{Ask, Attempt, Cells, HEAD, RING, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Status};
@@ -37,6 +37,12 @@ impl Cells {
         Some(Decision::Admitted(Admission::COUNTED))
     }
 
+    /// The earliest time that a decision is taken by, however far a clock lags: the newest stamp or, where that was lost, the
+    /// horizon.
+    pub(super) fn floor(&self, newest: Slot) -> u64 {
+        if newest.is_ancient() { self.horizon.load(Ordering::Acquire) } else { newest.time() }
+    }
+
     /// One attempt at a decision.
     pub(super) fn log_attempt(
         &self,
@@ -48,6 +54,10 @@ impl Cells {
         clock: &impl Clock,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        if head.state() == State::Held {
+            self.help(head);
+            return lost();
+        }
         let reference = RingRef(words[RING].load(Ordering::Acquire));
         if reference.epoch() != head.epoch() {
             if head.state() == State::Growing {
@@ -63,9 +73,7 @@ impl Cells {
             self.settle(words, head, reference, reading);
             return lost();
         };
-        // How far the newest stamp lies ahead of a clock that went back. Where it was lost, the horizon stands for it.
-        let floor = if newest.is_ancient() { self.horizon.load(Ordering::Acquire) } else { newest.time() };
-        let time = reading.max(floor);
+        let time = reading.max(self.floor(newest));
         let live = ring.live_at(head, time, limits.window());
         let refusal = limits.refusal(ring, head, time, needed);
         let (limit, left) = limits.left(ring, head, time, live);

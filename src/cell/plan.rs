@@ -2,7 +2,7 @@
 
 use super::account::Layout;
 use super::ring::Ring;
-use super::words::{Head, TIME_ZERO};
+use super::words::{Head, Slot, TIME_ZERO};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::quota::Quota;
 use crate::rule::{Account, Rule};
@@ -197,10 +197,14 @@ impl Limits {
 }
 
 impl Metered {
-    /// The head of a new key's cell, whose account opens with its first request.
-    pub(super) fn first_head(&self, opened: Head, cost: usize) -> Head {
+    /// The head and the slot of a new key's cell. Its account opens with its first request; with a cost of zero it is one that is
+    /// over, unless a key never seen has used something from the start.
+    pub(super) fn first(&self, opened: Head, cost: usize, mark: u64) -> (Head, Slot) {
         let cost = u32::try_from(cost).unwrap_or(u32::MAX);
-        self.layout.next(opened, 0, self.rule.opening(cost).used)
+        match self.rule.opening(cost).used {
+            0 => self.layout.closed(opened, mark),
+            used => self.layout.opening(opened, used, mark),
+        }
     }
 
     /// What the first request of a key is told.

@@ -30,23 +30,25 @@ pub(crate) enum State {
     Growing = 2,
     /// Its key was forgotten; waits for a sweep to free it.
     Dead = 3,
+    /// Part of a claim on several cells at once that has not been decided; see `joint.rs`.
+    Held = 4,
 }
 
 /// The head of a cell's ring: how far permits have been claimed, and whether they may be.
 ///
 /// ```text
-/// Head { state: 2, epoch: 1, life: 8, lap: 29, pos: 24 }
+/// Head { state: 3, epoch: 1, life: 8, lap: 28, pos: 24 }
 /// ```
 ///
 /// `pos` is the next slot to claim and `lap` counts the rounds, across growths and across the cell's lives, so a head never
-/// has the same value twice (before 2^29 laps of one cell, during one of a thread's decisions). `life` counts the keys that
+/// has the same value twice (before 2^28 laps of one cell, during one of a thread's decisions). `life` counts the keys that
 /// the cell has belonged to, `epoch` tells the ring before a growth from the one after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head(pub(crate) u64);
 
 impl Head {
     const POS_BITS: u32 = 24;
-    const LAP_BITS: u32 = 29;
+    const LAP_BITS: u32 = 28;
     const LIFE_BITS: u32 = 8;
     const LAP_AT: u32 = Self::POS_BITS;
     const LIFE_AT: u32 = Self::LAP_AT + Self::LAP_BITS;
@@ -90,6 +92,7 @@ impl Head {
             0 => State::Free,
             1 => State::Open,
             2 => State::Growing,
+            4 => State::Held,
             _ => State::Dead,
         }
     }
@@ -117,6 +120,23 @@ impl Head {
         Self((self.0 & !mask(Self::LIFE_AT)) | (below & mask(Self::LIFE_AT)))
     }
 
+    /// The head once a larger ring has taken the place of this one's: at its start, all of it published in the lap before.
+    pub(crate) fn on_larger_ring(self) -> Self {
+        Self::new(State::Open, !self.epoch(), self.life(), self.lap() + 1, 0)
+    }
+
+    /// The head of this cell while the claim with that ticket holds it.
+    pub(crate) fn held(self, ticket: Ticket) -> Self {
+        Self::new(State::Held, false, self.life(), 0, 0)
+            .with_below_life((u64::from(ticket.number) << Ticket::SERIAL_BITS) | u64::from(ticket.serial))
+    }
+
+    /// The claim that holds a cell.
+    pub(crate) fn ticket(self) -> Ticket {
+        let below = self.below_life();
+        Ticket { number: low_half(below >> Ticket::SERIAL_BITS), serial: low_half(below) }
+    }
+
     /// A number that this cell's memory has not been marked with before.
     pub(crate) fn ancient_mark(self) -> u64 {
         (self.life() << Self::LAP_BITS) | self.lap()
@@ -126,6 +146,30 @@ impl Head {
     pub(crate) fn freed(self) -> Self {
         Self::new(State::Free, false, self.life() + 1, self.lap() + 1, 0)
     }
+}
+
+/// Which claim on several cells it is.
+///
+/// ```text
+/// { number: 20, serial: 32 }
+/// ```
+///
+/// `number` is where it is written down, `serial` counts the claims that were written there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) number: u32,
+    pub(crate) serial: u32,
+}
+
+impl Ticket {
+    const SERIAL_BITS: u32 = 32;
+    /// How many can be told apart.
+    pub(crate) const NUMBERS: u32 = 1 << 20;
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+fn low_half(word: u64) -> u32 {
+    word as u32
 }
 
 /// One slot of a ring: the stamp of the permit that was last granted in it.
@@ -161,6 +205,11 @@ impl Slot {
     #[inline]
     pub(crate) fn is_ancient(self) -> bool {
         self.time() < ANCIENT_END
+    }
+
+    /// The same slot, joined to the next.
+    pub(crate) fn joined_on(self) -> Self {
+        Self(self.0 | 2)
     }
 
     #[inline]
@@ -233,8 +282,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_head_gives_back_what_went_in(state in 0..4_u64, epoch: bool, life in 0..1_u64 << 8, lap in 0..1_u64 << 29, pos in 0..1_usize << 24) {
-            let state = [State::Free, State::Open, State::Growing, State::Dead][usize::try_from(state).unwrap()];
+        fn a_head_gives_back_what_went_in(state in 0..5_u64, epoch: bool, life in 0..1_u64 << 8, lap in 0..1_u64 << 28, pos in 0..1_usize << 24) {
+            let state = [State::Free, State::Open, State::Growing, State::Dead, State::Held][usize::try_from(state).unwrap()];
             let head = Head::new(state, epoch, life, lap, pos);
             prop_assert_eq!((head.state(), head.epoch(), head.life(), head.lap(), head.pos()), (state, epoch, life, lap, pos));
         }
@@ -269,7 +318,7 @@ mod tests {
 
     #[test]
     fn laps_wrap_without_changing_parity_order() {
-        let last = Head::new(State::Open, false, 0, (1 << 29) - 1, 4);
+        let last = Head::new(State::Open, false, 0, (1 << 28) - 1, 4);
         let next = last.advanced(1, 5);
         assert_eq!((next.lap(), next.pos(), next.life()), (0, 0, 0));
     }

@@ -1,0 +1,277 @@
+//! Claims on several cells at once: all of them, or none.
+//!
+//! # How it works
+//! A claim on one cell is a compare-and-swap on its head. A claim on several is a compare-and-swap of all their heads at
+//! once, after T. Harris, K. Fraser and I. Pratt, "A practical multi-word compare-and-swap operation", DISC 2002, made
+//! simpler by heads that never have the same value twice.
+//!
+//! The claim is *written down* first: for each cell, the head that was decided on and the head that follows. Then each cell
+//! is *held*, in the order of the dimensions, by swapping a head that names the claim for the one that was decided on. If all are
+//! held the claim is committed, if one has another head by then it is aborted: one swap of the claim's own state decides, whoever
+//! makes it. Last, each held cell is let go: with the head that follows, or the one that it had.
+//!
+//! **Whoever meets a held cell works on the claim that holds it until it is decided**, and then goes on with its own. So nobody
+//! waits, and nobody ever decides by what a claim may yet take back: a request is denied only for permits that were granted.
+//!
+//! Claims hold cells in one order (the dimensions of a request, each of which has cells of its own), so work on one claim leads
+//! to work on another only further along, and ends.
+//!
+//! # Why a helper that slept does no harm
+//! It may hold a cell for a claim that has been decided since. If that was committed, the cell's head has moved, and never returns:
+//! the swap fails. If it was aborted, the cell is let go again with the head that it had: by the helper, or by whoever meets it.
+//! What is written down stays until then, because helpers are counted: each one lets everything go before it leaves, and who
+//! leaves last frees the place for the next claim, under the next serial number.
+//!
+//! # Orderings
+//! - `status`: written after what is written down (released), joined before that is read (acquired). The swap that decides acquires
+//!   and releases, so who lets go sees all cells held.
+//! - heads: as for a claim on one cell.
+//!
+//! Exercised by `joint_loom_tests.rs`.
+
+use super::words::{Head, RingRef, State, Ticket};
+use super::{Cells, HEAD, RING};
+use crate::slab::Slab;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The most cells that one claim may be on.
+pub(crate) const MAX_CELLS: usize = 8;
+
+/// What is written down for each cell.
+const ENTRY_WORDS: usize = 5;
+const STATUS: usize = 0;
+const LINK: usize = 1;
+const COUNT: usize = 2;
+const ENTRIES: usize = 3;
+
+/// A part of a claim: one cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(super) cell: u32,
+    /// The head that was decided on.
+    pub(super) seen: Head,
+    /// The head after the claim.
+    pub(super) next: Head,
+    /// The cell's second word and the larger ring that takes its place, if it takes one.
+    pub(super) rings: Option<(RingRef, RingRef)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing is written down.
+    None = 0,
+    Undecided = 1,
+    Committed = 2,
+    Aborted = 3,
+}
+
+/// The state of a claim.
+///
+/// ```text
+/// { serial: 32, workers: 30, outcome: 2 }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Status(u64);
+
+impl Status {
+    fn new(serial: u32, workers: u64, outcome: Outcome) -> Self {
+        Self((u64::from(serial) << 32) | (workers << 2) | outcome as u64)
+    }
+
+    fn serial(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn workers(self) -> u64 {
+        (self.0 & 0xffff_ffff) >> 2
+    }
+
+    fn outcome(self) -> Outcome {
+        match self.0 & 3 {
+            0 => Outcome::None,
+            1 => Outcome::Undecided,
+            2 => Outcome::Committed,
+            _ => Outcome::Aborted,
+        }
+    }
+}
+
+/// Where claims are written down.
+pub(super) struct Joint {
+    pool: Slab,
+}
+
+impl Joint {
+    pub(super) fn new() -> Self {
+        Self { pool: Slab::new(ENTRIES + MAX_CELLS * ENTRY_WORDS, LINK, Ticket::NUMBERS) }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.pool.bytes()
+    }
+
+    fn status(&self, ticket: Ticket) -> Status {
+        Status(self.pool.block(ticket.number)[STATUS].load(Ordering::Acquire))
+    }
+
+    /// Writes a claim down, with the caller as its first worker. `None` if a million of them are going on.
+    fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
+        let number = self.pool.take()?;
+        let words = self.pool.block(number);
+        let mut count = 0;
+        for (part, entry) in parts.zip(words[ENTRIES..].chunks(ENTRY_WORDS)) {
+            let (old, new) = part.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
+            for (word, value) in entry.iter().zip([part.cell.into(), part.seen.0, part.next.0, old, new]) {
+                word.store(value, Ordering::Relaxed);
+            }
+            count += 1;
+        }
+        words[COUNT].store(count, Ordering::Relaxed);
+        let serial = Status(words[STATUS].load(Ordering::Relaxed)).serial();
+        words[STATUS].store(Status::new(serial, 1, Outcome::Undecided).0, Ordering::Release);
+        Some(Ticket { number, serial })
+    }
+
+    fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
+        let words = self.pool.block(ticket.number);
+        let count = usize::try_from(words[COUNT].load(Ordering::Relaxed)).unwrap_or(0);
+        words[ENTRIES..].chunks(ENTRY_WORDS).take(count).map(|entry| {
+            let word = |at: usize| entry[at].load(Ordering::Relaxed);
+            let new = RingRef(word(4));
+            Part {
+                #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits")]
+                cell: word(0) as u32,
+                seen: Head(word(1)),
+                next: Head(word(2)),
+                rings: new.is_ring().then_some((RingRef(word(3)), new)),
+            }
+        })
+    }
+
+    /// Makes the caller one of the workers on a claim. `false` if it is over.
+    fn join(&self, ticket: Ticket) -> bool {
+        self.change(ticket, |status| {
+            (status.outcome() != Outcome::None)
+                .then(|| Status::new(ticket.serial, status.workers() + 1, status.outcome()))
+        })
+    }
+
+    /// Ends the caller's work. The last to leave frees the place.
+    fn leave(&self, ticket: Ticket) {
+        let mut last = false;
+        self.change(ticket, |status| {
+            last = status.workers() == 1;
+            Some(match last {
+                true => Status::new(ticket.serial.wrapping_add(1), 0, Outcome::None),
+                false => Status::new(ticket.serial, status.workers() - 1, status.outcome()),
+            })
+        });
+        if last {
+            self.pool.give_back(ticket.number);
+        }
+    }
+
+    /// Decides the claim, unless somebody else has.
+    fn decide(&self, ticket: Ticket, outcome: Outcome) {
+        self.change(ticket, |status| {
+            let undecided = status.outcome() == Outcome::Undecided;
+            undecided.then(|| Status::new(ticket.serial, status.workers(), outcome))
+        });
+    }
+
+    fn change(&self, ticket: Ticket, mut to: impl FnMut(Status) -> Option<Status>) -> bool {
+        let to = |word| {
+            let status = Status(word);
+            if status.serial() == ticket.serial { to(status).map(|status| status.0) } else { None }
+        };
+        self.pool.block(ticket.number)[STATUS].fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
+    }
+}
+
+impl Cells {
+    /// Claims all the parts, or none: says which. The cells have to be in the same order in every claim.
+    pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
+        let joint = self.joint.as_ref().expect("a claim on several cells needs several plans");
+        let committed = joint.write_down(parts.clone()).is_some_and(|ticket| {
+            self.work_on(joint, ticket);
+            let committed = joint.status(ticket).outcome() == Outcome::Committed;
+            joint.leave(ticket);
+            committed
+        });
+        if !committed {
+            parts.for_each(|part| self.forgo(part));
+        }
+        committed
+    }
+
+    /// Gives back what was prepared for a part that is not to be claimed.
+    pub(crate) fn forgo(&self, part: &Part) {
+        if let Some((_, offer)) = part.rings {
+            self.drop_unused_ring(offer);
+        }
+    }
+
+    /// Works on the claim that holds a cell, until the cell is let go.
+    pub(super) fn help(&self, held: Head) {
+        let (Some(joint), ticket) = (&self.joint, held.ticket()) else { return };
+        if joint.join(ticket) {
+            self.work_on(joint, ticket);
+            joint.leave(ticket);
+        }
+    }
+
+    fn work_on(&self, joint: &Joint, ticket: Ticket) {
+        if joint.parts(ticket).all(|part| self.hold(joint, ticket, part)) {
+            joint.decide(ticket, Outcome::Committed);
+        }
+        let committed = joint.status(ticket).outcome() == Outcome::Committed;
+        for part in joint.parts(ticket) {
+            self.let_go(ticket, part, committed);
+        }
+    }
+
+    /// Holds a cell for the claim. `false` if the claim has been decided, which it is if the cell has another head by now.
+    fn hold(&self, joint: &Joint, ticket: Ticket, part: Part) -> bool {
+        let head = &self.cells.block(part.cell)[HEAD];
+        let held = part.seen.held(ticket);
+        while joint.status(ticket).outcome() == Outcome::Undecided {
+            let now = Head(head.load(Ordering::Acquire));
+            if now == held {
+                return true;
+            }
+            if now == part.seen {
+                if head.compare_exchange(now.0, held.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                    return true;
+                }
+            } else if now.state() == State::Held {
+                self.help(now);
+            } else {
+                joint.decide(ticket, Outcome::Aborted);
+            }
+        }
+        false
+    }
+
+    /// Lets a cell go that the claim holds.
+    fn let_go(&self, ticket: Ticket, part: Part, committed: bool) {
+        let words = self.cells.block(part.cell);
+        let held = part.seen.held(ticket);
+        if words[HEAD].load(Ordering::Acquire) != held.0 {
+            return;
+        }
+        if let (true, Some((old, new))) = (committed, part.rings) {
+            self.replace_ring(words, part.seen, old, new);
+        }
+        let after = if committed { part.next } else { part.seen };
+        // Failing is as good: then somebody else has.
+        let _ = words[HEAD].compare_exchange(held.0, after.0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Puts a larger ring in the place of the one that a held cell has, unless somebody else has.
+    fn replace_ring(&self, words: &[AtomicU64], seen: Head, old: RingRef, new: RingRef) {
+        let Some(newest) = self.ring(words, old).newest(seen) else { return };
+        if words[RING].compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            self.drop_ring(old, newest);
+        }
+    }
+}

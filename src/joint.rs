@@ -1,0 +1,288 @@
+//! [`JointLimiter`]: several dimensions, each with quotas of its own, decided as one.
+
+use core::fmt;
+
+use crate::builder::{AtKeyCap, DEFAULT_KEY_CAP, check_keys};
+use crate::cell::MAX_CELLS;
+use crate::clock::{Clock, MonotonicClock};
+use crate::counts::{Counts, Tally};
+use crate::decision::{Admission, Decision};
+use crate::error::{BuildError, JointError};
+use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
+use crate::keys::Keys;
+use crate::quota::Quota;
+use crate::quotas::Quotas;
+use crate::table::{Table, Together};
+
+/// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
+/// for it, and is charged to all of them or to none.
+///
+/// The decision is one, whatever other threads do: no dimension is ever over its quota, a denied request leaves no trace, and none
+/// is denied for permits that another request took and then gave back. Nobody waits for anybody: whoever meets a request
+/// halfway finishes it. Sources are named in the crate's `cell/joint.rs`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Decision, JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::builder()
+///     .dimension("user", [Quota::per_second(10), Quota::per_minute(100)])
+///     .dimension("address", [Quota::per_minute(2)])
+///     .dimension("endpoint", [Quota::token_bucket(1000, 100, Duration::from_secs(1))])
+///     .build()?;
+///
+/// let address = "192.0.2.7";
+/// assert!(limiter.try_acquire(("alice", address, "/login"))?.is_admitted());
+/// // A request without a user is asked in the other dimensions only.
+/// assert!(limiter.try_acquire((None::<&str>, address, "/login"))?.is_admitted());
+/// match limiter.try_acquire(("bob", address, "/login"))? {
+///     Decision::Denied(denial) => assert_eq!(limiter.dimension(denial.dimension()), "address"),
+///     Decision::Admitted(_) => unreachable!("two a minute"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct JointLimiter<C = MonotonicClock, F = SipFingerprinter> {
+    table: Table,
+    dimensions: Box<[Dimension]>,
+    clock: C,
+    fingerprinter: F,
+    admits_at_cap: bool,
+    tally: Option<Tally>,
+}
+
+struct Dimension {
+    name: Box<str>,
+    quotas: Quotas,
+}
+
+/// The fingerprints of one request.
+type Fingerprints = [Option<Fingerprint>; MAX_CELLS];
+
+impl JointLimiter {
+    /// The most dimensions that a limiter may have.
+    pub const MAX_DIMENSIONS: usize = MAX_CELLS;
+
+    /// Starts a limiter without dimensions.
+    pub fn builder() -> JointLimiterBuilder {
+        JointLimiterBuilder {
+            dimensions: Vec::new(),
+            key_cap: DEFAULT_KEY_CAP,
+            expected_keys: 0,
+            at_key_cap: AtKeyCap::default(),
+            count_decisions: false,
+            clock: MonotonicClock::new(),
+            fingerprinter: SipFingerprinter::new(),
+        }
+    }
+}
+
+impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+    /// One permit of each of the keys, now or not at all.
+    ///
+    /// Costs what a decision on each key costs; an admission also executes three locked instructions a dimension and a few for
+    /// the whole. A denial writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there are not as many keys as dimensions.
+    pub fn try_acquire(&self, keys: impl Keys) -> Result<Decision, JointError> {
+        self.try_acquire_n(keys, 1)
+    }
+
+    /// `cost` permits of each of the keys, all of them now or none. A cost of zero charges nothing and is always admitted.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there are not as many keys as dimensions, or `cost` is more than a limit of one that is asked: no wait
+    /// would ever be long enough.
+    pub fn try_acquire_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
+        let keys = self.fingerprints(&keys, cost)?;
+        if cost == 0 {
+            return Ok(Decision::Admitted(Admission::COUNTED));
+        }
+        let decision = match self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock) {
+            Together::Admitted(admission) => Decision::Admitted(admission),
+            Together::Denied(denial) => Decision::Denied(denial),
+        };
+        if let Some(tally) = &self.tally {
+            tally.count(decision.is_admitted());
+        }
+        Ok(decision)
+    }
+
+    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub fn peek_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
+        let keys = self.fingerprints(&keys, cost)?;
+        let denial = self.table.denied_together(&keys, cost, &self.clock);
+        Ok(denial.map_or(Decision::Admitted(Admission::COUNTED), Decision::Denied))
+    }
+
+    /// Gives each of these keys its full quota back, in its own dimension. Says whether anything was held for one of them.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there are not as many keys as dimensions.
+    pub fn forget(&self, keys: impl Keys) -> Result<bool, JointError> {
+        let keys = self.fingerprints(&keys, 0)?;
+        let held = keys.iter().flatten().map(|&key| self.table.forget(key, &self.clock));
+        Ok(held.fold(false, |any, held| any | held))
+    }
+
+    /// Forgets every key.
+    pub fn clear(&self) {
+        self.table.clear(&self.clock);
+    }
+
+    /// What the limiter holds and has done, in all dimensions together. Takes time in proportion to the cells.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let held = self.table.held(&self.clock);
+        let names = self.dimensions.iter().map(|dimension| dimension.name.len() + dimension.quotas.bytes());
+        Counts {
+            live_keys: held.live_keys,
+            cells: held.cells,
+            bytes: size_of::<Self>()
+                + held.bytes
+                + size_of_val(&*self.dimensions)
+                + names.sum::<usize>()
+                + self.tally.as_ref().map_or(0, Tally::bytes),
+            decisions: self.tally.as_ref().map(Tally::totals),
+            refused_at_cap: held.refused_at_cap,
+        }
+    }
+
+    /// The name of a dimension, by its place.
+    ///
+    /// # Panics
+    ///
+    /// When there are not so many dimensions.
+    #[must_use]
+    pub fn dimension(&self, place: usize) -> &str {
+        &self.dimensions[place].name
+    }
+
+    /// The dimensions, in order: their names, and the quotas that each of their keys has.
+    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
+        self.dimensions.iter().map(|dimension| (&*dimension.name, dimension.quotas.given()))
+    }
+
+    /// The clock that decisions are taken by.
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    fn fingerprints(&self, keys: &impl Keys, cost: u32) -> Result<Fingerprints, JointError> {
+        let mut fingerprints: Fingerprints = [None; MAX_CELLS];
+        let (mut given, mut checked) = (0, Ok(()));
+        keys.each(&self.fingerprinter, |fingerprint| {
+            if let (Some(fingerprint), Some(dimension)) = (fingerprint, self.dimensions.get(given)) {
+                fingerprints[given] = Some(fingerprint.in_dimension(given));
+                checked = checked.and(dimension.quotas.check_cost(cost));
+            }
+            given += 1;
+        });
+        let dimensions = self.dimensions.len();
+        if given != dimensions {
+            return Err(JointError::WrongNumberOfKeys { keys: given, dimensions });
+        }
+        checked?;
+        Ok(fingerprints)
+    }
+}
+
+impl<C: fmt::Debug, F> fmt::Debug for JointLimiter<C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dimensions: Vec<_> = self.dimensions.iter().map(|it| (&it.name, it.quotas.given())).collect();
+        f.debug_struct("JointLimiter")
+            .field("dimensions", &dimensions)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`JointLimiter`]. Start from [`JointLimiter::builder`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct JointLimiterBuilder<C = MonotonicClock, F = SipFingerprinter> {
+    dimensions: Vec<(Box<str>, Vec<Quota>)>,
+    key_cap: usize,
+    expected_keys: usize,
+    at_key_cap: AtKeyCap,
+    count_decisions: bool,
+    clock: C,
+    fingerprinter: F,
+}
+
+impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
+    /// One more dimension, with the quotas that each of its keys has: one, or several sliding window logs. The name is for
+    /// messages.
+    pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
+        self.dimensions.push((name.into(), quotas.into_iter().collect()));
+        self
+    }
+
+    /// The most keys held at once, of all dimensions together; 1,048,576 unless said.
+    pub fn key_cap(self, key_cap: usize) -> Self {
+        Self { key_cap, ..self }
+    }
+
+    /// What a request with a new key is told at the cap: [`AtKeyCap::Deny`] unless said. With [`AtKeyCap::Admit`] the key is passed
+    /// over and the others are asked; [`AtKeyCap::Share`] is not possible here.
+    pub fn at_key_cap(self, at_key_cap: AtKeyCap) -> Self {
+        Self { at_key_cap, ..self }
+    }
+
+    /// How many keys to make room for from the start; none unless said.
+    pub fn expected_keys(self, expected_keys: usize) -> Self {
+        Self { expected_keys, ..self }
+    }
+
+    /// Whether to count admitted and denied requests for [`Counts`]; not unless said.
+    pub fn count_decisions(self, count_decisions: bool) -> Self {
+        Self { count_decisions, ..self }
+    }
+
+    /// The clock; [`MonotonicClock`] unless said.
+    pub fn clock<D: Clock>(self, clock: D) -> JointLimiterBuilder<D, F> {
+        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, fingerprinter, .. } = self;
+        JointLimiterBuilder { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter }
+    }
+
+    /// Another way to make fingerprints, in place of [`SipFingerprinter`].
+    pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<C, G> {
+        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, .. } = self;
+        JointLimiterBuilder { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter }
+    }
+
+    /// The limiter.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there is no dimension or more than [`JointLimiter::MAX_DIMENSIONS`], a quota can't be used or has none to
+    /// share its key with, the cap is zero or too large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
+    pub fn build(self) -> Result<JointLimiter<C, F>, BuildError> {
+        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter } = self;
+        let (count, most) = (dimensions.len(), MAX_CELLS);
+        if !(1..=most).contains(&count) {
+            return Err(BuildError::DimensionCount { dimensions: count, most });
+        }
+        let dimensions = dimensions
+            .into_iter()
+            .map(|(name, quotas)| Ok(Dimension { name, quotas: Quotas::new(&quotas)? }))
+            .collect::<Result<Box<[_]>, BuildError>>()?;
+        check_keys(key_cap, expected_keys)?;
+        if at_key_cap == AtKeyCap::Share {
+            return Err(BuildError::NothingToShare);
+        }
+        let plans = dimensions.iter().map(|dimension| dimension.quotas.plan()).collect();
+        let table = Table::together(plans, key_cap, expected_keys);
+        let tally = count_decisions.then(Tally::new);
+        let admits_at_cap = at_key_cap == AtKeyCap::Admit;
+        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally })
+    }
+}

@@ -1,0 +1,126 @@
+//! Requests on several keys at once, one of each dimension: all of them are charged, or none.
+
+use super::{BroughtIn, Placed, Table};
+use crate::cell::{MAX_CELLS, Part, Prepared, Seat};
+use crate::clock::Clock;
+use crate::decision::{Admission, Denial, DenialReason};
+use crate::fingerprint::Fingerprint;
+
+/// What a request on several keys came to.
+pub(crate) enum Together {
+    Admitted(Admission),
+    /// Of all the denials, the one with the longest wait, which knows of the others.
+    Denied(Denial),
+}
+
+/// The parts of one attempt.
+struct Parts {
+    parts: [Option<Part>; MAX_CELLS],
+    count: usize,
+}
+
+impl Parts {
+    fn push(&mut self, part: Part) {
+        self.parts[self.count] = Some(part);
+        self.count += 1;
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Part> + Clone {
+        self.parts.iter().flatten()
+    }
+}
+
+/// How one attempt ended.
+enum Attempt {
+    Done(Together),
+    Again,
+}
+
+impl Table {
+    /// `cost` permits, at least 1, of each of these keys, or none at all. `keys` holds at most [`MAX_CELLS`] keys, by their
+    /// dimension; those that are not there are not asked. A key that finds no place is passed over if `admits_without_place`.
+    pub(crate) fn acquire_together(
+        &self,
+        keys: &[Option<Fingerprint>],
+        cost: u32,
+        admits_without_place: bool,
+        clock: &impl Clock,
+    ) -> Together {
+        loop {
+            if let Some(denial) = self.denied_together(keys, cost, clock) {
+                return Together::Denied(denial);
+            }
+            if let Attempt::Done(together) = self.attempt_together(keys, cost, admits_without_place, clock) {
+                return together;
+            }
+        }
+    }
+
+    /// Why the request would be denied, if it would: what all the keys say, without a trace.
+    pub(crate) fn denied_together(
+        &self,
+        keys: &[Option<Fingerprint>],
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Option<Denial> {
+        let mut denial: Option<Denial> = None;
+        for (dimension, fingerprint) in keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))) {
+            if let Some(another) = self.peek(fingerprint, cost, clock).denial() {
+                let another = another.in_dimension(dimension);
+                denial = Some(denial.map_or(another, |denial| denial.and(another)));
+            }
+        }
+        denial
+    }
+
+    fn attempt_together(
+        &self,
+        keys: &[Option<Fingerprint>],
+        cost: u32,
+        admits_without_place: bool,
+        clock: &impl Clock,
+    ) -> Attempt {
+        let mut parts = Parts { parts: [None; MAX_CELLS], count: 0 };
+        let mut admission = Admission::COUNTED;
+        for (dimension, fingerprint) in keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))) {
+            let prepared = match self.seat(fingerprint, clock) {
+                Ok(seat) => self.cells.prepare(seat, cost, clock),
+                Err(_) if admits_without_place => continue,
+                Err(retry_after_ns) => {
+                    parts.each().for_each(|part| self.cells.forgo(part));
+                    let denial = Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension);
+                    return Attempt::Done(Together::Denied(denial));
+                }
+            };
+            match prepared {
+                Prepared::Fits(part, another) => {
+                    parts.push(part);
+                    admission = admission.and(another);
+                }
+                Prepared::Again => {
+                    parts.each().for_each(|part| self.cells.forgo(part));
+                    return Attempt::Again;
+                }
+            }
+        }
+        if parts.count == 0 {
+            return Attempt::Done(Together::Admitted(Admission::UNCOUNTED));
+        }
+        if !self.cells.claim_together(parts.each()) {
+            return Attempt::Again;
+        }
+        parts.each().for_each(|part| self.cells.publish(part, clock));
+        Attempt::Done(Together::Admitted(admission))
+    }
+
+    /// The cell of a key, made if there is none, with no permits. An error says how long until there may be a place.
+    pub(super) fn seat(&self, fingerprint: Fingerprint, clock: &impl Clock) -> Result<Seat<'_>, u64> {
+        loop {
+            match self.bring_in(self.route(), fingerprint, 0, clock) {
+                BroughtIn::Seat(seat) => return Ok(seat),
+                BroughtIn::Placed(Placed::NoRoom { retry_after_ns }) => return Err(retry_after_ns),
+                BroughtIn::Placed(Placed::Decided(_)) | BroughtIn::Retry => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Every interleaving of requests on several keys at once, on the production code.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+
+use core::time::Duration;
+
+use loom::{sync::Arc, thread};
+
+use super::*;
+use crate::quota::Quota;
+
+/// A clock that stands still at the given reading.
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// One key of each dimension, or none.
+type Asked<'a> = &'a [Option<u64>];
+
+/// A table of dimensions whose keys each have a quota of so many permits in ten nanoseconds.
+fn table(limits: &[u32]) -> Table {
+    let plan = |&limit| Plan::new(&[Quota::new(limit, Duration::from_nanos(10))]);
+    Table::together(limits.iter().map(plan).collect(), 8, 3)
+}
+
+fn key(dimension: usize, number: u64) -> Fingerprint {
+    Fingerprint::new((number << 52) | dimension as u64, number << 4).in_dimension(dimension)
+}
+
+impl Table {
+    /// Permits of all the keys that are asked: granted (1) or denied (0).
+    fn all(&self, asked: Asked<'_>, cost: u32, at: u64) -> u32 {
+        let keys: Vec<_> = asked.iter().enumerate().map(|(at, number)| number.map(|number| key(at, number))).collect();
+        match self.acquire_together(&keys, cost, false, &At(at)) {
+            Together::Admitted(_) => cost,
+            Together::Denied(_) => 0,
+        }
+    }
+
+    fn left(&self, dimension: usize, number: u64, at: u64) -> u32 {
+        self.peek(key(dimension, number), 0, &At(at)).remaining()
+    }
+}
+
+fn explore(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.max_branches = 10_000;
+    crate::sync::check_model(&model, body);
+}
+
+/// Runs `first` in a thread of its own beside `second`.
+fn race<A: 'static, B>(
+    table: &Arc<Table>,
+    first: impl FnOnce(&Table) -> A + Send + 'static,
+    second: impl FnOnce(&Table) -> B,
+) -> (A, B) {
+    let shared = Arc::clone(table);
+    let thread = thread::spawn(move || first(&shared));
+    let second = second(table);
+    (thread.join().unwrap(), second)
+}
+
+#[test]
+fn loom_joint_two_requests_for_the_last_permits() {
+    explore(1, || {
+        let table = table(&[2, 2]);
+        assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
+        let (first, second) = race(&table, both, both);
+        assert_eq!(first + second, 1, "one permit was left in each dimension");
+        assert_eq!((table.left(0, 1, 5), table.left(1, 1, 5)), (0, 0));
+        assert_eq!((table.left(0, 1, 15), table.left(1, 1, 15)), (2, 2));
+    });
+}
+
+/// A request that is denied in its second dimension never makes another be denied in the first.
+#[test]
+fn loom_joint_a_denied_request_leaves_no_trace() {
+    explore(2, || {
+        let table = table(&[1, 1]);
+        // The second dimension's key 1 has no permit left.
+        assert_eq!(table.all(&[None, Some(1)], 1, 0), 1);
+        assert_eq!(table.all(&[Some(1), Some(2)], 1, 0), 1);
+        let table = Arc::new(table);
+        // At 10 the permits at 0 have expired, and the threads race for key 1 of the second dimension, too.
+        let (denied, granted) =
+            race(&table, |table| table.all(&[Some(1), Some(1)], 1, 9), |table| table.all(&[Some(1), Some(2)], 1, 10));
+        assert_eq!((denied, granted), (0, 1));
+        assert_eq!((table.left(0, 1, 10), table.left(1, 1, 10), table.left(1, 2, 10)), (0, 1, 0));
+    });
+}
+
+/// Two requests cross: each shares one key with the other, and both fit.
+#[test]
+fn loom_joint_requests_that_share_a_key_both_fit() {
+    explore(1, || {
+        let table = table(&[1, 2, 1]);
+        let seats = [key(0, 1), key(1, 1), key(2, 1)].map(|key| table.seat(key, &At(0)).is_ok());
+        assert_eq!(seats, [true; 3]);
+        let table = Arc::new(table);
+        let (first, second) = race(
+            &table,
+            |table| table.all(&[Some(1), Some(1), None], 1, 0),
+            |table| table.all(&[None, Some(1), Some(1)], 1, 0),
+        );
+        assert_eq!((first, second), (1, 1));
+        assert_eq!([table.left(0, 1, 0), table.left(1, 1, 0), table.left(2, 1, 0)], [0, 0, 0]);
+    });
+}
+
+/// The rings grow with the claim, one of them or both.
+#[test]
+fn loom_joint_rings_grow_together() {
+    explore(1, || {
+        let table = table(&[4, 1]);
+        assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
+        let seat = table.seat(key(1, 1), &At(0)).is_ok();
+        assert!(seat);
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
+        let (first, second) = race(&table, both, both);
+        assert_eq!(first + second, 1);
+        assert_eq!((table.left(0, 1, 5), table.left(1, 1, 5)), (2, 0));
+        assert_eq!(table.left(0, 1, 10), 3);
+    });
+}
+
+#[test]
+fn loom_joint_a_key_is_forgotten_meanwhile() {
+    explore(2, || {
+        let table = table(&[2, 1]);
+        assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
+        assert!(table.seat(key(1, 1), &At(0)).is_ok());
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
+        let (held, granted) = race(&table, |table| table.forget(key(0, 1), &At(5)), both);
+        assert!(held);
+        assert_eq!((granted, table.left(1, 1, 5)), (1, 0));
+        // The permit was granted before, and is forgotten too, or after.
+        assert!(table.left(0, 1, 5) >= 1);
+    });
+}
+
+/// A sweep never takes a cell away that a request is being granted.
+#[test]
+fn loom_joint_a_cell_is_reclaimed_meanwhile() {
+    explore(2, || {
+        let table = table(&[1, 1]);
+        assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
+        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.cell, seat.head.life())).unwrap();
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
+        let (granted, ()) = race(&table, both, move |table| {
+            table.cells.reclaim(seat.0, seat.1, time_of(10), &At(10));
+        });
+        assert_eq!(granted, 1);
+        assert_eq!((table.left(0, 1, 19), table.left(1, 1, 19)), (0, 0));
+    });
+}
+
+/// A dimension with an account, and one with a log.
+#[test]
+fn loom_joint_an_account_and_a_log() {
+    explore(2, || {
+        let ten = Duration::from_nanos(10);
+        let plans = [Plan::new(&[Quota::token_bucket(2, 1, ten)]), Plan::new(&[Quota::new(2, ten)])];
+        let table = Table::together(plans.into(), 8, 3);
+        assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
+        let (first, second) = race(&table, both, both);
+        assert_eq!(first + second, 1);
+        assert_eq!((table.left(0, 1, 5), table.left(1, 1, 5)), (0, 0));
+        assert_eq!((table.left(0, 1, 10), table.left(1, 1, 10)), (1, 1));
+    });
+}
+
+/// What a request holds before it finds its second key without a permit is never in the way of another.
+#[test]
+fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
+    explore(1, || {
+        let table = table(&[1, 1]);
+        assert!(table.seat(key(0, 1), &At(0)).is_ok() && table.seat(key(1, 1), &At(0)).is_ok());
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 0);
+        let one_by_one = |table: &Table| (table.all(&[None, Some(1)], 1, 0), table.all(&[Some(1), None], 1, 0));
+        let (together, alone) = race(&table, both, one_by_one);
+        assert!(matches!((together, alone), (1, (0, 0)) | (0, (1, 1))), "{together} {alone:?}");
+    });
+}

@@ -151,6 +151,39 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         let tally = count_decisions.then(Tally::new);
         Ok(Limiter::from_parts(table, quotas, clock, fingerprinter, at_key_cap, overflow, tally))
     }
+
+    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot). What has expired since, by
+    /// the clock on the wall, is left out. What keys shared that found no place at the key cap is not in a snapshot.
+    ///
+    /// The limits and windows of sliding window logs may be others than they were: of what was live then, as much is remembered as
+    /// the new ones ask for.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`](crate::RestoreError) when the limiter can't be built, or the snapshot is of another.
+    #[cfg(feature = "serde")]
+    pub fn restore(self, snapshot: &crate::Snapshot) -> Result<Limiter<K, C, F>, crate::RestoreError> {
+        let elapsed = snapshot.age();
+        self.restore_after(snapshot, elapsed)
+    }
+
+    /// As [`restore`](Self::restore), by so much time since the snapshot was taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`restore`](Self::restore).
+    #[cfg(feature = "serde")]
+    pub fn restore_after(
+        self,
+        snapshot: &crate::Snapshot,
+        elapsed: core::time::Duration,
+    ) -> Result<Limiter<K, C, F>, crate::RestoreError> {
+        snapshot.check_quotas(&[&self.quotas])?;
+        let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
+        let limiter = Self { fingerprinter, ..self }.build()?;
+        limiter.put_back(snapshot, elapsed)?;
+        Ok(limiter)
+    }
 }
 
 /// Whether a table can be made for so many keys.

@@ -55,6 +55,8 @@
 mod account;
 mod growth;
 mod joint;
+#[cfg(feature = "serde")]
+mod keep;
 mod life;
 mod log;
 #[cfg(all(test, tollgate_loom))]
@@ -75,6 +77,8 @@ use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
 use joint::Joint;
 pub(crate) use joint::{MAX_CELLS, Part};
+#[cfg(feature = "serde")]
+pub(crate) use keep::Kept;
 pub(crate) use life::Reclaimed;
 pub(crate) use plan::Plan;
 pub(crate) use prepare::Prepared;
@@ -198,6 +202,12 @@ impl Cells {
                 return None;
             }
         }
+    }
+
+    /// How the keys of this plan are limited, if there is such a plan.
+    #[cfg(feature = "serde")]
+    pub(crate) fn plan_if_there(&self, plan: usize) -> Option<&Plan> {
+        self.plans.get(plan)
     }
 
     /// How the keys of this plan are limited.

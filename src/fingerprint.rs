@@ -63,6 +63,21 @@ pub(crate) const MAX_PLANS: usize = 16;
 pub trait Fingerprinter {
     /// The fingerprint of `key`.
     fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint;
+
+    /// What a snapshot has to keep so that keys get the same fingerprints after a restart; `None`, unless said, where that is up
+    /// to whoever makes the fingerprinter.
+    fn secret(&self) -> Option<[u64; 2]> {
+        None
+    }
+
+    /// The same kind of fingerprinter with the secret of another.
+    #[must_use]
+    fn with_secret(self, _secret: [u64; 2]) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
 }
 
 /// The default: SipHash-1-3 with a 128-bit result and a random 128-bit seed.
@@ -103,6 +118,15 @@ impl Fingerprinter for SipFingerprinter {
         key.hash(&mut hasher);
         let hash = hasher.finish128();
         Fingerprint::new(hash.h1, hash.h2)
+    }
+
+    fn secret(&self) -> Option<[u64; 2]> {
+        let (seed0, seed1) = self.hasher.keys();
+        Some([seed0, seed1])
+    }
+
+    fn with_secret(self, [seed0, seed1]: [u64; 2]) -> Self {
+        Self::with_seed(seed0, seed1)
     }
 }
 

@@ -155,6 +155,14 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         }
     }
 
+    /// What the limiter holds, to be restored after a restart; see [`Snapshot`](crate::Snapshot).
+    #[cfg(feature = "serde")]
+    #[must_use]
+    pub fn snapshot(&self) -> crate::Snapshot {
+        let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|dimension| dimension.quotas.given()).collect();
+        crate::Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
+    }
+
     /// The name of a dimension, by its place.
     ///
     /// # Panics
@@ -284,5 +292,34 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         let tally = count_decisions.then(Tally::new);
         let admits_at_cap = at_key_cap == AtKeyCap::Admit;
         Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally })
+    }
+    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`](crate::RestoreError) when the limiter can't be built, or the snapshot is of another.
+    #[cfg(feature = "serde")]
+    pub fn restore(self, snapshot: &crate::Snapshot) -> Result<JointLimiter<C, F>, crate::RestoreError> {
+        let elapsed = snapshot.age();
+        self.restore_after(snapshot, elapsed)
+    }
+
+    /// As [`restore`](Self::restore), by so much time since the snapshot was taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`restore`](Self::restore).
+    #[cfg(feature = "serde")]
+    pub fn restore_after(
+        self,
+        snapshot: &crate::Snapshot,
+        elapsed: core::time::Duration,
+    ) -> Result<JointLimiter<C, F>, crate::RestoreError> {
+        let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
+        snapshot.check_quotas(&quotas)?;
+        let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
+        let limiter = Self { fingerprinter, ..self }.build()?;
+        snapshot.restore(&limiter.table, elapsed, &limiter.clock)?;
+        Ok(limiter)
     }
 }

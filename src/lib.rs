@@ -72,6 +72,8 @@ mod quotas;
 mod rule;
 mod single;
 mod slab;
+#[cfg(feature = "serde")]
+mod snapshot;
 mod sync;
 mod table;
 
@@ -86,6 +88,8 @@ pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{DimensionKey, Keys};
 pub use limiter::Limiter;
 pub use quota::{Algorithm, Quota};
+#[cfg(feature = "serde")]
+pub use snapshot::{RestoreError, Snapshot, SnapshotError};
 
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}

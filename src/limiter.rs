@@ -173,6 +173,23 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
+    /// What the limiter holds, to be restored after a restart; see [`Snapshot`](crate::Snapshot). Takes time in proportion to the
+    /// cells, and nobody's turn.
+    #[cfg(feature = "serde")]
+    #[must_use]
+    pub fn snapshot(&self) -> crate::Snapshot {
+        crate::Snapshot::take(&self.table, &[self.quotas.given()], &self.fingerprinter, &self.clock)
+    }
+
+    #[cfg(feature = "serde")]
+    pub(crate) fn put_back(
+        &self,
+        snapshot: &crate::Snapshot,
+        elapsed: core::time::Duration,
+    ) -> Result<(), crate::RestoreError> {
+        snapshot.restore(&self.table, elapsed, &self.clock)
+    }
+
     /// The quotas that each key has, in the order in which they were given.
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {

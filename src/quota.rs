@@ -51,6 +51,21 @@ pub(crate) enum Kind {
     SlidingCounter { window: Duration },
 }
 
+#[cfg(feature = "serde")]
+impl Kind {
+    /// The number that stands for the algorithm in a snapshot. It must never change.
+    pub(crate) const fn number(&self) -> u64 {
+        match self {
+            Self::Log => 1,
+            Self::TokenBucket { .. } => 2,
+            Self::LeakyBucket { .. } => 3,
+            Self::LeakyQueue { .. } => 4,
+            Self::FixedWindow => 5,
+            Self::SlidingCounter { .. } => 6,
+        }
+    }
+}
+
 impl Quota {
     /// The largest limit: 16,777,216 permits a window (2^24, the width of a position in a key's ring).
     pub const MAX_LIMIT: u32 = 1 << 24;

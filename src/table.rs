@@ -34,6 +34,8 @@ mod index;
 mod joint;
 #[cfg(all(test, tollgate_loom))]
 mod joint_loom_tests;
+#[cfg(feature = "serde")]
+mod keep;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod route;
@@ -50,6 +52,8 @@ use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering, plain};
 use index::{Found, Index, Put};
 pub(crate) use joint::Together;
+#[cfg(feature = "serde")]
+pub(crate) use keep::PutBackError;
 use route::{Route, SIZES};
 
 /// log2 of the slots of the smallest index.

@@ -307,3 +307,37 @@ impl Cells {
         claimed.map_or_else(lost, |account| told(Decision::Admitted(delay), account))
     }
 }
+
+/// What an account is, written down.
+#[cfg(feature = "serde")]
+pub(super) enum Kept {
+    /// No different from that of a key never seen.
+    Nothing,
+    Running {
+        opened: u64,
+        used: u64,
+    },
+    Unpublished,
+}
+
+#[cfg(feature = "serde")]
+impl Metered {
+    /// What of an account still matters at `now`. One that is over and does is as if nothing had been used since.
+    pub(super) fn kept(&self, head: Head, slot: Slot, now: u64) -> Kept {
+        match self.over_at(head, slot) {
+            None => Kept::Unpublished,
+            Some(over) if over <= now => Kept::Nothing,
+            Some(_) => {
+                let used = if slot.joined() { 0 } else { self.layout.used(head) };
+                Kept::Running { opened: slot.time(), used }
+            }
+        }
+    }
+
+    /// The head and the slot of a cell with an account that opened then.
+    pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
+        let how = if used == 0 { How::Closes } else { How::Opens };
+        let head = self.layout.next(free, how as u64, used);
+        (head, Slot::new(opened, used == 0, self.layout.era(head)))
+    }
+}

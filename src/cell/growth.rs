@@ -167,7 +167,7 @@ impl Cells {
 
 impl Ring<'_> {
     /// Writes stamps into the last `count` slots of a ring that the caller alone has, as published in the lap before `lap`.
-    fn write_last(self, count: usize, stamps: impl Iterator<Item = u64>, lap: u64) {
+    pub(super) fn write_last(self, count: usize, stamps: impl Iterator<Item = u64>, lap: u64) {
         for (index, time) in (self.len() - count..).zip(stamps) {
             self.slot(index).store(Slot::new(time, false, lap.wrapping_add(1)).0, Ordering::Release);
         }

@@ -1,6 +1,8 @@
 //! How a key is limited: its quotas, made ready to decide by.
 
 use super::account::Layout;
+#[cfg(feature = "serde")]
+use super::keep::Kept;
 use super::ring::Ring;
 use super::words::{Head, Slot, TIME_ZERO};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
@@ -62,6 +64,16 @@ impl Plan {
             Self::Account(_) => 0,
         };
         size_of_val(self) + within
+    }
+
+    /// Whether what was kept of a key can have been kept by this plan.
+    #[cfg(feature = "serde")]
+    pub(crate) fn can_have(&self, kept: &Kept) -> bool {
+        match (self, kept) {
+            (Self::Log(_), Kept::Stamps(ages)) => ages.is_sorted_by(|older, newer| older >= newer),
+            (Self::Account(metered), Kept::Account { used, .. }) => *used < metered.rule.used_below(),
+            (Self::Log(_), Kept::Account { .. }) | (Self::Account(_), Kept::Stamps(_)) => false,
+        }
     }
 
     /// How many slots a key's ring may need.

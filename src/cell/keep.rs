@@ -1,0 +1,119 @@
+//! What a cell holds, written down apart from any clock, and a cell that holds it again.
+
+use super::account::Kept as KeptAccount;
+use super::plan::Plan;
+use super::words::{Head, MAX_TIME, RingRef, Slot, State, TIME_ZERO, time_of};
+use super::{Cells, HEAD, HIGH, LOW, RING};
+use crate::clock::Clock;
+use crate::fingerprint::Fingerprint;
+use crate::sync::Ordering;
+
+/// The permits of a key, by their age in nanoseconds. An age is less than zero where a clock lags behind them.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Kept {
+    /// The live stamps of a log, oldest first.
+    Stamps(Vec<i64>),
+    /// An account that opened so long ago.
+    Account { age: i64, used: u64 },
+}
+
+impl Cells {
+    /// The key of a cell and what it holds, if that is anything that matters. Nobody has to wait for it.
+    pub(crate) fn keep(&self, cell: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
+        let words = self.cells.block_if_there(cell)?;
+        loop {
+            let head = Head(words[HEAD].load(Ordering::Acquire));
+            match head.state() {
+                State::Free | State::Dead => return None,
+                State::Held => {
+                    self.help(head);
+                    continue;
+                }
+                State::Open | State::Growing => {}
+            }
+            let reference = RingRef(words[RING].load(Ordering::Acquire));
+            let fingerprint = self.fingerprint_of(cell);
+            let now = time_of(clock.now());
+            let kept = match self.plan_of(words) {
+                Plan::Log(_) if reference.epoch() != head.epoch() => {
+                    if head.state() == State::Growing {
+                        self.open(words, head);
+                    }
+                    continue;
+                }
+                Plan::Log(limits) => {
+                    let ring = self.ring(words, reference);
+                    let Some(newest) = ring.newest(head) else {
+                        self.settle(words, head, reference, now);
+                        continue;
+                    };
+                    let live = ring.live_at(head, now.max(newest.time()), limits.window());
+                    let stamps = (ring.len() - live..ring.len()).map(|at| ring.load(head.pos() + at).time());
+                    let ages: Vec<i64> = stamps.map(|stamp| age(now, stamp)).collect();
+                    (!ages.is_empty()).then_some(Kept::Stamps(ages))
+                }
+                Plan::Account(metered) => match metered.kept(head, Slot(reference.0), now) {
+                    KeptAccount::Nothing => None,
+                    KeptAccount::Running { opened, used } => Some(Kept::Account { age: age(now, opened), used }),
+                    KeptAccount::Unpublished => {
+                        self.settle(words, head, reference, now);
+                        continue;
+                    }
+                },
+            };
+            let stands =
+                words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+            if stands {
+                return kept.map(|kept| (fingerprint, kept));
+            }
+        }
+    }
+
+    /// A cell for a key that holds what was kept of it `elapsed` nanoseconds ago, as far as that still matters. Nobody else knows
+    /// of it until its number and life, which this gives, are published. `None` when all cells are taken.
+    pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
+        let cell = self.cells.take()?;
+        let words = self.cells.block(cell);
+        let opened = Head(words[HEAD].load(Ordering::Relaxed)).with_state(State::Open);
+        let mark = opened.ancient_mark();
+        let at = |age: i64| {
+            let time = i128::from(now) - i128::from(age) - i128::from(elapsed);
+            // What was before the beginning of time has expired under any window.
+            u64::try_from(time.clamp(i128::from(TIME_ZERO >> 1), i128::from(MAX_TIME))).unwrap_or(MAX_TIME)
+        };
+        let (reference, head) = match (self.plan(fingerprint.plan()), kept) {
+            (Plan::Log(limits), Kept::Stamps(ages)) => {
+                // No more than the limit can ever be in the way.
+                let ages = &ages[ages.len().saturating_sub(limits.limit())..];
+                match ages {
+                    [] => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
+                    [age] => (RingRef(Slot::new(at(*age), false, opened.lap() + 1).0), opened),
+                    _ => {
+                        let (reference, ring) = self.new_ring(false, ages.len(), opened.lap());
+                        ring.write_last(ages.len(), ages.iter().map(|&age| at(age)), opened.lap());
+                        (reference, opened)
+                    }
+                }
+            }
+            (Plan::Account(metered), Kept::Account { age, used }) => {
+                let (head, slot) = metered.reopened(opened, at(*age), *used);
+                (RingRef(slot.0), head)
+            }
+            // Ruled out before: see `Plan::can_have`.
+            (Plan::Account(metered), Kept::Stamps(_)) => {
+                let (head, slot) = metered.first(opened, 0, mark);
+                (RingRef(slot.0), head)
+            }
+            (Plan::Log(_), Kept::Account { .. }) => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
+        };
+        words[RING].store(reference.0, Ordering::Release);
+        words[LOW].store(fingerprint.low, Ordering::Release);
+        words[HIGH].store(fingerprint.high, Ordering::Release);
+        words[HEAD].store(head.0, Ordering::Release);
+        Some((cell, head.life()))
+    }
+}
+
+fn age(now: u64, stamp: u64) -> i64 {
+    i64::try_from(i128::from(now) - i128::from(stamp)).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,66 @@
+//! What all the keys of a table hold, written down and put back.
+
+use super::Table;
+use super::index::Put;
+use crate::cell::{Kept, time_of};
+use crate::clock::Clock;
+use crate::fingerprint::Fingerprint;
+
+/// Why what was kept could not be put back.
+pub(crate) enum PutBackError {
+    /// A key is of a plan that there is not, or holds what its plan can't.
+    Contradictory,
+    /// There are more keys than places.
+    NoRoom,
+}
+
+impl Table {
+    /// What each key holds, key by key, while others decide.
+    pub(crate) fn keep(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Kept)> {
+        self.cells.numbers().filter_map(move |cell| self.cells.keep(cell, clock))
+    }
+
+    /// Whether a key can hold this.
+    pub(crate) fn can_have(&self, fingerprint: Fingerprint, kept: &Kept) -> bool {
+        self.cells.plan_if_there(fingerprint.plan()).is_some_and(|plan| plan.can_have(kept))
+    }
+
+    /// Puts back what a key held `elapsed` nanoseconds ago. What has expired since does no harm. The first that is put back of a key
+    /// counts.
+    pub(crate) fn put_back(
+        &self,
+        fingerprint: Fingerprint,
+        kept: &Kept,
+        elapsed: u64,
+        clock: &impl Clock,
+    ) -> Result<(), PutBackError> {
+        if !self.can_have(fingerprint, kept) {
+            return Err(PutBackError::Contradictory);
+        }
+        loop {
+            let route = self.route();
+            self.sweep_some(route, clock);
+            if !self.reserve(route) {
+                self.make_way(route, clock);
+                continue;
+            }
+            let time = time_of(clock.now());
+            let Some((cell, life)) = self.cells.put_back(fingerprint, kept, elapsed, time) else {
+                self.unreserve(route);
+                return Err(PutBackError::NoRoom);
+            };
+            match self.current(route).put(fingerprint, cell, life, &self.cells) {
+                Put::Done | Put::There => return Ok(()),
+                Put::Other(_) => {
+                    self.cells.discard(cell);
+                    self.unreserve(route);
+                    return Ok(());
+                }
+                Put::Outdated | Put::Full => {
+                    self.cells.discard(cell);
+                    self.unreserve(route);
+                }
+            }
+        }
+    }
+}

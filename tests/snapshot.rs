@@ -1,0 +1,238 @@
+//! A limiter that goes on where another stopped: across a restart, a clock that starts anew, and a process that was killed.
+#![cfg(feature = "serde")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tollgate::{
+    BuildError, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, Snapshot, SnapshotError, Status,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn quotas() -> impl Strategy<Value = Quota> {
+    prop_oneof![
+        Just(Quota::new(1, SECOND)),
+        Just(Quota::new(7, SECOND)),
+        Just(Quota::new(100, 60 * SECOND)),
+        Just(Quota::token_bucket(7, 3, SECOND)),
+        Just(Quota::token_bucket(7, 3, SECOND).starting_with(2)),
+        Just(Quota::leaky_bucket(5, 1, SECOND)),
+        Just(Quota::leaky_queue(10, SECOND, SECOND)),
+        Just(Quota::fixed_window(5, SECOND)),
+    ]
+}
+
+fn limiter(quota: Quota, clock: &MockClock) -> Limiter<u32, MockClock> {
+    Limiter::builder(quota).clock(clock.clone()).build().expect("a good quota")
+}
+
+/// All that a key is told, and when it is admitted again.
+fn told(status: Status) -> (bool, u32, Option<Duration>, Duration) {
+    (status.is_admitted(), status.remaining(), status.retry_after(), status.reset_after())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Both are told the same from then on, whatever the new clock shows.
+    #[test]
+    fn a_restored_limiter_answers_as_the_old_one_would(
+        quota in quotas(),
+        requests in prop::collection::vec((0_u32..12, 1_u32..4, 0_u64..400), 1..120),
+        down in 0_u64..3000,
+        origin in prop_oneof![Just(0_u64), 0..1_u64 << 50],
+    ) {
+        let (old_clock, new_clock) = (MockClock::new(), MockClock::new());
+        old_clock.set(1 << 40);
+        new_clock.set(origin);
+        let old = limiter(quota, &old_clock);
+        for (key, cost, pause) in requests {
+            let _ = old.try_acquire_n(&key, cost.min(quota.limit()));
+            old_clock.advance(Duration::from_millis(pause));
+        }
+        let bytes = old.snapshot().to_bytes();
+        let snapshot = Snapshot::from_bytes(&bytes).expect("just written");
+        let down = Duration::from_millis(down);
+        old_clock.advance(down);
+        let new = Limiter::<u32>::builder(quota).clock(new_clock.clone()).restore_after(&snapshot, down);
+        let new = new.expect("a snapshot of such a limiter");
+        for step in [0, 1, 250, 1000, 20_000] {
+            old_clock.advance(Duration::from_millis(step));
+            new_clock.advance(Duration::from_millis(step));
+            for key in 0..12 {
+                prop_assert_eq!(told(new.peek(&key)), told(old.peek(&key)), "key {} after {}", key, step);
+            }
+            let (old, new) = (old.try_acquire_status(&0, 1), new.try_acquire_status(&0, 1));
+            prop_assert_eq!(new.map(told), old.map(told));
+        }
+    }
+}
+
+#[test]
+fn dimensions_are_restored_each_with_its_quotas() {
+    let build = || {
+        JointLimiter::builder()
+            .dimension("user", [Quota::per_second(2), Quota::per_hour(3)])
+            .dimension("endpoint", [Quota::token_bucket(5, 1, SECOND)])
+            .clock(MockClock::new())
+    };
+    let old = build().build().unwrap();
+    assert!(old.try_acquire_n((&1, &1), 2).unwrap().is_admitted());
+    assert!(old.try_acquire_n((&2, &1), 2).unwrap().is_admitted());
+    let snapshot = Snapshot::from_bytes(&old.snapshot().to_bytes()).unwrap();
+    assert_eq!(snapshot.len(), 3);
+    let new = build().restore_after(&snapshot, SECOND).unwrap();
+    // Of the first user's hour one is left; of the endpoint's five, four were taken and one has flowed back.
+    assert!(new.try_acquire_n((&1, None::<&i32>), 2).unwrap().is_denied());
+    assert!(new.try_acquire_n((None::<&i32>, &1), 3).unwrap().is_denied());
+    assert!(new.try_acquire((&1, &1)).unwrap().is_admitted());
+    let fewer = JointLimiter::builder().dimension("user", [Quota::per_hour(3)]).restore(&snapshot);
+    assert_eq!(fewer.err(), Some(RestoreError::OtherQuotas));
+}
+
+#[test]
+fn the_numbers_of_a_log_may_change_and_history_is_kept() {
+    let clock = MockClock::new();
+    let old = limiter(Quota::new(5, 10 * SECOND), &clock);
+    for _ in 0..5 {
+        assert!(old.try_acquire(&1).is_admitted());
+        clock.advance(SECOND);
+    }
+    let snapshot = old.snapshot();
+    let restored = |quota| {
+        let new = Limiter::<u32>::builder(quota).clock(MockClock::new()).restore_after(&snapshot, Duration::ZERO);
+        told(new.unwrap().peek(&1))
+    };
+    // Permits of 5, 4, 3, 2 and 1 seconds ago.
+    assert_eq!(restored(Quota::new(2, 10 * SECOND)), (false, 0, Some(8 * SECOND), 9 * SECOND));
+    assert_eq!(restored(Quota::new(9, 10 * SECOND)), (true, 4, None, 9 * SECOND));
+    assert_eq!(restored(Quota::new(5, 3 * SECOND)), (true, 3, None, 2 * SECOND));
+}
+
+#[test]
+fn what_is_not_a_whole_snapshot_is_an_error_that_says_so() {
+    let limiter = limiter(Quota::per_hour(3), &MockClock::new());
+    for key in 0..3 {
+        assert!(limiter.try_acquire_n(&key, key + 1).unwrap().is_admitted());
+    }
+    let bytes = limiter.snapshot().to_bytes();
+    let read = |bytes: &[u8]| Snapshot::from_bytes(bytes).map(|snapshot| snapshot.len());
+    assert_eq!(read(&bytes), Ok(3));
+    for length in 0..bytes.len() {
+        let error = read(&bytes[..length]).expect_err("cut short");
+        assert!(matches!(error, SnapshotError::Truncated { .. }) || length == 0, "{length}: {error}");
+    }
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        assert!(read(&damaged).is_err(), "byte {at}");
+    }
+    assert_eq!(read(&[bytes.as_slice(), &[0]].concat()), Err(SnapshotError::Corrupted));
+    assert_eq!(read(b"something else"), Err(SnapshotError::NotASnapshot));
+    let mut newer = bytes.clone();
+    newer[8] = 2;
+    assert_eq!(read(&newer), Err(SnapshotError::Newer { version: 2 }));
+}
+
+#[test]
+fn a_snapshot_of_another_limiter_is_refused() {
+    let snapshot = limiter(Quota::per_hour(3), &MockClock::new()).snapshot();
+    let bucket = Limiter::<u32>::builder(Quota::token_bucket(3, 1, SECOND)).restore(&snapshot);
+    assert_eq!(bucket.err(), Some(RestoreError::OtherQuotas));
+    let hasher = HashTwice::new(std::hash::RandomState::new());
+    let other_keys = Limiter::<u32>::builder(Quota::per_hour(3)).fingerprinter(hasher).restore(&snapshot);
+    assert_eq!(other_keys.err(), Some(RestoreError::OtherFingerprints));
+    let nothing = Limiter::<u32>::builder(Quota::per_hour(3)).key_cap(0).restore(&snapshot);
+    assert_eq!(nothing.err(), Some(RestoreError::Build(BuildError::ZeroKeyCap)));
+
+    let many = limiter(Quota::per_hour(3), &MockClock::new());
+    (0..10).for_each(|key| assert!(many.try_acquire(&key).is_admitted()));
+    let few = Limiter::<u32>::builder(Quota::per_hour(3)).key_cap(4).restore(&many.snapshot());
+    assert_eq!(few.err(), Some(RestoreError::TooManyKeys { keys: 10 }));
+}
+
+/// Nobody waits for a snapshot, and each one holds what was granted before it, and no more than the limit.
+#[test]
+fn snapshots_of_a_limiter_in_use_hold_what_was_granted_before() {
+    const LIMIT: u32 = 64;
+    let limiter = Limiter::<u32>::new(Quota::per_hour(LIMIT)).unwrap();
+    assert!(limiter.try_acquire_n(&7, 20).unwrap().is_admitted());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let traffic = scope.spawn(|| {
+            let mut granted = 20;
+            while !done.load(Ordering::Relaxed) {
+                granted += u32::from(limiter.try_acquire(&7).is_admitted());
+                for key in 100..400 {
+                    let _ = limiter.try_acquire(&key);
+                }
+            }
+            granted
+        });
+        for _ in 0..50 {
+            let before = LIMIT - limiter.peek(&7).remaining();
+            let restored = Limiter::<u32>::builder(Quota::per_hour(LIMIT)).restore(&limiter.snapshot()).unwrap();
+            let kept = LIMIT - restored.peek(&7).remaining();
+            assert!((before..=LIMIT).contains(&kept), "{before} granted before, {kept} kept");
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(traffic.join().unwrap() <= LIMIT);
+    });
+}
+
+const CHILD: &str = "TOLLGATE_TEST_SAVES_TO";
+
+/// The process that is killed: saves snapshots of one more key each time, for ever. Does nothing in a run of all tests.
+#[test]
+fn the_process_that_is_killed() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let load = Snapshot::load(&path).expect("a whole snapshot to begin with");
+    let limiter = Limiter::<u32>::builder(Quota::per_day(1)).restore(&load).expect("of this very limiter");
+    let keys = u32::try_from(load.len()).expect("few");
+    for key in keys.. {
+        assert!(limiter.try_acquire(&key).is_admitted());
+        limiter.snapshot().save(&path).expect("a folder of its own");
+    }
+}
+
+fn start(path: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args(["--exact", "the_process_that_is_killed"]).env(CHILD, path);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("this test, once more")
+}
+
+/// Killed at any point of writing: what is read is the old snapshot or the new one, whole.
+#[test]
+fn a_process_that_is_killed_leaves_a_whole_snapshot() {
+    let folder = tempfile_folder();
+    let path = folder.join("limiter.snapshot");
+    limiter(Quota::per_day(1), &MockClock::new()).snapshot().save(&path).unwrap();
+    let mut held = 0;
+    for round in 0..40_u32 {
+        let mut child = start(&path);
+        let load = || Snapshot::load(&path).unwrap_or_else(|error| panic!("round {round}: {error}")).len();
+        // Until it saves anything, and then a little further in each round: wherever that is, it is no wrong point.
+        while load() <= held {
+            assert!(child.try_wait().expect("a child").is_none(), "the process ended by itself");
+        }
+        for _ in 0..round * 500 {
+            std::hint::spin_loop();
+        }
+        child.kill().expect("a child that runs for ever");
+        child.wait().expect("a child");
+        let kept = load();
+        assert!(kept > held, "{kept} keys, and {held} before");
+        held = kept;
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+fn tempfile_folder() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("snapshot-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}

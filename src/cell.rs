@@ -53,9 +53,13 @@
 //! The loom tests in `cell/loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
 
 mod account;
+#[cfg(all(test, not(tollgate_loom)))]
+mod account_stalled_tests;
 mod growth;
 mod life;
 mod log;
+#[cfg(all(test, tollgate_loom))]
+mod loom_kit;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod plan;

@@ -99,6 +99,10 @@ impl Cells {
                     continue;
                 }
             };
+            // What was read may be of the cell's next key.
+            if words[HEAD].load(Ordering::Relaxed) != head.0 {
+                continue;
+            }
             if head.state() != State::Dead && time < end {
                 return Reclaimed::Live(end.min(MAX_TIME));
             }

@@ -204,6 +204,19 @@ fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window() {
 }
 
 #[test]
+fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window_in_a_short_ring() {
+    explore(|| {
+        // A ring of four, of which the quota says nothing.
+        let one = Arc::new(One::log(8, 4, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.remaining(5));
+        assert_eq!(one.acquire(1, 10), 1);
+        thread.join().unwrap();
+        assert_eq!([19, 20].map(|at| one.remaining(at)), [7, 8]);
+    });
+}
+
+#[test]
 fn loom_a_helper_finishes_a_claim_with_the_stamp_that_was_chosen() {
     explore(|| {
         let one = Arc::new(One::log(2, 2, 0));

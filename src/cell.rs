@@ -50,7 +50,7 @@
 //! - what is first written into a ring is released too, because a reader of the block's last owner may still look.
 //! - the ring's reference: the swap releases the copied stamps, readers acquire them.
 //!
-//! The loom tests in `cell/loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
+//! The loom tests in `cell/*loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
 
 mod account;
 #[cfg(all(test, tollgate_loom))]

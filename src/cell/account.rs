@@ -25,14 +25,16 @@
 //!    a reference to a block past any that there is.
 //!
 //! # Why a denial is explained
-//! Nothing in an account says when it was charged last, so a reading from before the head was read may be from before that charge: the
-//! request would be denied for what was used later, at a moment by which enough had flowed back. So **the clock is read after the
-//! head**. If the head has moved on meanwhile, then by charges that leave less; or the account was over, and there was no denial.
-//! To an admission it makes no difference. What fits by an earlier reading fits at the time of the last charge.
+//! Nothing in an account says when it was charged last, so a reading from before the head was read may be from before that
+//! charge: the request would be denied for what was used later, at a moment by which enough had flowed back. So **the clock is
+//! read after the head**. If the head has moved on meanwhile, then by charges that leave less; or the account was over, and
+//! there was no denial. To an admission it makes no difference: what fits by an earlier reading fits at the last charge.
 //!
 //! # Orderings
 //! As for a log: a claim acquires and releases the head; the anchor is released by who publishes it and acquired by who reads it,
 //! so who sees the anchor of a later era also sees that the head has moved.
+//!
+//! The loom tests in `cell/account_loom_tests.rs` exercise them.
 
 use super::plan::Metered;
 use super::words::{Head, Slot, State, time_of};

@@ -217,6 +217,26 @@ fn loom_a_late_publication_misses_the_next_keys_account() {
     });
 }
 
+/// The same of a next key whose clock lags, so that its account might begin just as the first key's did.
+#[test]
+fn loom_a_late_publication_misses_the_account_of_a_next_key_that_lags() {
+    explore(|| {
+        let one = Arc::new(bucket(1, 1));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || {
+            let One { cells, cell, life } = &*worker;
+            assert!(cells.forget(*cell, *life, &At(30)));
+            assert_eq!(cells.reclaim(*cell, *life, time_of(30), &At(30)), Reclaimed::Gone);
+            assert_eq!(cells.create(KEY, 1), Some((*cell, *life + 1)));
+            cells.grant(*cell, *life + 1, &At(0));
+            cells.cells.block(*cell)[RING].load(Ordering::Acquire)
+        });
+        let _ = one.acquire(1, 30);
+        let granted = thread.join().unwrap();
+        assert_eq!(one.cells.cells.block(one.cell)[RING].load(Ordering::Acquire), granted, "another key's account");
+    });
+}
+
 #[test]
 fn loom_a_late_publication_misses_a_later_era() {
     explore(|| {

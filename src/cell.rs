@@ -50,9 +50,13 @@
 //! - what is first written into a ring is released too, because a reader of the block's last owner may still look.
 //! - the ring's reference: the swap releases the copied stamps, readers acquire them.
 //!
-//! The loom tests in `cell/loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
+//! The loom tests in `cell/*loom_tests.rs` exercise them; `tests/weaken/mutations` says which test notices which weakening.
 
 mod account;
+#[cfg(all(test, tollgate_loom))]
+mod account_loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod account_stalled_tests;
 mod growth;
 mod joint;
 #[cfg(feature = "serde")]
@@ -60,9 +64,13 @@ mod keep;
 mod life;
 mod log;
 #[cfg(all(test, tollgate_loom))]
+mod loom_kit;
+#[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod plan;
 mod prepare;
+#[cfg(all(test, tollgate_loom))]
+mod quotas_loom_tests;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
@@ -175,7 +183,8 @@ impl Cells {
         })
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary.
+    /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary. The clock
+    /// was read after the seat was found.
     #[inline]
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
         match self.plan(seat.plan) {

@@ -140,9 +140,9 @@ impl Table {
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
     #[inline]
     pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Decision> {
-        let reading = clock.now();
         let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
-        self.cells.decide_at_once(seat, cost, reading)
+        // Read after the head: see the essay on accounts.
+        self.cells.decide_at_once(seat, cost, clock.now())
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.

@@ -12,13 +12,29 @@
 //! that moment, which follows from it, is published in place of the anchor. Then the next era opens, no earlier than that.
 //!
 //! # Why a late publication can't hurt
-//! It expects the anchor of an earlier era, or the moment at which one was over. These only ever rise in one cell, also from
-//! one of its keys to the next, because a new key's anchor is no earlier than the horizon (see the essay on cells); so
-//! neither returns.
+//! It expects what the second word held in the era before its own: when an account opened or to where it advanced, since when
+//! one was over, or the mark of a cell that was never used. None of these returns in a cell:
+//!
+//! 1. In one key's life they rise. An account advances to, or is over at, a later time than it opened, because something was
+//!    used of it; the next opens no earlier than that. Being over has a bit of its own.
+//! 2. Before a cell is given away the late era has been published, and the horizon is raised to it or past it. The next key's
+//!    account opens no earlier (see the essay on cells), and so later than what is expected.
+//! 3. For that the word holds the time at which an account *opened*, though its anchor be earlier where windows stand still. It is
+//!    rounded down when it is read: rounded before, it could be the very time at which the last key's account opened.
+//! 4. A reference to a ring, of a next key with a log, has the bit that being over has. But a time is at least 2^60, and would be
+//!    a reference to a block past any that there is.
+//!
+//! # Why a denial is explained
+//! Nothing in an account says when it was charged last, so a reading from before the head was read may be from before that
+//! charge: the request would be denied for what was used later, at a moment by which enough had flowed back. So **the clock is
+//! read after the head**. If the head has moved on meanwhile, then by charges that leave less; or the account was over, and
+//! there was no denial. To an admission it makes no difference: what fits by an earlier reading fits at the last charge.
 //!
 //! # Orderings
 //! As for a log: a claim acquires and releases the head; the anchor is released by who publishes it and acquired by who reads it,
 //! so who sees the anchor of a later era also sees that the head has moved.
+//!
+//! The loom tests in `cell/account_loom_tests.rs` exercise them.
 
 use super::plan::Metered;
 use super::words::{Head, Slot, State, time_of};
@@ -108,6 +124,13 @@ enum Seen {
 }
 
 impl Metered {
+    /// The account of a head and of the slot that was published in its era or, of an era that has yet to be published, the one
+    /// before. The slot says when it opened; where windows stand still, the anchor is the start of the window that this lies in.
+    #[inline]
+    fn account(&self, head: Head, slot: Slot) -> Account {
+        Account { anchor: self.rule.anchor_at(slot.time()), used: self.layout.used(head) }
+    }
+
     #[inline]
     fn seen(&self, head: Head, slot: Slot) -> Seen {
         if !slot.is_of_lap(self.layout.era(head)) {
@@ -115,7 +138,7 @@ impl Metered {
         } else if slot.joined() {
             Seen::Over(slot.time())
         } else {
-            Seen::Running(Account { anchor: slot.time(), used: self.layout.used(head) })
+            Seen::Running(self.account(head, slot))
         }
     }
 
@@ -138,12 +161,9 @@ impl Metered {
             return;
         }
         let anchor = match self.layout.how(head) {
-            How::Opens => Slot::new(self.rule.anchor_at(time.max(slot.time())), false, era),
-            How::Advances => Slot::new(self.rule.advanced(slot.time()), false, era),
-            How::Closes => {
-                let account = Account { anchor: slot.time(), used: self.layout.used(head) };
-                Slot::new(self.rule.all_free_at(account), true, era)
-            }
+            How::Opens => Slot::new(time.max(slot.time()), false, era),
+            How::Advances => Slot::new(self.rule.advanced(self.account(head, slot).anchor), false, era),
+            How::Closes => Slot::new(self.rule.all_free_at(self.account(head, slot)), true, era),
         };
         // What was read is of this head only if the head still stands.
         if words[HEAD].load(Ordering::Relaxed) == head.0 {

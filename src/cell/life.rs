@@ -104,6 +104,10 @@ impl Cells {
                     continue;
                 }
             };
+            // What was read may be of the cell's next key.
+            if words[HEAD].load(Ordering::Relaxed) != head.0 {
+                continue;
+            }
             if head.state() != State::Dead && time < end {
                 return Reclaimed::Live(end.min(MAX_TIME));
             }
@@ -123,7 +127,11 @@ impl Cells {
 
     /// Gives back the memory of a cell whose head has just been set free by the caller.
     fn release(&self, cell: u32, newest: Slot) {
-        self.drop_ring(RingRef(self.cells.block(cell)[RING].load(Ordering::Acquire)), newest);
+        let words = self.cells.block(cell);
+        // Of an account that was closed the word would look like a reference.
+        if let Plan::Log(_) = self.plan_of(words) {
+            self.drop_ring(RingRef(words[RING].load(Ordering::Acquire)), newest);
+        }
         self.cells.give_back(cell);
     }
 

@@ -6,78 +6,14 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
+use super::loom_kit::{At, KEY, One, explore, race};
 use super::*;
 use crate::quota::Quota;
-
-const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
-
-/// A clock that stands still at the given reading.
-struct At(u64);
-
-impl Clock for At {
-    fn now(&self) -> u64 {
-        self.0
-    }
-}
-
-/// One cell, alone in its pool.
-struct One {
-    cells: Cells,
-    cell: u32,
-    life: u64,
-}
-
-impl One {
-    /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
-    fn new(limit: u32, cost: u32, at: u64) -> Self {
-        let cells = Cells::new([Plan::new(&[Quota::new(limit, Duration::from_nanos(10))])].into(), 4);
-        let (cell, life) = cells.create(KEY, cost).unwrap();
-        cells.grant(cell, life, &At(at));
-        Self { cells, cell, life }
-    }
-
-    fn seat(&self) -> Option<Seat<'_>> {
-        self.cells.seat_for(self.cell, self.life, KEY)
-    }
-
-    fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
-        self.cells.decide(ask, self.seat()?, cost, &At(at))
-    }
-
-    /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
-    fn acquire(&self, cost: u32, at: u64) -> u32 {
-        let at_once = self.seat().and_then(|seat| self.cells.decide_at_once(seat, cost, at));
-        let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
-        decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
-    }
-
-    fn remaining(&self, at: u64) -> u32 {
-        self.ask(Ask::Peek, 0, at).unwrap().remaining()
-    }
-}
-
-/// Runs the model with a bound on preemptions: three find all the errors that were put in on purpose.
-fn explore(body: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    crate::sync::check_model(&model, body);
-}
-
-/// Each request runs in a thread of its own; gives the permits granted to each.
-fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
-    let run = |&(cost, at): &(u32, u64)| {
-        let one = Arc::clone(one);
-        thread::spawn(move || one.acquire(cost, at))
-    };
-    let threads: Vec<_> = requests[1..].iter().map(run).collect();
-    let first = one.acquire(requests[0].0, requests[0].1);
-    core::iter::once(first).chain(threads.into_iter().map(|thread| thread.join().unwrap())).collect()
-}
 
 #[test]
 fn loom_claims_after_expiry_admit_one() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         // 10 and 19 lie within one window, so one permit is all there is.
         let granted = race(&one, &[(1, 10), (1, 19)]);
         assert_eq!(granted.iter().sum::<u32>(), 1, "{granted:?}");
@@ -88,7 +24,7 @@ fn loom_claims_after_expiry_admit_one() {
 #[test]
 fn loom_three_claims_for_one_slot() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let granted = race(&one, &[(1, 10), (1, 11), (1, 12)]);
         assert_eq!(granted.iter().sum::<u32>(), 1, "{granted:?}");
     });
@@ -98,7 +34,7 @@ fn loom_three_claims_for_one_slot() {
 fn loom_a_full_ring_moves_on_slot_by_slot() {
     explore(|| {
         // Both slots in use since 0, the ring at its full length.
-        let one = Arc::new(One::new(2, 2, 0));
+        let one = Arc::new(One::log(2, 2, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(1, 12) + worker.acquire(1, 13));
         let granted = one.acquire(1, 11) + one.acquire(1, 14);
@@ -112,7 +48,7 @@ fn loom_a_full_ring_moves_on_slot_by_slot() {
 #[test]
 fn loom_a_window_later_there_is_room_again() {
     explore(|| {
-        let one = Arc::new(One::new(2, 2, 0));
+        let one = Arc::new(One::log(2, 2, 0));
         let worker = Arc::clone(&one);
         // One window after 11 is 21: whichever stamps are chosen, from 24 on everything has expired.
         let thread = thread::spawn(move || worker.acquire(1, 11) + worker.acquire(1, 21));
@@ -128,7 +64,7 @@ fn loom_a_window_later_there_is_room_again() {
 #[test]
 fn loom_costs_are_granted_whole_or_not_at_all() {
     explore(|| {
-        let one = Arc::new(One::new(3, 3, 0));
+        let one = Arc::new(One::log(3, 3, 0));
         let granted = race(&one, &[(2, 10), (2, 11)]);
         assert_eq!(granted.iter().sum::<u32>(), 2, "{granted:?}");
         assert_eq!(one.remaining(11), 1);
@@ -139,7 +75,7 @@ fn loom_costs_are_granted_whole_or_not_at_all() {
 #[test]
 fn loom_a_claim_is_published_with_one_stamp_before_the_next() {
     explore(|| {
-        let one = Arc::new(One::new(4, 4, 0));
+        let one = Arc::new(One::log(4, 4, 0));
         let granted = race(&one, &[(3, 10), (1, 14)]);
         assert_eq!(granted, [3, 1]);
         // The three expire together, wherever between 10 and 14 their stamp was put; the one at 24 at the latest.
@@ -153,7 +89,7 @@ fn loom_a_claim_is_published_with_one_stamp_before_the_next() {
 #[test]
 fn loom_a_denial_is_explained_by_live_stamps() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.ask(Ask::Acquire, 1, 9).unwrap());
         assert_eq!(one.acquire(1, 10), 1);
@@ -168,7 +104,7 @@ fn loom_a_denial_is_explained_by_live_stamps() {
 #[test]
 fn loom_growing_loses_no_stamp_and_adds_none() {
     explore(|| {
-        let one = Arc::new(One::new(4, 1, 0));
+        let one = Arc::new(One::log(4, 1, 0));
         // The ring of one is full: both have to make it grow.
         let granted = race(&one, &[(1, 5), (2, 6)]);
         assert_eq!(granted, [1, 2]);
@@ -181,7 +117,7 @@ fn loom_growing_loses_no_stamp_and_adds_none() {
 #[test]
 fn loom_growing_while_another_claims_what_expires() {
     explore(|| {
-        let one = Arc::new(One::new(2, 1, 0));
+        let one = Arc::new(One::log(2, 1, 0));
         let [at_nine, at_ten] = race(&one, &[(1, 9), (1, 10)])[..] else { panic!("two requests") };
         // The one at 10 fits whatever came first. Whether the one at 9 fits too depends on whether the permit at 10 is
         // stamped by its own clock or by the other's.
@@ -194,7 +130,7 @@ fn loom_growing_while_another_claims_what_expires() {
 #[test]
 fn loom_a_cell_is_reclaimed_or_claimed() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &At(10)));
         let granted = one.acquire(1, 10);
@@ -211,7 +147,7 @@ fn loom_a_cell_is_reclaimed_or_claimed() {
 #[test]
 fn loom_a_cell_is_forgotten_while_it_grows() {
     explore(|| {
-        let one = Arc::new(One::new(4, 1, 0));
+        let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.cells.forget(worker.cell, worker.life, &At(1)));
         let _ = one.acquire(1, 1);
@@ -228,7 +164,7 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
 #[test]
 fn loom_two_claims_keep_stamps_of_their_own() {
     explore(|| {
-        let one = Arc::new(One::new(2, 2, 0));
+        let one = Arc::new(One::log(2, 2, 0));
         let worker = Arc::clone(&one);
         // Helps with whatever it finds unpublished.
         let thread = thread::spawn(move || worker.remaining(18));
@@ -242,7 +178,7 @@ fn loom_two_claims_keep_stamps_of_their_own() {
 #[test]
 fn loom_a_late_helper_leaves_the_next_claim_alone() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         // Finds the claim at 10 unpublished, and may wake up when the slot has been claimed and published once more.
         let thread = thread::spawn(move || worker.remaining(31));
@@ -257,7 +193,7 @@ fn loom_a_late_helper_leaves_the_next_claim_alone() {
 #[test]
 fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         // Finds the claim at 10 unpublished, by a clock at which the permit before it is still live.
         let thread = thread::spawn(move || worker.remaining(5));
@@ -268,9 +204,22 @@ fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window() {
 }
 
 #[test]
+fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window_in_a_short_ring() {
+    explore(|| {
+        // A ring of four, of which the quota says nothing.
+        let one = Arc::new(One::log(8, 4, 0));
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.remaining(5));
+        assert_eq!(one.acquire(1, 10), 1);
+        thread.join().unwrap();
+        assert_eq!([19, 20].map(|at| one.remaining(at)), [7, 8]);
+    });
+}
+
+#[test]
 fn loom_a_helper_finishes_a_claim_with_the_stamp_that_was_chosen() {
     explore(|| {
-        let one = Arc::new(One::new(2, 2, 0));
+        let one = Arc::new(One::log(2, 2, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.remaining(14));
         assert_eq!(one.acquire(2, 10), 2);
@@ -284,7 +233,7 @@ fn loom_a_helper_finishes_a_claim_with_the_stamp_that_was_chosen() {
 #[test]
 fn loom_a_helper_whose_clock_lags_keeps_the_order_of_stamps() {
     explore(|| {
-        let one = Arc::new(One::new(2, 2, 0));
+        let one = Arc::new(One::log(2, 2, 0));
         let worker = Arc::clone(&one);
         // Finds the claim at 15 unpublished, by a clock that shows less than the stamp before it.
         let thread = thread::spawn(move || worker.remaining(12));
@@ -299,7 +248,7 @@ fn loom_a_helper_whose_clock_lags_keeps_the_order_of_stamps() {
 #[test]
 fn loom_a_stamp_that_was_seen_stays() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.ask(Ask::Peek, 1, 14).unwrap().retry_after());
         assert_eq!(one.acquire(1, 10), 1);
@@ -312,7 +261,7 @@ fn loom_a_stamp_that_was_seen_stays() {
 #[test]
 fn loom_a_peek_is_of_one_head() {
     explore(|| {
-        let one = One::new(2, 2, 0);
+        let one = One::log(2, 2, 0);
         assert_eq!((one.acquire(1, 10), one.acquire(1, 15)), (1, 1));
         let one = Arc::new(one);
         let worker = Arc::clone(&one);
@@ -329,7 +278,7 @@ fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
     crate::sync::check_model(&model, || {
-        let one = One::new(8, 4, 0);
+        let one = One::log(8, 4, 0);
         // The ring of four now holds 10, 10, 0, 0.
         assert_eq!(one.acquire(2, 10), 2);
         let one = Arc::new(one);
@@ -342,7 +291,7 @@ fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
 #[test]
 fn loom_growing_gives_every_other_ring_back() {
     explore(|| {
-        let one = Arc::new(One::new(4, 1, 0));
+        let one = Arc::new(One::log(4, 1, 0));
         race(&one, &[(1, 5), (2, 6)]);
         assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(30), &At(30)), Reclaimed::Gone);
         let rings = one.cells.rings[1].get().unwrap();
@@ -355,7 +304,7 @@ fn loom_growing_gives_every_other_ring_back() {
 #[test]
 fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 0));
+        let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         // The sweep began at 5. When it comes to the cell, it may find a claim of 100 unpublished.
         let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(5), &At(100)));
@@ -368,7 +317,7 @@ fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
 #[test]
 fn loom_a_ring_that_grows_can_be_read() {
     explore(|| {
-        let one = Arc::new(One::new(4, 1, 0));
+        let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || (worker.remaining(6), worker.acquire(4, 6)));
         assert_eq!(one.acquire(2, 5), 2);
@@ -381,7 +330,7 @@ fn loom_a_ring_that_grows_can_be_read() {
 #[test]
 fn loom_a_cell_is_reclaimed_or_grows() {
     explore(|| {
-        let one = Arc::new(One::new(4, 1, 0));
+        let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &At(10)));
         let granted = one.acquire(2, 10);
@@ -441,7 +390,7 @@ fn a_late_publication(cost: u32) {
 #[test]
 fn loom_a_late_publication_misses_the_cells_next_key() {
     explore(|| {
-        let one = Arc::new(One::new(1, 1, 20));
+        let one = Arc::new(One::log(1, 1, 20));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
             let One { cells, cell, life } = &*worker;

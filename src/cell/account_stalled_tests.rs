@@ -1,0 +1,223 @@
+//! A thread that stops for ever at a cell with an account, at each step at which it has left something unfinished.
+//!
+//! The steps are taken by hand, as far as the stalled thread got.
+
+use core::time::Duration;
+
+use super::*;
+use crate::quota::Quota;
+
+const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
+const OPENS: u64 = 0;
+const ADVANCES: u64 = 1;
+const CLOSES: u64 = 2;
+
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+/// A cell that was granted `cost` permits at time zero.
+struct One(Cells);
+
+impl One {
+    fn new(quota: Quota, cost: u32) -> Self {
+        let cells = Cells::new([Plan::new(&[quota])].into(), 4);
+        assert_eq!(cells.create(KEY, cost), Some((0, 0)));
+        cells.grant(0, 0, &At(0));
+        Self(cells)
+    }
+
+    fn word(&self, word: usize) -> &AtomicU64 {
+        &self.0.cells.block(0)[word]
+    }
+
+    /// Claims the next era and goes no further.
+    fn claim_and_stall(&self, how: u64, used: u64) {
+        let Plan::Account(metered) = self.0.plan(0) else { panic!("a log") };
+        let head = Head(self.word(HEAD).load(Ordering::Acquire));
+        self.word(HEAD).store(metered.layout.next(head, how, used).0, Ordering::Release);
+    }
+
+    /// Makes known since when the account that was closed had been over, and goes no further.
+    fn publish_closed_and_stall(&self, at: u64, era: u64) {
+        self.word(RING).store(Slot::new(time_of(at), true, era).0, Ordering::Release);
+    }
+
+    fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
+        let seat = self.0.seat_for(0, 0, KEY).unwrap();
+        let at_once = (ask == Ask::Acquire).then(|| self.0.decide_at_once(seat, cost, at)).flatten();
+        let status = self.0.decide(if at_once.is_some() { Ask::Peek } else { ask }, seat, cost, &At(at)).unwrap();
+        at_once.map_or(status, |decision| Status { decision, ..status })
+    }
+
+    fn admits(&self, cost: u32, at: u64) -> bool {
+        self.ask(Ask::Acquire, cost, at).is_admitted()
+    }
+
+    fn remaining(&self, at: u64) -> u32 {
+        self.ask(Ask::Peek, 0, at).remaining()
+    }
+}
+
+/// Holds two permits; one every ten nanoseconds.
+fn bucket() -> Quota {
+    Quota::token_bucket(2, 1, nanos(10))
+}
+
+#[test]
+fn after_claiming_the_close() {
+    // All of two permits at zero are there again at 20.
+    for helper in [0, 19, 20, 500] {
+        let one = One::new(bucket(), 2);
+        one.claim_and_stall(CLOSES, 2);
+        // Whoever comes first finds out since when the account was over, whatever its clock says.
+        assert_eq!(one.ask(Ask::Peek, 0, helper).reset_after(), nanos(20_u64.saturating_sub(helper)));
+        assert!(one.admits(2, 20));
+        assert_eq!((one.remaining(20), one.remaining(39), one.remaining(40)), (0, 1, 2));
+    }
+}
+
+#[test]
+fn between_closing_and_opening() {
+    let one = One::new(bucket(), 2);
+    one.claim_and_stall(CLOSES, 2);
+    one.publish_closed_and_stall(20, 2);
+    // By a clock that lags the account opens when the one before it was over, and no earlier.
+    assert!(one.admits(2, 5));
+    assert!(!one.admits(1, 29));
+    assert!(one.admits(1, 30));
+}
+
+#[test]
+fn between_closing_and_opening_a_cell_is_taken_back() {
+    let one = One::new(bucket(), 2);
+    one.claim_and_stall(CLOSES, 2);
+    one.publish_closed_and_stall(20, 2);
+    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    // And so is one whose account was closed by a thread that got no further than the claim, or whose key was forgotten.
+    let one = One::new(bucket(), 2);
+    one.claim_and_stall(CLOSES, 2);
+    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    let one = One::new(bucket(), 2);
+    one.claim_and_stall(CLOSES, 2);
+    assert!(one.0.forget(0, 0, &At(5)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
+    // The cell's next key begins no earlier than the last one could have.
+    assert_eq!(one.0.create(KEY, 2), Some((0, 1)));
+    one.0.grant(0, 1, &At(5));
+    let seat = one.0.seat_for(0, 1, KEY).unwrap();
+    assert_eq!(one.0.decide(Ask::Peek, seat, 0, &At(20)).unwrap().remaining(), 0);
+}
+
+#[test]
+fn after_claiming_the_opening() {
+    for (helper, opened) in [(5, 20), (20, 20), (26, 26)] {
+        let one = One::new(bucket(), 2);
+        one.claim_and_stall(CLOSES, 2);
+        one.publish_closed_and_stall(20, 2);
+        one.claim_and_stall(OPENS, 1);
+        assert_eq!(one.remaining(helper), 1);
+        assert!(one.admits(1, opened));
+        assert!(!one.admits(1, opened + 9));
+        assert!(one.admits(1, opened + 10));
+    }
+}
+
+#[test]
+fn after_claiming_the_advance() {
+    // The longest stride there is for one permit every ten nanoseconds: 1024 permits in 10,240.
+    for helper in [0, 10_250, 20_000] {
+        let one = One::new(bucket(), 2);
+        for at in 1..=1023 {
+            assert!(one.admits(1, at * 10));
+        }
+        // The next would be the 1026th, which is the second after one stride.
+        one.claim_and_stall(ADVANCES, 2);
+        let _ = one.ask(Ask::Peek, 0, helper);
+        assert_eq!([10_240, 10_249, 10_250, 10_260].map(|at| one.remaining(at)), [0, 0, 1, 2]);
+    }
+}
+
+#[test]
+fn before_granting_the_first_permits_of_a_new_key() {
+    let cells = Cells::new([Plan::new(&[bucket()])].into(), 4);
+    let (cell, life) = cells.create(KEY, 2).unwrap();
+    let seat = cells.seat_for(cell, life, KEY).unwrap();
+    assert!(cells.decide_at_once(seat, 1, 7).is_none());
+    assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
+    // The first thread wakes up too late to say when it was.
+    cells.grant(cell, life, &At(30));
+    assert_eq!(cells.reclaim(cell, life, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
+    assert_eq!(cells.reclaim(cell, life, time_of(27), &At(27)), Reclaimed::Gone);
+    // Nor does it grant anything to the next key.
+    assert_eq!(cells.create(KEY, 1), Some((cell, life + 1)));
+    let slot = cells.cells.block(cell)[RING].load(Ordering::Acquire);
+    cells.grant(cell, life, &At(30));
+    assert_eq!(cells.cells.block(cell)[RING].load(Ordering::Acquire), slot);
+}
+
+#[test]
+fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
+    let cells = Cells::new([Plan::new(&[bucket().starting_with(0)])].into(), 4);
+    let (cell, life) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(cell, life, KEY).unwrap();
+    // Nothing has been granted, and the first permit comes one interval after somebody has looked.
+    assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(7)).unwrap().retry_after(), Some(nanos(10)));
+    cells.grant(cell, life, &At(9));
+    assert!(!cells.decide(Ask::Acquire, seat, 1, &At(16)).unwrap().is_admitted());
+    assert!(cells.decide(Ask::Acquire, cells.seat_for(cell, life, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted());
+    // A key that starts with few is not taken back, not even when its account is closed.
+    assert_eq!(cells.reclaim(cell, life, time_of(10_000), &At(10_000)), Reclaimed::Live(words::MAX_TIME));
+}
+
+#[test]
+fn with_a_head_that_is_out_of_date() {
+    let one = One::new(bucket(), 1);
+    let seat = one.0.seat_for(0, 0, KEY).unwrap();
+    assert!(one.admits(1, 1));
+    // One permit was there, and has been taken since.
+    assert!(one.0.decide_at_once(seat, 1, 2).is_none());
+    assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(2)).unwrap().is_admitted());
+    // Nothing was used, and another account is open since.
+    let seat = one.0.seat_for(0, 0, KEY).unwrap();
+    assert!(one.admits(2, 100));
+    assert!(one.0.decide_at_once(seat, 1, 100).is_none());
+    assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(109)).unwrap().is_admitted());
+}
+
+#[test]
+fn an_aligned_window_that_was_closed_opens_at_a_boundary() {
+    let one = One::new(Quota::fixed_window(1, nanos(10)).aligned(nanos(3)), 1);
+    // The first window is the rest of one that began before time did, and ends at 3.
+    one.claim_and_stall(CLOSES, 1);
+    // By a clock that lags, in the window from 3 to 13.
+    assert!(one.admits(1, 2));
+    assert_eq!((one.admits(1, 12), one.admits(1, 13)), (false, true));
+    // Closed at 23 and opened by a clock at 37: in the window from 33 to 43.
+    one.claim_and_stall(CLOSES, 1);
+    one.publish_closed_and_stall(23, 4);
+    one.claim_and_stall(OPENS, 1);
+    assert_eq!(one.remaining(37), 0);
+    assert_eq!((one.admits(1, 42), one.admits(1, 43)), (false, true));
+}
+
+#[test]
+fn a_counter_goes_on_in_the_next_window() {
+    let counter = Quota::sliding_counter(10, nanos(100));
+    for helper in [0, 100, 150, 900] {
+        let one = One::new(counter, 8);
+        // Claimed at 150 or later: half of eight is left, and three more.
+        one.claim_and_stall(ADVANCES, 8 << 16 | 3);
+        let _ = one.ask(Ask::Peek, 0, helper);
+        assert_eq!([100, 150, 175, 200].map(|at| one.remaining(at)), [0, 3, 5, 7]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What the loom tests of a cell have in common.
+
+use core::time::Duration;
+
+use loom::{sync::Arc, thread};
+
+use super::*;
+use crate::quota::Quota;
+
+pub(super) const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
+
+/// A clock that stands still at the given reading.
+pub(super) struct At(pub(super) u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// One cell, alone in its pool.
+pub(super) struct One {
+    pub(super) cells: Cells,
+    pub(super) cell: u32,
+    pub(super) life: u64,
+}
+
+impl One {
+    /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
+    pub(super) fn log(limit: u32, cost: u32, at: u64) -> Self {
+        Self::of(&[Quota::new(limit, Duration::from_nanos(10))], cost, at)
+    }
+
+    /// The same, under these quotas.
+    pub(super) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
+        let cells = Cells::new([Plan::new(quotas)].into(), 4);
+        let (cell, life) = cells.create(KEY, cost).unwrap();
+        cells.grant(cell, life, &At(at));
+        Self { cells, cell, life }
+    }
+
+    pub(super) fn seat(&self) -> Option<Seat<'_>> {
+        self.cells.seat_for(self.cell, self.life, KEY)
+    }
+
+    pub(super) fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
+        self.cells.decide(ask, self.seat()?, cost, &At(at))
+    }
+
+    /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
+    pub(super) fn acquire(&self, cost: u32, at: u64) -> u32 {
+        let at_once = self.seat().and_then(|seat| self.cells.decide_at_once(seat, cost, at));
+        let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
+        decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
+    }
+
+    pub(super) fn remaining(&self, at: u64) -> u32 {
+        self.ask(Ask::Peek, 0, at).unwrap().remaining()
+    }
+}
+
+/// Runs the model with a bound on preemptions: three find all the errors that were put in on purpose.
+pub(super) fn explore(body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    crate::sync::check_model(&model, body);
+}
+
+/// Each request runs in a thread of its own; gives the permits granted to each.
+pub(super) fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
+    let run = |&(cost, at): &(u32, u64)| {
+        let one = Arc::clone(one);
+        thread::spawn(move || one.acquire(cost, at))
+    };
+    let threads: Vec<_> = requests[1..].iter().map(run).collect();
+    let first = one.acquire(requests[0].0, requests[0].1);
+    core::iter::once(first).chain(threads.into_iter().map(|thread| thread.join().unwrap())).collect()
+}

@@ -28,8 +28,6 @@ mod queue;
 mod rate;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
-#[cfg(all(test, not(tollgate_loom)))]
-mod vectors;
 mod window;
 
 use crate::quota::{Kind, Quota};

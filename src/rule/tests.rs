@@ -8,8 +8,7 @@ use proptest::prelude::*;
 use super::oracle::Naive;
 use super::{Account, Rule, Step};
 use crate::quota::Quota;
-pub(super) use traffic::LATE_ORIGIN;
-use traffic::{Cost, Gap, lengths, quota, requests};
+use traffic::{Cost, Gap, LATE_ORIGIN, lengths, quota, requests};
 
 const END_OF_TIME: u64 = 1 << 62;
 

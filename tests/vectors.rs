@@ -210,7 +210,7 @@ fn same_facts(case: &Case, theirs: &Value) {
 fn is_the_same(ours: &Ask, theirs: &Value) -> bool {
     let what = match theirs["op"].as_str() {
         None | Some("hit") if theirs["n"] == 0 => "look",
-        None | Some("hit") => "acquire",
+        None | Some("hit" | "reserve") => "acquire",
         Some("test") => "would",
         Some("peek") => "look",
         Some("reset") => "forget",

@@ -128,7 +128,7 @@ fn simulate(rule: Rule, requests: &[(u64, u32)]) -> Vec<Event> {
     let (mut log, mut now) = (Log::default(), 0);
     let mut event = |&(pause, cost): &(u64, u32)| {
         now += pause;
-        let answer = log.acquire(rule, now, cost).expect("a cost up to the limit");
+        let answer = log.acquire(&[rule], now, cost).expect("a cost up to the limit");
         let told = answer.retry_after.map_or(Told::Admitted, |wait| Told::Denied {
             retry_after: u64::try_from(wait).expect("less than a window"),
         });

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
 
-use crate::oracle::{Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen};
+use crate::oracle::{
+    Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
+};
 use lived::Lived;
 pub(crate) use subject::Subject;
 
@@ -124,14 +126,19 @@ pub(crate) struct Pair<S> {
     now: u64,
     cap: usize,
     asked: usize,
+    /// Steps of the clock so far: they go through the windows of the rules in turn.
+    steps: usize,
     lived: Lived,
 }
 
 impl Pair<Limiter<u32, MockClock>> {
-    pub(crate) fn keyed(rule: Rule, start: u64, cap: Option<(usize, AtCap)>) -> Self {
+    pub(crate) fn keyed(rules: &[Rule], start: u64, cap: Option<(usize, AtCap)>) -> Self {
         let clock = MockClock::new();
         clock.set(start);
-        let mut builder = Limiter::<u32>::builder(quota(rule)).clock(clock.clone()).count_decisions(true);
+        let mut builder = Limiter::<u32>::builder(quota(rules[0])).clock(clock.clone()).count_decisions(true);
+        for &rule in &rules[1..] {
+            builder = builder.and(quota(rule));
+        }
         let (cap, at_cap) = match cap {
             Some((cap, at_cap)) => {
                 builder = builder.key_cap(cap).at_key_cap(policy(at_cap));
@@ -143,27 +150,30 @@ impl Pair<Limiter<u32, MockClock>> {
         Self {
             subject,
             clock,
-            oracle: Oracle::with_cap(rule, cap, at_cap),
+            oracle: Oracle::with_cap(rules, cap, at_cap),
             now: start,
             cap,
             asked: 0,
+            steps: 0,
             lived: Lived::default(),
         }
     }
 }
 
 impl Pair<DirectLimiter<MockClock>> {
-    pub(crate) fn direct(rule: Rule, start: u64) -> Self {
+    pub(crate) fn direct(rules: &[Rule], start: u64) -> Self {
         let clock = MockClock::new();
         clock.set(start);
-        let subject = DirectLimiter::with_clock(quota(rule), clock.clone()).expect("a good quota");
+        let quotas: Vec<Quota> = rules.iter().copied().map(quota).collect();
+        let subject = DirectLimiter::with_quotas(&quotas, clock.clone()).expect("good quotas");
         Self {
             subject,
             clock,
-            oracle: Oracle::new(rule),
+            oracle: Oracle::new(rules),
             now: start,
             cap: usize::MAX,
             asked: 0,
+            steps: 0,
             lived: Lived::default(),
         }
     }
@@ -177,12 +187,13 @@ impl<S: Subject> Pair<S> {
         }
         self.oracle.has_seen(self.now);
         self.ask(op).map_err(|difference| {
-            format!("{op:?} at {} ns under {:?}, cap {}: {difference}", self.now, self.oracle.rule(), self.cap)
+            format!("{op:?} at {} ns under {:?}, cap {}: {difference}", self.now, self.oracle.rules(), self.cap)
         })
     }
 
-    pub(crate) fn rule(&self) -> Rule {
-        self.oracle.rule()
+    /// The most that one request may ask for.
+    pub(crate) fn limit(&self) -> u32 {
+        least(self.oracle.rules())
     }
 
     pub(crate) fn set_clock(&mut self, ns: u64) {
@@ -194,7 +205,9 @@ impl<S: Subject> Pair<S> {
 
     /// Whether `op` was one that moves the clock.
     fn move_clock(&mut self, op: Op) -> bool {
-        let Rule { limit, window } = self.oracle.rule();
+        let rules = self.oracle.rules();
+        let (limit, window) = (least(rules), rules[self.steps % rules.len()].window);
+        self.steps += 1;
         match op {
             Op::Advance(step) => self.set_clock(self.now.saturating_add(length(step, window))),
             Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),
@@ -213,7 +226,7 @@ impl<S: Subject> Pair<S> {
     }
 
     fn ask(&mut self, op: Op) -> Result<(), String> {
-        let limit = self.oracle.rule().limit;
+        let limit = self.limit();
         match op {
             Op::AcquireOne { key } => self.acquire(key, 1, Call::One)?,
             Op::Acquire { key, cost } => self.acquire(key, cost.of(limit), Call::Some)?,
@@ -257,7 +270,7 @@ impl<S: Subject> Pair<S> {
         };
         let admitted = said.as_ref().ok().filter(|said| said.decision.is_admitted() && cost > 0);
         if placed && admitted.is_some_and(Said::is_counted) {
-            self.lived.grant(key, cost, self.oracle.rule())?;
+            self.lived.grant(key, cost, self.oracle.rules())?;
         }
         let granted = if lags { self.granted(key, cost, placed, admitted)? } else { None };
         let expected = self.oracle.acquire(&key, self.now, cost, Seen { placed, granted });
@@ -288,7 +301,7 @@ impl<S: Subject> Pair<S> {
         let Some(said) = said.filter(|said| said.is_counted()) else { return Ok(None) };
         let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
         let Some(status) = (if placed { Some(own) } else { said.status }) else { return Ok(None) };
-        let Rule { window, .. } = self.oracle.rule();
+        let window = longest(self.oracle.rules());
         let end = u128::from(self.now) + status.reset_after().as_nanos();
         let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
         let remaining = status.remaining();
@@ -315,7 +328,9 @@ impl<S: Subject> Pair<S> {
             (Decision::Denied(denial), Some(wait)) => {
                 let said = denial.retry_after().as_nanos();
                 let right = match denial.reason() {
-                    DenialReason::Quota => by != By::NoPlaceDenied && said == wait,
+                    DenialReason::Quota => {
+                        by != By::NoPlaceDenied && said == wait && answer.in_the_way >> denial.quota() & 1 == 1
+                    }
                     // The earliest moment at which a place may be free: not now, and not after one is.
                     DenialReason::KeyCap => by == By::NoPlaceDenied && 0 < said && said <= wait,
                     _ => false,
@@ -334,7 +349,7 @@ impl<S: Subject> Pair<S> {
         self.same_decision(status.map(|status| status.decision()), expected)?;
         let (Ok(status), Ok(Outcome { answer, .. })) = (status, expected) else { return Ok(()) };
         let said = (status.limit(), status.remaining(), status.reset_after().as_nanos());
-        let right = (self.oracle.rule().limit, answer.remaining, answer.reset_after);
+        let right = (answer.limit, answer.remaining, answer.reset_after);
         if said == right {
             Ok(())
         } else {

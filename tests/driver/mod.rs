@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
 mod lived;
+pub(crate) mod op;
 mod subject;
 
 use std::time::Duration;
@@ -15,108 +16,12 @@ use crate::oracle::{
     Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
 };
 use lived::Lived;
+use op::{Call, Said, length};
+pub(crate) use op::{Cost, Op, Step};
 pub(crate) use subject::Subject;
 
 /// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109 that a limiter tells apart.
 pub(crate) const END_OF_TIME: u64 = (1 << 61) - (1 << 41);
-
-/// How many permits to ask for, whatever the limit is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Cost {
-    Zero,
-    One,
-    /// 1 to the limit.
-    Some(u32),
-    Limit,
-    PastLimit,
-}
-
-impl Cost {
-    fn of(self, limit: u32) -> u32 {
-        match self {
-            Self::Zero => 0,
-            Self::One => 1,
-            Self::Some(any) => 1 + any % limit,
-            Self::Limit => limit,
-            Self::PastLimit => limit + 1,
-        }
-    }
-}
-
-/// How far to move the clock forward.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Step {
-    Nothing,
-    OneNanosecond,
-    WindowLessOne,
-    Window,
-    WindowAndOne,
-    /// This many parts in 65,536 of two windows.
-    Part(u16),
-}
-
-/// One operation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Op {
-    /// `try_acquire`.
-    AcquireOne {
-        key: u32,
-    },
-    /// `try_acquire_n`.
-    Acquire {
-        key: u32,
-        cost: Cost,
-    },
-    /// `try_acquire_status`.
-    Status {
-        key: u32,
-        cost: Cost,
-    },
-    Peek {
-        key: u32,
-    },
-    PeekN {
-        key: u32,
-        cost: Cost,
-    },
-    Forget {
-        key: u32,
-    },
-    Clear,
-    Advance(Step),
-    /// To the very moment at which the key's next request of this cost will succeed, or a nanosecond before or after.
-    AdvanceToRetry {
-        key: u32,
-        cost: Cost,
-        off_by: i8,
-    },
-    /// Sets the clock back by this many parts in 65,536 of two windows.
-    Back(u16),
-    /// Sets the clock back to zero.
-    BackToZero,
-    /// Far ahead: years.
-    Leap(u64),
-}
-
-/// The calls that ask for permits.
-#[derive(Debug, Clone, Copy)]
-enum Call {
-    One,
-    Some,
-    Status,
-}
-
-/// What a call was told.
-struct Said {
-    decision: Decision,
-    status: Option<Status>,
-}
-
-impl Said {
-    fn is_counted(&self) -> bool {
-        matches!(self.decision, Decision::Admitted(admission) if admission.is_counted())
-    }
-}
 
 /// A limiter and the oracle, at the same time.
 pub(crate) struct Pair<S> {
@@ -256,13 +161,7 @@ impl<S: Subject> Pair<S> {
         let refused = self.refused_if(place == Place::Either);
         // The stamps that keys without a place share are told to nobody later. (Without a place all calls do the same.)
         let call = if lags && cost > 0 && place != Place::Certain { Call::Status } else { call };
-        let said = match call {
-            Call::One => Ok(Said { decision: self.subject.acquire_one(key), status: None }),
-            Call::Some => self.subject.acquire(key, cost).map(|decision| Said { decision, status: None }),
-            Call::Status => {
-                self.subject.status(key, cost).map(|status| Said { decision: status.decision(), status: Some(status) })
-            }
-        };
+        let said = call.make(&self.subject, key, cost);
         let placed = match place {
             Place::Certain => true,
             Place::None => false,
@@ -393,17 +292,6 @@ impl<S: Subject> Pair<S> {
             return Err(format!("{} cells for {} live keys and a cap of {}", counts.cells, counts.live_keys, self.cap));
         }
         Ok(())
-    }
-}
-
-fn length(step: Step, window: u64) -> u64 {
-    match step {
-        Step::Nothing => 0,
-        Step::OneNanosecond => 1,
-        Step::WindowLessOne => window - 1,
-        Step::Window => window,
-        Step::WindowAndOne => window + 1,
-        Step::Part(part) => u64::try_from((u128::from(window) * u128::from(part)) >> 15).expect("at most two windows"),
     }
 }
 

@@ -25,6 +25,7 @@
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
 mod log;
+pub(crate) mod meter;
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -158,7 +158,14 @@ impl Cells {
         })
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary.
+    /// Whether keys of this plan are limited by a log of stamps.
+    #[inline]
+    pub(crate) fn has_stamps(&self, plan: usize) -> bool {
+        matches!(self.plan(plan), Plan::Log(_))
+    }
+
+    /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary. The
+    /// `reading` is from after the seat was found, unless the key is limited by a log of stamps.
     #[inline]
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
         match self.plan(seat.plan) {

@@ -124,9 +124,10 @@ impl Table {
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
     #[inline]
     pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Decision> {
-        let reading = clock.now();
+        // A log's stamps put right a reading from before the look-up. An account's can't: it has to be seen first.
+        let early = self.cells.has_stamps(fingerprint.plan()).then(|| clock.now());
         let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
-        self.cells.decide_at_once(seat, cost, reading)
+        self.cells.decide_at_once(seat, cost, early.unwrap_or_else(|| clock.now()))
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.

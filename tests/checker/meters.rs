@@ -214,11 +214,8 @@ impl Window {
         let Denied { begun, ended, wait, cost } = *denied;
         let begun_by_then = &grants[..grants.partition_point(|grant| grant.earliest <= ended)];
         let may_fall = |from: i128, until: i128| {
-            let within = begun_by_then.iter().rev().take_while(|grant| grant.earliest >= from - 1_000_000_000);
-            within
-                .filter(|grant| grant.latest >= from && grant.earliest < until)
-                .map(|grant| grant.permits)
-                .sum::<i128>()
+            let within = begun_by_then.iter().filter(|grant| grant.latest >= from && grant.earliest < until);
+            within.map(|grant| grant.permits).sum::<i128>()
         };
         // When the window of the denial began, at the earliest and the latest.
         let (first, last) = (begun + wait - window, ended + wait - window);

@@ -170,3 +170,21 @@ fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
     assert!(one.admits(1, 30));
     assert!(!one.admits(1, 40), "four in a hundred");
 }
+
+/// The word that says since when an account is over looks like a reference to a ring. No ring may be given back for it.
+#[test]
+fn after_closing_an_account_that_is_over() {
+    let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
+    let Plan::Account(metered) = one.0.plan(0) else { unreachable!("a bucket") };
+    let head = one.head();
+    // In an era of its own, with what had been used.
+    let closed = metered.layout.next(head, 2, 2);
+    one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    // The cell can be had again, and what it was given first is what it says.
+    assert_eq!(one.0.create(KEY, 3), Some((0, 1)));
+    one.0.grant(0, 1, &At(20));
+    let seat = one.0.seat_for(0, 1, KEY).unwrap();
+    assert_eq!(one.0.decide(Ask::Peek, seat, 1, &At(20)).unwrap().retry_after(), Some(Duration::from_nanos(10)));
+}

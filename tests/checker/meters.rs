@@ -129,7 +129,9 @@ impl Bucket {
                 if most <= room {
                     return Err(Fault::Unexplained(event));
                 }
-                if most - refill * (wait - 1) <= room {
+                // What was stamped by a clock that is ahead of this one has less time to come back.
+                let passes = (wait - 1 - 2 * i128::from(error)).max(0);
+                if most - refill * passes <= room {
                     return Err(Fault::AdvisedTooLate(event));
                 }
                 // At least: of those that had certainly been granted, stamped as early as can be.

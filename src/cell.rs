@@ -275,6 +275,11 @@ impl Cells {
         self.plan(plan).status_of_nothing(cost, time_of(clock.now()))
     }
 
+    /// The earliest time at which a new key is as new again that has just asked for its first `cost` permits.
+    pub(crate) fn first_end(&self, plan: usize, cost: u32, time: u64) -> u64 {
+        self.plan(plan).first_end(cost, time)
+    }
+
     /// What a new key is told that has just asked for its first `cost` permits.
     pub(crate) fn first_status(&self, plan: usize, cost: u32, time: u64) -> Status {
         let lead = self.horizon.load(Ordering::Acquire).saturating_sub(time);

@@ -293,7 +293,7 @@ impl Table {
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.grant(cell, life, clock);
-            self.turns.note_new(route.generation(), time.saturating_add(self.cells.longest_window()));
+            self.turns.note_new(route.generation(), self.cells.first_end(fingerprint.plan(), cost, time));
             return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint.plan(), cost, time)));
         }
         self.cells.discard(cell);

@@ -2,83 +2,39 @@
 
 mod driver;
 mod oracle;
+mod strategies;
 
 use std::time::Duration;
 
-use driver::{Cost, Op, Pair, Step, Subject};
+use driver::{Cost, Op, Pair, Subject};
 use oracle::{AtCap, Rule};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
+use strategies::{back, cases, nasty_ops, starts, steps};
 use tollgate::{Decision, MockClock, Quota};
 
 const HOUR: u64 = 3_600_000_000_000;
-const TWENTY_YEARS: u64 = 20 * 365 * 24 * HOUR;
 
 fn longest_window() -> u64 {
     u64::try_from(Quota::MAX_WINDOW.as_nanos()).expect("documented as 2^60 - 1")
 }
 
-fn rules() -> impl Strategy<Value = Rule> {
+fn rule() -> impl Strategy<Value = Rule> {
     let limits = prop_oneof![Just(1_u32), Just(2), Just(3), Just(7), Just(100)];
     let windows = prop_oneof![Just(1_u64), Just(10), Just(1000), Just(HOUR), Just(longest_window())];
     (limits, windows).prop_map(|(limit, window)| Rule { limit, window })
 }
 
-/// Where the clock starts: zero is a reading like any other.
-fn starts() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(0), Just(1), 0..TWENTY_YEARS]
-}
-
-fn costs() -> impl Strategy<Value = Cost> {
+/// One rule, or several: unrelated ones, some that others imply, and the same one twice.
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let near = (rule(), prop::collection::vec((0_u32..5, 0_u64..4, 1_u64..4), 1..=3)).prop_map(|(first, others)| {
+        let longer = |times: u64, part: u64| first.window.saturating_mul(times).min(longest_window()) / part;
+        let other = |(more, times, part)| Rule { limit: first.limit + more, window: longer(times, part).max(1) };
+        core::iter::once(first).chain(others.into_iter().map(other)).collect()
+    });
     prop_oneof![
-        1 => Just(Cost::Zero),
-        6 => Just(Cost::One),
-        6 => any::<u32>().prop_map(Cost::Some),
-        2 => Just(Cost::Limit),
-        1 => Just(Cost::PastLimit),
-    ]
-}
-
-fn steps() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        Just(Step::Nothing),
-        Just(Step::OneNanosecond),
-        Just(Step::WindowLessOne),
-        Just(Step::Window),
-        Just(Step::WindowAndOne),
-        any::<u16>().prop_map(Step::Part),
-        (0_u16..2000).prop_map(Step::Part),
-    ]
-}
-
-fn ops(keys: u32) -> impl Strategy<Value = Op> {
-    let key = move || 0..keys;
-    prop_oneof![
-        12 => key().prop_map(|key| Op::AcquireOne { key }),
-        12 => (key(), costs()).prop_map(|(key, cost)| Op::Acquire { key, cost }),
-        8 => (key(), costs()).prop_map(|(key, cost)| Op::Status { key, cost }),
-        3 => key().prop_map(|key| Op::Peek { key }),
-        3 => (key(), costs()).prop_map(|(key, cost)| Op::PeekN { key, cost }),
-        1 => key().prop_map(|key| Op::Forget { key }),
-        8 => steps().prop_map(Op::Advance),
-        4 => (key(), costs(), -1_i8..=1).prop_map(|(key, cost, off_by)| Op::AdvanceToRetry { key, cost, off_by }),
-    ]
-}
-
-/// Mostly not at all.
-fn back() -> impl Strategy<Value = Op> {
-    prop_oneof![8 => Just(Op::Back(0)), 1 => any::<u16>().prop_map(Op::Back), 1 => Just(Op::BackToZero)]
-}
-
-/// With the rare and the nasty: everything forgotten, leaps of up to twenty years, and clocks that go back.
-fn nasty_ops(keys: u32) -> impl Strategy<Value = Op> {
-    prop_oneof![
-        40 => ops(keys),
-        1 => Just(Op::Clear),
-        1 => (0..TWENTY_YEARS).prop_map(Op::Leap),
-        2 => any::<u16>().prop_map(Op::Back),
-        1 => (0_u16..200).prop_map(Op::Back),
-        1 => Just(Op::BackToZero),
+        3 => rule().prop_map(|rule| vec![rule]),
+        2 => prop::collection::vec(rule(), 2..=4),
+        3 => near.prop_shuffle(),
     ]
 }
 
@@ -93,15 +49,9 @@ fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseE
     Ok(())
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    // Failures are kept next to this file, so that they are tried first from then on.
-    let failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
-    ProptestConfig { cases, failure_persistence, ..ProptestConfig::default() }
-}
-
 /// Asks until denied; then still denied a nanosecond before the time that was advised, and admitted at that time.
 fn advice_is_honest<S: Subject>(pair: &Pair<S>, clock: &MockClock, key: u32, cost: u32) -> Result<(), TestCaseError> {
-    let limit = pair.rule().limit;
+    let limit = pair.limit();
     let denials = (0..=limit / cost).filter_map(|_| pair.subject.acquire(key, cost).ok()?.retry_after());
     let wait = denials.last().ok_or_else(|| TestCaseError::fail("the clock stands still and nothing was denied"))?;
     prop_assert!(wait > Duration::ZERO, "a denial that says to try again at once");
@@ -119,40 +69,40 @@ proptest! {
 
     /// Few keys, so that each fills up again and again; clocks that go back as far as they like.
     #[test]
-    fn few_keys(rule in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250)) {
-        apply_all(&mut Pair::keyed(rule, start, None), &ops)?;
+    fn few_keys(rules in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250)) {
+        apply_all(&mut Pair::keyed(&rules, start, None), &ops)?;
     }
 
     /// No keys at all.
     #[test]
-    fn direct(rule in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(1), 1..250)) {
-        apply_all(&mut Pair::direct(rule, start), &ops)?;
+    fn direct(rules in rules(), start in starts(), ops in prop::collection::vec(nasty_ops(1), 1..250)) {
+        apply_all(&mut Pair::direct(&rules, start), &ops)?;
     }
 
     /// More keys than there is room for, under each policy.
     #[test]
     fn at_the_key_cap(
-        rule in rules(),
+        rules in rules(),
         start in starts(),
         cap in 1_usize..=8,
         at_cap in policies(),
         ops in prop::collection::vec(nasty_ops(12), 1..250),
     ) {
-        apply_all(&mut Pair::keyed(rule, start, Some((cap, at_cap))), &ops)?;
+        apply_all(&mut Pair::keyed(&rules, start, Some((cap, at_cap))), &ops)?;
     }
 
     #[test]
     fn retry_after_is_honest(
-        rule in rules(),
+        rules in rules(),
         start in starts(),
         ops in prop::collection::vec(nasty_ops(1), 1..120),
         cost in any::<u32>(),
     ) {
-        let cost = 1 + cost % rule.limit;
-        let mut keyed = Pair::keyed(rule, start, None);
+        let cost = 1 + cost % rules.iter().map(|rule| rule.limit).min().expect("a rule");
+        let mut keyed = Pair::keyed(&rules, start, None);
         apply_all(&mut keyed, &ops)?;
         advice_is_honest(&keyed, keyed.subject.clock(), 0, cost)?;
-        let mut direct = Pair::direct(rule, start);
+        let mut direct = Pair::direct(&rules, start);
         apply_all(&mut direct, &ops)?;
         advice_is_honest(&direct, direct.subject.clock(), 0, cost)?;
     }
@@ -164,11 +114,11 @@ proptest! {
     /// Hundreds of keys, so that tables grow and reclaim.
     #[test]
     fn hundreds_of_keys(
-        rule in rules(),
+        rules in rules(),
         start in starts(),
         ops in prop::collection::vec(nasty_ops(400), 500..1500),
     ) {
-        apply_all(&mut Pair::keyed(rule, start, None), &ops)?;
+        apply_all(&mut Pair::keyed(&rules, start, None), &ops)?;
     }
 
     /// A stream of keys that are never seen again flows past a few that stay: what has expired makes way, what is live
@@ -176,13 +126,15 @@ proptest! {
     #[test]
     fn a_stream_of_new_keys(
         limit in 1_u32..4,
+        others in prop::collection::vec((1_u32..6, prop_oneof![Just(50_u64), Just(300), Just(2000)]), 0..=3),
         cap in prop_oneof![1_usize..=8, 9_usize..=256],
         at_cap in policies(),
         at_once in 1_u32..300,
         steps in prop::collection::vec((steps(), back(), 0_u32..3), 1..25),
     ) {
-        let rule = Rule { limit, window: 1000 };
-        let mut pair = Pair::keyed(rule, 0, Some((cap, at_cap)));
+        let mut rules = vec![Rule { limit, window: 1000 }];
+        rules.extend(others.into_iter().map(|(limit, window)| Rule { limit, window }));
+        let mut pair = Pair::keyed(&rules, 0, Some((cap, at_cap)));
         let mut next_key = 3;
         for (step, back, stays) in steps {
             let mut ops = vec![Op::AcquireOne { key: stays }];

@@ -4,7 +4,7 @@
 mod checker;
 mod oracle;
 
-use checker::{Event, Expiry, Fault, Run, Told};
+use checker::{Event, Expiry, Fault, Limit, Run, Told};
 use oracle::{Log, Rule};
 use proptest::prelude::*;
 
@@ -13,12 +13,17 @@ fn admitted(before: u64, after: u64) -> Event {
 }
 
 fn denied(before: u64, after: u64, retry_after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Denied { retry_after } }
+    Event { key: 0, cost: 1, before, after, told: Told::Denied { retry_after, quota: 0 } }
 }
 
 /// Under a limit of 2 in 100 ns.
 fn run(events: &[Event]) -> Run {
-    Run { limit: 2, window: 100, events: events.to_vec(), reading_error: 0, expiry: Expiry::EachOnItsOwn }
+    Run {
+        limits: vec![Limit { permits: 2, window: 100 }],
+        events: events.to_vec(),
+        reading_error: 0,
+        expiry: Expiry::EachOnItsOwn,
+    }
 }
 
 #[test]
@@ -128,9 +133,10 @@ fn simulate(rule: Rule, requests: &[(u64, u32)]) -> Vec<Event> {
     let (mut log, mut now) = (Log::default(), 0);
     let mut event = |&(pause, cost): &(u64, u32)| {
         now += pause;
-        let answer = log.acquire(rule, now, cost).expect("a cost up to the limit");
+        let answer = log.acquire(&[rule], now, cost).expect("a cost up to the limit");
         let told = answer.retry_after.map_or(Told::Admitted, |wait| Told::Denied {
             retry_after: u64::try_from(wait).expect("less than a window"),
+            quota: 0,
         });
         Event { key: 0, cost, before: now, after: now, told }
     };
@@ -138,7 +144,7 @@ fn simulate(rule: Rule, requests: &[(u64, u32)]) -> Vec<Event> {
 }
 
 fn exactly(limit: u32, window: u64, events: Vec<Event>) -> Run {
-    Run { limit, window, events, reading_error: 0, expiry: Expiry::EachOnItsOwn }
+    Run { limits: vec![Limit { permits: limit, window }], events, reading_error: 0, expiry: Expiry::EachOnItsOwn }
 }
 
 fn told_otherwise(one: &[Event], other: &[Event]) -> bool {

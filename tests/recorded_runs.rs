@@ -4,108 +4,27 @@
 
 mod checker;
 
-use std::sync::Barrier;
-use std::thread;
 use std::time::Duration;
 
-use checker::{Event, Expiry, Run, Summary, Told};
-use tollgate::{AtKeyCap, Clock, Decision, DenialReason, DirectLimiter, Limiter, MockClock, MonotonicClock, Quota};
-
-/// By how much readings of the real clock may disagree between processors, or be taken out of order on one.
-const READING_ERROR: u64 = 1000;
+use checker::record::{Numbers, Plan, READING_ERROR, obey, record};
+use checker::{Event, Expiry, Limit, Run, Summary, Told};
+use tollgate::{AtKeyCap, DirectLimiter, Limiter, MockClock, Quota};
 
 /// Permits are given back one by one, each a window after its own stamp.
 const EXPIRY: Expiry = Expiry::EachOnItsOwn;
 
-/// What each thread does.
-#[derive(Debug, Clone, Copy)]
-struct Plan {
-    threads: u32,
-    calls: u32,
-    keys: u32,
-    /// Costs are 1 to this.
-    costs: u32,
-    /// After so many denials a thread waits as long as it was told, so that many ask again at the moment of expiry.
-    obeys_every: u32,
-}
-
-/// Numbers that look random and are the same in every run (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn of_thread(thread: u32) -> Self {
-        Self(0x9e37_79b9_7f4a_7c15 ^ (u64::from(thread) + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9))
-    }
-
-    /// A number less than `end`.
-    fn below(&mut self, end: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        u32::try_from((self.0 >> 32) % u64::from(end)).expect("less than a u32")
-    }
-}
-
-/// Calls `decide(key, cost)` from many threads at once. `between` is what a thread does after each call.
-fn record<C: Clock + Sync>(
-    plan: Plan,
-    clock: &C,
-    decide: impl Fn(u32, u32) -> Decision + Sync,
-    between: impl Fn(&mut Numbers, Told) + Sync,
-) -> Vec<Event> {
-    let start = Barrier::new(usize::try_from(plan.threads).expect("few"));
-    let one_thread = |thread: u32| {
-        let mut numbers = Numbers::of_thread(thread);
-        let mut events = Vec::with_capacity(usize::try_from(plan.calls).expect("few"));
-        start.wait();
-        for _ in 0..plan.calls {
-            let (key, cost) = (numbers.below(plan.keys), 1 + numbers.below(plan.costs));
-            let before = clock.now();
-            let decision = decide(key, cost);
-            // Never less than before the call, though the thread may have moved to a processor that is a little behind.
-            let after = clock.now().max(before);
-            let told = told(decision);
-            events.push(Event { key, cost, before, after, told });
-            between(&mut numbers, told);
-        }
-        events
-    };
-    thread::scope(|scope| {
-        let one_thread = &one_thread;
-        let threads: Vec<_> = (0..plan.threads).map(|thread| scope.spawn(move || one_thread(thread))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a thread panicked")).collect()
-    })
-}
-
-fn told(decision: Decision) -> Told {
-    match decision {
-        Decision::Admitted(_) => Told::Admitted,
-        Decision::Denied(denial) if denial.reason() == DenialReason::KeyCap => Told::NoPlace,
-        Decision::Denied(denial) => {
-            Told::Denied { retry_after: u64::try_from(denial.retry_after().as_nanos()).expect("short windows") }
-        }
-    }
-}
-
-/// Now and then waits as long as it was told; gives up the processor while it does.
-fn obey(plan: Plan, clock: &MonotonicClock) -> impl Fn(&mut Numbers, Told) + Sync {
-    move |numbers, told| {
-        if let Told::Denied { retry_after } = told
-            && numbers.below(plan.obeys_every) == 0
-        {
-            let end = clock.now() + retry_after;
-            while clock.now() < end {
-                thread::yield_now();
-            }
-        }
-    }
-}
-
 fn check(what: &str, quota: Quota, reading_error: u64, events: Vec<Event>) -> Summary {
-    let window = u64::try_from(quota.window().as_nanos()).expect("short windows");
+    check_all(what, &[quota], reading_error, events)
+}
+
+fn check_all(what: &str, quotas: &[Quota], reading_error: u64, events: Vec<Event>) -> Summary {
+    let limit = |quota: &Quota| Limit {
+        permits: quota.limit(),
+        window: u64::try_from(quota.window().as_nanos()).expect("short windows"),
+    };
     let asked = events.len();
-    let run = Run { limit: quota.limit(), window, events, reading_error, expiry: EXPIRY };
-    run.check().unwrap_or_else(|fault| panic!("{what}, {quota:?}, {asked} calls: {fault:?}"))
+    let run = Run { limits: quotas.iter().map(limit).collect(), events, reading_error, expiry: EXPIRY };
+    run.check().unwrap_or_else(|fault| panic!("{what}, {quotas:?}, {asked} calls: {fault:?}"))
 }
 
 /// The quotas of the runs on the real clock: windows so short that permits expire all the time.
@@ -181,7 +100,7 @@ fn a_clock_that_the_threads_move() {
                 let part = Duration::from_nanos(window / u64::from(1 + numbers.below(16)));
                 match told {
                     // All that wait for one expiry race to it, and some come a nanosecond early.
-                    Told::Denied { retry_after } if numbers.below(plan.obeys_every) == 0 => {
+                    Told::Denied { retry_after, .. } if numbers.below(plan.obeys_every) == 0 => {
                         clock.advance(Duration::from_nanos(retry_after - u64::from(numbers.below(2))));
                     }
                     _ if numbers.below(32) == 0 => clock.advance(part),
@@ -235,6 +154,58 @@ fn at_one_tick_no_cost_is_denied_that_would_still_have_fitted() {
             let free = u64::from(limit) - summary.permits;
             assert_eq!(u64::from(limiter.peek(&0).remaining()), free, "{quota:?}");
             assert!(smallest_denied.is_some_and(|cost| cost > free), "{smallest_denied:?} denied with {free} free");
+        }
+    }
+}
+
+/// Quotas of one key of which now one and now another is in the way, and some that never are.
+fn several_quotas() -> Vec<Vec<Quota>> {
+    let micros = |limit, micros| Quota::new(limit, Duration::from_micros(micros));
+    vec![
+        vec![micros(1, 20), micros(3, 200)],
+        vec![micros(20, 1000), micros(3, 50), micros(8, 200)],
+        vec![micros(5, 100), micros(5, 100), micros(9, 50), micros(30, 2000)],
+    ]
+}
+
+#[test]
+fn several_quotas_on_the_real_clock() {
+    for quotas in several_quotas() {
+        let least = quotas.iter().map(Quota::limit).min().expect("at least one");
+        for (threads, keys) in [(2, 1), (4, 1), (4, 3), (8, 2)] {
+            let plan = Plan { threads, calls: 10_000 / threads, keys, costs: least, obeys_every: 100 };
+            let builder =
+                quotas[1..].iter().fold(Limiter::<u32>::builder(quotas[0]), |builder, &quota| builder.and(quota));
+            let limiter = builder.build().expect("good quotas");
+            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the least limit");
+            let events = record(plan, limiter.clock(), decide, obey(plan, limiter.clock()));
+            check_all("several quotas", &quotas, READING_ERROR, events);
+        }
+    }
+}
+
+/// The threads move the clock themselves, often to the nanosecond that they were advised.
+#[test]
+fn several_quotas_and_a_clock_that_the_threads_move() {
+    for threads in [2, 4, 8] {
+        for limits in [vec![(2, 10), (5, 100)], vec![(3, 7), (4, 20), (9, 200)], vec![(8, 100), (8, 50), (20, 1000)]] {
+            let quotas: Vec<Quota> =
+                limits.iter().map(|&(limit, window)| Quota::new(limit, Duration::from_nanos(window))).collect();
+            let plan = Plan { threads, calls: 16_000 / threads, keys: 2, costs: limits[0].0, obeys_every: 4 };
+            let clock = MockClock::new();
+            let builder =
+                quotas[1..].iter().fold(Limiter::<u32>::builder(quotas[0]), |builder, &quota| builder.and(quota));
+            let limiter = builder.clock(clock.clone()).build().expect("good quotas");
+            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the least limit");
+            let move_clock = |numbers: &mut Numbers, told: Told| match told {
+                Told::Denied { retry_after, .. } if numbers.below(plan.obeys_every) == 0 => {
+                    clock.advance(Duration::from_nanos(retry_after - u64::from(numbers.below(2))));
+                }
+                _ if numbers.below(16) == 0 => clock.advance(Duration::from_nanos(u64::from(numbers.below(5)))),
+                _ => {}
+            };
+            let events = record(plan, &clock, decide, move_clock);
+            check_all("several quotas and a clock moved by the threads", &quotas, 0, events);
         }
     }
 }

@@ -171,13 +171,13 @@ impl Script {
     pub(crate) fn run(&self) -> Result<(), String> {
         let rule = Rule { limit: self.limit.permits(), window: self.window.nanoseconds() };
         let keyed = |cap, keys| {
-            let pair = Pair::keyed(rule, self.start, cap);
+            let pair = Pair::keyed(&[rule], self.start, cap);
             let clock = pair.subject.clock().clone();
             self.play(pair, clock, keys)
         };
         match self.subject {
             What::Direct => {
-                let pair = Pair::direct(rule, self.start);
+                let pair = Pair::direct(&[rule], self.start);
                 let clock = pair.subject.clock().clone();
                 self.play(pair, clock, 1)
             }

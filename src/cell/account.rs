@@ -30,6 +30,11 @@
 //! read after the head**. If the head has moved on meanwhile, then by charges that leave less; or the account was over, and
 //! there was no denial. To an admission it makes no difference: what fits by an earlier reading fits at the last charge.
 //!
+//! # Why the clock is read last
+//! What has come back by a reading is set off against all that was ever charged. If somebody was charged between the reading and the
+//! look at the head, for permits that came back meanwhile, then too little would seem to be left. A log has the newest stamp to tell it so;
+//! an account has no such thing. So the clock is read after the head has been seen, and a head that has moved on takes another reading.
+//!
 //! # Orderings
 //! As for a log: a claim acquires and releases the head; the anchor is released by who publishes it and acquired by who reads it,
 //! so who sees the anchor of a later era also sees that the head has moved.

@@ -92,6 +92,17 @@ impl Plan {
         }
     }
 
+    /// The earliest time at which a key is as new again whose first request of `cost` permits comes at `time`. Of two keys the one
+    /// that came later may be as new sooner: it depends on what they took.
+    pub(super) fn first_end(&self, cost: u32, time: u64) -> u64 {
+        match self {
+            Self::Log(limits) => time.saturating_add(limits.window()),
+            Self::Account(Metered { rule, .. }) => {
+                rule.over_at(Account { anchor: rule.anchor_at(time), used: rule.opening(cost).used })
+            }
+        }
+    }
+
     /// What a key without permits is told at `time` that asks for `cost` of them, and only looks.
     pub(super) fn status_of_nothing(&self, cost: u32, time: u64) -> Status {
         match self {

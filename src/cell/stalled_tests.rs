@@ -23,7 +23,11 @@ struct One(Cells);
 
 impl One {
     fn new(limit: u32, cost: u32) -> Self {
-        let cells = Cells::new([Plan::new(&[Quota::new(limit, Duration::from_nanos(10))])].into(), 4);
+        Self::of(&[Quota::new(limit, Duration::from_nanos(10))], cost)
+    }
+
+    fn of(quotas: &[Quota], cost: u32) -> Self {
+        let cells = Cells::new([Plan::new(quotas)].into(), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
         assert_eq!((cell, life), (0, 0));
         cells.grant(cell, life, &At(0));
@@ -151,4 +155,36 @@ fn with_a_head_that_is_out_of_date() {
     assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
     assert!(one.0.decide_at_once(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
     assert!(one.0.seat_for(0, 0, KEY).is_none());
+}
+
+/// The raise is the tighter quota's here: by the wider one there is room.
+#[test]
+fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
+    let quotas = [Quota::new(1, Duration::from_nanos(10)), Quota::new(4, Duration::from_nanos(100))];
+    let one = One::of(&quotas, 1);
+    assert!(one.admits(1, 10));
+    one.claim_and_stall(1, 4);
+    // The claim needed the permit of 10 to have left its ten nanoseconds, so its stamp is 20 at the earliest.
+    assert!(!one.admits(1, 12));
+    assert!(!one.admits(1, 29));
+    assert!(one.admits(1, 30));
+    assert!(!one.admits(1, 40), "four in a hundred");
+}
+
+/// The word that says since when an account is over looks like a reference to a ring. No ring may be given back for it.
+#[test]
+fn after_closing_an_account_that_is_over() {
+    let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
+    let Plan::Account(metered) = one.0.plan(0) else { unreachable!("a bucket") };
+    let head = one.head();
+    // In an era of its own, with what had been used.
+    let closed = metered.layout.next(head, 2, 2);
+    one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    // The cell can be had again, and what it was given first is what it says.
+    assert_eq!(one.0.create(KEY, 3), Some((0, 1)));
+    one.0.grant(0, 1, &At(20));
+    let seat = one.0.seat_for(0, 1, KEY).unwrap();
+    assert_eq!(one.0.decide(Ask::Peek, seat, 1, &At(20)).unwrap().retry_after(), Some(Duration::from_nanos(10)));
 }

@@ -8,7 +8,8 @@
 //!   request opens one and leaves at once.
 //! - otherwise a request's delay is that of its first place, `ceil(b + n * P / r) - t`. It is admitted if that is no longer than
 //!   the maximum delay D, which is to say `n * P <= (t - b + D) * r`; a request of cost c takes c places.
-//! - or else it is denied, and passes as soon as its delay is down to D.
+//! - or else it is denied, and passes as soon as its delay is down to D. So a clock that went back, to before b even, may deny
+//!   what was admitted before; it tells nobody to wait longer than D.
 //!
 //! A later anchor puts every place later: no request that joins after it is admitted for it.
 //!
@@ -49,7 +50,8 @@ impl Queue {
         if taken <= self.rate.flow(gone) {
             return Step::Open { used: cost };
         }
-        if taken > self.rate.flow(gone.saturating_add(self.max_delay)) {
+        // From the time that is shown, even if that is before the anchor: the delay that is told is never longer than the maximum.
+        if taken > self.rate.flow(now.saturating_add(self.max_delay).saturating_sub(account.anchor)) {
             return Step::Deny { wait_ns: self.delay_ns(account, now).saturating_sub(self.max_delay) };
         }
         if account.used < self.advances_at {
@@ -137,6 +139,17 @@ mod tests {
         let queue = Queue::new(1, 1, 100, 0);
         assert_eq!(queue.step(at(0, 1), 99, 1), Step::Deny { wait_ns: 1 });
         assert_eq!(queue.step(at(0, 1), 100, 1), Step::Open { used: 1 });
+    }
+
+    /// So that what is told is never longer than the maximum, and what remains says whether a request is admitted.
+    #[test]
+    fn a_clock_that_went_back_waits_as_long_as_it_says() {
+        let queue = Queue::new(6, 1, 100, 500);
+        assert_eq!((queue.delay_ns(at(1000, 1), 600), queue.remaining(at(1000, 1), 600)), (500, 6));
+        assert_eq!(queue.step(at(1000, 1), 600, 1), Step::Charge { used: 2 });
+        assert_eq!((queue.delay_ns(at(1000, 1), 599), queue.remaining(at(1000, 1), 599)), (501, 0));
+        assert_eq!(queue.step(at(1000, 1), 599, 1), Step::Deny { wait_ns: 1 });
+        assert_eq!(queue.step(at(1000, 1), 0, 1), Step::Deny { wait_ns: 600 });
     }
 
     #[test]

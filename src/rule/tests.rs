@@ -5,17 +5,36 @@ mod traffic;
 
 use proptest::prelude::*;
 
-use super::oracle::Naive;
-use super::{Account, Rule, Step};
-use crate::quota::Quota;
-pub(super) use traffic::LATE_ORIGIN;
-use traffic::{Cost, Gap, lengths, quota, requests};
+use super::oracle::{Meter, Naive};
+use super::{Account, Rule, Step, nanos};
+use crate::quota::{Kind, Quota};
+use traffic::{Cost, Gap, LATE_ORIGIN, lengths, quota, requests};
 
 const END_OF_TIME: u64 = 1 << 62;
+
+/// The quota as the oracle knows it.
+fn meter(quota: Quota) -> Meter {
+    let (limit, phase) = (quota.limit(), quota.phase().map(|phase| phase.as_nanos()));
+    match quota.kind() {
+        Kind::Log => unreachable!("the log has an oracle of its own"),
+        Kind::TokenBucket { refill, per } => {
+            Meter::TokenBucket { capacity: limit, refill, per: nanos(per), start: quota.start().unwrap_or(limit) }
+        }
+        Kind::LeakyBucket { leak, per } => Meter::LeakyBucket { capacity: limit, leak, per: nanos(per) },
+        Kind::LeakyQueue { leak, per, max_delay } => {
+            Meter::LeakyQueue { leak, per: nanos(per), max_delay: nanos(max_delay) }
+        }
+        Kind::FixedWindow => Meter::FixedWindow { limit, window: quota.window_ns(), phase },
+        Kind::SlidingCounter { window } => {
+            Meter::SlidingCounter { limit, window: nanos(window), phase: phase.unwrap_or(0) }
+        }
+    }
+}
 
 /// One key, driven as a cell would drive it, beside the oracle.
 struct Run {
     quota: Quota,
+    origin: u64,
     rule: Rule,
     naive: Naive,
     account: Option<Account>,
@@ -24,7 +43,7 @@ struct Run {
 impl Run {
     fn new(quota: Quota, origin: u64) -> Self {
         let rule = Rule::of(quota, origin).expect("not a log");
-        Self { quota, rule, naive: Naive::new(quota, origin), account: None }
+        Self { quota, origin, rule, naive: Naive::new(meter(quota), origin, origin), account: None }
     }
 
     /// The account; of a key that was not seen yet, as it is before its first request.
@@ -33,11 +52,16 @@ impl Run {
         self.account.unwrap_or_else(unseen)
     }
 
+    /// The key is seen for the first time, which is when its bucket begins to be refilled.
+    fn first_seen(&mut self, now: u64) {
+        self.naive = Naive::new(meter(self.quota), self.origin, now);
+    }
+
     /// Decides, checks all that can be asked, and charges. `published` is when an account that opens gets its anchor. Gives
     /// back the time at which the request counts, or how long it has to wait.
     fn request(&mut self, now: u64, published: u64, cost: u32) -> Result<u64, u64> {
         if self.account.is_none() {
-            self.naive.first_seen(now);
+            self.first_seen(now);
         }
         let before = self.account_at(now);
         self.check_numbers(before, now);
@@ -75,7 +99,7 @@ impl Run {
         match opening.wait_ns {
             None => {
                 // Which is when it counts as seen.
-                self.naive.first_seen(published);
+                self.first_seen(published);
                 self.charge(account, published, cost);
                 Ok(published)
             }
@@ -127,8 +151,8 @@ impl Run {
         let (rule, naive) = (&self.rule, &self.naive);
         assert_eq!(rule.remaining(account, now), naive.most(now), "what remains of {account:?} at {now}");
         let reset = rule.reset_after(account, now);
-        assert!(naive.is_free(now + reset), "all free {reset} after {now}");
-        assert!(reset == 0 || !naive.is_free(now + reset - 1), "and not sooner");
+        assert!(naive.is_free(u128::from(now + reset)), "all free {reset} after {now}");
+        assert!(reset == 0 || !naive.is_free(u128::from(now + reset - 1)), "and not sooner");
         assert!(u128::from(reset) <= self.quota.window().as_nanos(), "never longer than the quota says");
         let over_at = rule.over_at(account);
         if self.quota.start().is_some_and(|start| start < self.quota.limit()) {

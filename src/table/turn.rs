@@ -51,8 +51,8 @@ impl Heuristics {
         let _ = self.floor.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
     }
 
-    /// Takes a cell into account that was made after the sweep. Its stamps end later than those the sweep saw, unless the
-    /// clock has gone back.
+    /// Takes a cell into account that was made after the sweep. A log's stamps end later than those the sweep saw, unless the
+    /// clock has gone back; an account may be over sooner.
     pub(super) fn note_new(&self, generation: u32, end: u64) {
         if self.all_live_until(generation).is_some_and(|floor| floor > end) {
             self.note_end(generation, end);

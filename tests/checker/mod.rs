@@ -6,6 +6,9 @@
 //! never accuses a limiter that is right, however the threads were scheduled, and nothing depends on timing.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
+pub(crate) mod meters;
+pub(crate) mod record;
+
 use std::collections::BTreeMap;
 
 /// One call.
@@ -24,9 +27,10 @@ pub(crate) struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     Admitted,
-    /// Denied by the key's quota.
+    /// Denied by the key's quota; which of them, if it has several.
     Denied {
         retry_after: u64,
+        quota: usize,
     },
     /// Denied for want of a place for the key, about which its permits say nothing.
     NoPlace,
@@ -43,11 +47,18 @@ pub(crate) enum Expiry {
     InOrderOfClaims,
 }
 
+/// So many permits in any window of this length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    pub(crate) permits: u32,
+    pub(crate) window: u64,
+}
+
 /// A recorded run.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    pub(crate) limit: u32,
-    pub(crate) window: u64,
+    /// Each of which must be kept.
+    pub(crate) limits: Vec<Limit>,
     pub(crate) events: Vec<Event>,
     /// By how much readings on different processors, or on one out of order, may disagree.
     pub(crate) reading_error: u64,
@@ -59,7 +70,7 @@ pub(crate) struct Run {
 pub(crate) enum Fault {
     /// So many permits of a key were certainly granted in the interval of so many windows from `from`.
     OverAdmitted { key: u32, from: u64, windows: u64, permits: u64, allowed: u64 },
-    /// However the stamps lay, so few permits were live when the request was denied, and it would have fitted.
+    /// However the stamps lay, so few permits were live under the quota that was named, and the request would have fitted.
     Unexplained { denial: Event, live_at_most: u64 },
     /// The request would have fitted a nanosecond sooner than advised: so few permits can be live then.
     AdvisedTooLate { denial: Event, live_at_most: u64 },
@@ -90,14 +101,19 @@ impl Run {
         let mut keys: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
         for &event in &self.events {
             assert!(event.before <= event.after, "recorded wrongly, or the clock went back: {event:?}");
-            assert!(0 < event.cost && event.cost <= self.limit, "not a request that can be denied by quota: {event:?}");
+            let least = self.limits.iter().map(|limit| limit.permits).min().expect("at least one limit");
+            assert!(0 < event.cost && event.cost <= least, "not a request that can be denied by quota: {event:?}");
             keys.entry(event.key).or_default().push(event);
         }
         let mut summary = Summary::default();
         for (key, events) in keys {
             let grants = self.grants(&events);
-            self.check_admissions(key, &grants)?;
-            self.check_denials(&grants, &events)?;
+            for &limit in &self.limits {
+                Self::check_admissions(limit, key, &grants)?;
+            }
+            for (quota, &limit) in self.limits.iter().enumerate() {
+                self.check_denials(limit, quota, &grants, &events)?;
+            }
             summary.permits += grants.iter().map(|grant| grant.permits).sum::<u64>();
             summary.denials += events.iter().map(|event| u64::from(event.told != Told::Admitted)).sum::<u64>();
         }
@@ -136,21 +152,21 @@ impl Run {
     /// One window alone would be enough if stamps were known. With bounds only, long intervals catch what hides at the
     /// edges of short ones: an excess adds up, the doubt at the two ends does not. An interval may start at the earliest
     /// stamp of a grant: to start later never loses one that lies in it for certain.
-    fn check_admissions(&self, key: u32, grants: &[Grant]) -> Result<(), Fault> {
+    fn check_admissions(limit: Limit, key: u32, grants: &[Grant]) -> Result<(), Fault> {
         let (Some(first), Some(last)) = (grants.first(), grants.iter().map(|grant| grant.latest).max()) else {
             return Ok(());
         };
-        let windows_in_all = (last - first.earliest) / i128::from(self.window) + 1;
+        let windows_in_all = (last - first.earliest) / i128::from(limit.window) + 1;
         let mut by_latest: Vec<i128> = grants.iter().map(|grant| grant.latest).collect();
         by_latest.sort_unstable();
         let mut windows: u64 = 1;
         while i128::from(windows) <= windows_in_all {
-            let allowed = windows * u64::from(self.limit);
+            let allowed = windows * u64::from(limit.permits);
             // From the last grant to the first: all that start later are in the sums already.
             let mut sums = PrefixSums::new(by_latest.len());
             for grant in grants.iter().rev() {
                 sums.add(by_latest.partition_point(|&latest| latest < grant.latest), grant.permits);
-                let end = grant.earliest + i128::from(windows) * i128::from(self.window);
+                let end = grant.earliest + i128::from(windows) * i128::from(limit.window);
                 let permits = sums.before(by_latest.partition_point(|&latest| latest < end));
                 if permits > allowed {
                     let from = u64::try_from(grant.earliest.max(0)).expect("a reading");
@@ -163,13 +179,14 @@ impl Run {
         Ok(())
     }
 
-    fn check_denials(&self, grants: &[Grant], events: &[Event]) -> Result<(), Fault> {
-        let window = i128::from(self.window);
+    /// The quota that a denial names must explain it. At the time that it advises none may be in the way.
+    fn check_denials(&self, limit: Limit, number: usize, grants: &[Grant], events: &[Event]) -> Result<(), Fault> {
+        let window = i128::from(limit.window);
         let latest_so_far = latest_so_far(grants, |grant| grant.latest_in_order);
         for &denial in events {
-            let Told::Denied { retry_after } = denial.told else { continue };
+            let Told::Denied { retry_after, quota } = denial.told else { continue };
             let (begun, ended) = self.bounds(denial);
-            let fits_beside = u64::from(self.limit - denial.cost);
+            let fits_beside = u64::from(limit.permits - denial.cost);
             let retry_after = i128::from(retry_after);
             let (mut live, mut live_before_advice, mut surely_live_at_advice) = (0, 0, 0);
             let could_be_seen = grants.partition_point(|grant| grant.earliest <= ended);
@@ -187,10 +204,10 @@ impl Run {
                     surely_live_at_advice += grant.permits;
                 }
             }
-            if live <= fits_beside {
+            if quota == number && live <= fits_beside {
                 return Err(Fault::Unexplained { denial, live_at_most: live });
             }
-            if live_before_advice <= fits_beside {
+            if quota == number && live_before_advice <= fits_beside {
                 return Err(Fault::AdvisedTooLate { denial, live_at_most: live_before_advice });
             }
             if retry_after == 0 || surely_live_at_advice > fits_beside {

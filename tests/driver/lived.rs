@@ -25,15 +25,16 @@ impl Lived {
     }
 
     /// Whatever a clock shows that was set back, no more may be granted for it.
-    pub(super) fn grant(&mut self, key: u32, cost: u32, rule: Rule) -> Result<(), String> {
+    pub(super) fn grant(&mut self, key: u32, cost: u32, rules: &[Rule]) -> Result<(), String> {
         let granted = self.granted.entry(key).or_default();
         granted.push((self.time, cost));
-        let live = granted.iter().filter(|&&(then, _)| self.time - then < u128::from(rule.window));
-        let live: u32 = live.map(|&(_, cost)| cost).sum();
-        if live <= rule.limit {
-            Ok(())
-        } else {
-            Err(format!("{live} permits in one window of the time that has passed"))
+        for rule in rules {
+            let live = granted.iter().filter(|&&(then, _)| self.time - then < u128::from(rule.window));
+            let live: u32 = live.map(|&(_, cost)| cost).sum();
+            if live > rule.limit {
+                return Err(format!("{live} permits in one window of the time that has passed, under {rule:?}"));
+            }
         }
+        Ok(())
     }
 }

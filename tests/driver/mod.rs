@@ -5,116 +5,23 @@
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
 mod lived;
+pub(crate) mod op;
 mod subject;
 
 use std::time::Duration;
 
 use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
 
-use crate::oracle::{Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen};
+use crate::oracle::{
+    Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
+};
 use lived::Lived;
+use op::{Call, Said, length};
+pub(crate) use op::{Cost, Op, Step};
 pub(crate) use subject::Subject;
 
 /// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109 that a limiter tells apart.
 pub(crate) const END_OF_TIME: u64 = (1 << 61) - (1 << 41);
-
-/// How many permits to ask for, whatever the limit is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Cost {
-    Zero,
-    One,
-    /// 1 to the limit.
-    Some(u32),
-    Limit,
-    PastLimit,
-}
-
-impl Cost {
-    fn of(self, limit: u32) -> u32 {
-        match self {
-            Self::Zero => 0,
-            Self::One => 1,
-            Self::Some(any) => 1 + any % limit,
-            Self::Limit => limit,
-            Self::PastLimit => limit + 1,
-        }
-    }
-}
-
-/// How far to move the clock forward.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Step {
-    Nothing,
-    OneNanosecond,
-    WindowLessOne,
-    Window,
-    WindowAndOne,
-    /// This many parts in 65,536 of two windows.
-    Part(u16),
-}
-
-/// One operation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Op {
-    /// `try_acquire`.
-    AcquireOne {
-        key: u32,
-    },
-    /// `try_acquire_n`.
-    Acquire {
-        key: u32,
-        cost: Cost,
-    },
-    /// `try_acquire_status`.
-    Status {
-        key: u32,
-        cost: Cost,
-    },
-    Peek {
-        key: u32,
-    },
-    PeekN {
-        key: u32,
-        cost: Cost,
-    },
-    Forget {
-        key: u32,
-    },
-    Clear,
-    Advance(Step),
-    /// To the very moment at which the key's next request of this cost will succeed, or a nanosecond before or after.
-    AdvanceToRetry {
-        key: u32,
-        cost: Cost,
-        off_by: i8,
-    },
-    /// Sets the clock back by this many parts in 65,536 of two windows.
-    Back(u16),
-    /// Sets the clock back to zero.
-    BackToZero,
-    /// Far ahead: years.
-    Leap(u64),
-}
-
-/// The calls that ask for permits.
-#[derive(Debug, Clone, Copy)]
-enum Call {
-    One,
-    Some,
-    Status,
-}
-
-/// What a call was told.
-struct Said {
-    decision: Decision,
-    status: Option<Status>,
-}
-
-impl Said {
-    fn is_counted(&self) -> bool {
-        matches!(self.decision, Decision::Admitted(admission) if admission.is_counted())
-    }
-}
 
 /// A limiter and the oracle, at the same time.
 pub(crate) struct Pair<S> {
@@ -124,14 +31,19 @@ pub(crate) struct Pair<S> {
     now: u64,
     cap: usize,
     asked: usize,
+    /// Steps of the clock so far: they go through the windows of the rules in turn.
+    steps: usize,
     lived: Lived,
 }
 
 impl Pair<Limiter<u32, MockClock>> {
-    pub(crate) fn keyed(rule: Rule, start: u64, cap: Option<(usize, AtCap)>) -> Self {
+    pub(crate) fn keyed(rules: &[Rule], start: u64, cap: Option<(usize, AtCap)>) -> Self {
         let clock = MockClock::new();
         clock.set(start);
-        let mut builder = Limiter::<u32>::builder(quota(rule)).clock(clock.clone()).count_decisions(true);
+        let mut builder = Limiter::<u32>::builder(quota(rules[0])).clock(clock.clone()).count_decisions(true);
+        for &rule in &rules[1..] {
+            builder = builder.and(quota(rule));
+        }
         let (cap, at_cap) = match cap {
             Some((cap, at_cap)) => {
                 builder = builder.key_cap(cap).at_key_cap(policy(at_cap));
@@ -143,27 +55,30 @@ impl Pair<Limiter<u32, MockClock>> {
         Self {
             subject,
             clock,
-            oracle: Oracle::with_cap(rule, cap, at_cap),
+            oracle: Oracle::with_cap(rules, cap, at_cap),
             now: start,
             cap,
             asked: 0,
+            steps: 0,
             lived: Lived::default(),
         }
     }
 }
 
 impl Pair<DirectLimiter<MockClock>> {
-    pub(crate) fn direct(rule: Rule, start: u64) -> Self {
+    pub(crate) fn direct(rules: &[Rule], start: u64) -> Self {
         let clock = MockClock::new();
         clock.set(start);
-        let subject = DirectLimiter::with_clock(quota(rule), clock.clone()).expect("a good quota");
+        let quotas: Vec<Quota> = rules.iter().copied().map(quota).collect();
+        let subject = DirectLimiter::with_quotas(&quotas, clock.clone()).expect("good quotas");
         Self {
             subject,
             clock,
-            oracle: Oracle::new(rule),
+            oracle: Oracle::new(rules),
             now: start,
             cap: usize::MAX,
             asked: 0,
+            steps: 0,
             lived: Lived::default(),
         }
     }
@@ -177,12 +92,13 @@ impl<S: Subject> Pair<S> {
         }
         self.oracle.has_seen(self.now);
         self.ask(op).map_err(|difference| {
-            format!("{op:?} at {} ns under {:?}, cap {}: {difference}", self.now, self.oracle.rule(), self.cap)
+            format!("{op:?} at {} ns under {:?}, cap {}: {difference}", self.now, self.oracle.rules(), self.cap)
         })
     }
 
-    pub(crate) fn rule(&self) -> Rule {
-        self.oracle.rule()
+    /// The most that one request may ask for.
+    pub(crate) fn limit(&self) -> u32 {
+        least(self.oracle.rules())
     }
 
     pub(crate) fn set_clock(&mut self, ns: u64) {
@@ -194,7 +110,9 @@ impl<S: Subject> Pair<S> {
 
     /// Whether `op` was one that moves the clock.
     fn move_clock(&mut self, op: Op) -> bool {
-        let Rule { limit, window } = self.oracle.rule();
+        let rules = self.oracle.rules();
+        let (limit, window) = (least(rules), rules[self.steps % rules.len()].window);
+        self.steps += 1;
         match op {
             Op::Advance(step) => self.set_clock(self.now.saturating_add(length(step, window))),
             Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),
@@ -213,7 +131,7 @@ impl<S: Subject> Pair<S> {
     }
 
     fn ask(&mut self, op: Op) -> Result<(), String> {
-        let limit = self.oracle.rule().limit;
+        let limit = self.limit();
         match op {
             Op::AcquireOne { key } => self.acquire(key, 1, Call::One)?,
             Op::Acquire { key, cost } => self.acquire(key, cost.of(limit), Call::Some)?,
@@ -243,13 +161,7 @@ impl<S: Subject> Pair<S> {
         let refused = self.refused_if(place == Place::Either);
         // The stamps that keys without a place share are told to nobody later. (Without a place all calls do the same.)
         let call = if lags && cost > 0 && place != Place::Certain { Call::Status } else { call };
-        let said = match call {
-            Call::One => Ok(Said { decision: self.subject.acquire_one(key), status: None }),
-            Call::Some => self.subject.acquire(key, cost).map(|decision| Said { decision, status: None }),
-            Call::Status => {
-                self.subject.status(key, cost).map(|status| Said { decision: status.decision(), status: Some(status) })
-            }
-        };
+        let said = call.make(&self.subject, key, cost);
         let placed = match place {
             Place::Certain => true,
             Place::None => false,
@@ -257,7 +169,7 @@ impl<S: Subject> Pair<S> {
         };
         let admitted = said.as_ref().ok().filter(|said| said.decision.is_admitted() && cost > 0);
         if placed && admitted.is_some_and(Said::is_counted) {
-            self.lived.grant(key, cost, self.oracle.rule())?;
+            self.lived.grant(key, cost, self.oracle.rules())?;
         }
         let granted = if lags { self.granted(key, cost, placed, admitted)? } else { None };
         let expected = self.oracle.acquire(&key, self.now, cost, Seen { placed, granted });
@@ -288,7 +200,7 @@ impl<S: Subject> Pair<S> {
         let Some(said) = said.filter(|said| said.is_counted()) else { return Ok(None) };
         let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
         let Some(status) = (if placed { Some(own) } else { said.status }) else { return Ok(None) };
-        let Rule { window, .. } = self.oracle.rule();
+        let window = longest(self.oracle.rules());
         let end = u128::from(self.now) + status.reset_after().as_nanos();
         let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
         let remaining = status.remaining();
@@ -315,7 +227,9 @@ impl<S: Subject> Pair<S> {
             (Decision::Denied(denial), Some(wait)) => {
                 let said = denial.retry_after().as_nanos();
                 let right = match denial.reason() {
-                    DenialReason::Quota => by != By::NoPlaceDenied && said == wait,
+                    DenialReason::Quota => {
+                        by != By::NoPlaceDenied && said == wait && answer.in_the_way >> denial.quota() & 1 == 1
+                    }
                     // The earliest moment at which a place may be free: not now, and not after one is.
                     DenialReason::KeyCap => by == By::NoPlaceDenied && 0 < said && said <= wait,
                     _ => false,
@@ -334,7 +248,7 @@ impl<S: Subject> Pair<S> {
         self.same_decision(status.map(|status| status.decision()), expected)?;
         let (Ok(status), Ok(Outcome { answer, .. })) = (status, expected) else { return Ok(()) };
         let said = (status.limit(), status.remaining(), status.reset_after().as_nanos());
-        let right = (self.oracle.rule().limit, answer.remaining, answer.reset_after);
+        let right = (answer.limit, answer.remaining, answer.reset_after);
         if said == right {
             Ok(())
         } else {
@@ -378,17 +292,6 @@ impl<S: Subject> Pair<S> {
             return Err(format!("{} cells for {} live keys and a cap of {}", counts.cells, counts.live_keys, self.cap));
         }
         Ok(())
-    }
-}
-
-fn length(step: Step, window: u64) -> u64 {
-    match step {
-        Step::Nothing => 0,
-        Step::OneNanosecond => 1,
-        Step::WindowLessOne => window - 1,
-        Step::Window => window,
-        Step::WindowAndOne => window + 1,
-        Step::Part(part) => u64::try_from((u128::from(window) * u128::from(part)) >> 15).expect("at most two windows"),
     }
 }
 

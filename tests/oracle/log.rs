@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Answer, Granted, NeverPossible, Rule};
+use super::{Answer, Granted, NeverPossible, Rule, least, longest};
 
 /// A reading, from which waits are told, and the time that it is taken for, by which permits are live.
 #[derive(Debug, Clone, Copy)]
@@ -36,63 +36,90 @@ impl Log {
         u32::try_from(self.live(rule, time).count()).expect("a test grants fewer than 2^32 permits")
     }
 
-    pub(super) fn is_live(&self, rule: Rule, reading: u64) -> bool {
-        self.live(rule, self.base(reading).time).next().is_some()
+    /// Whether a permit is live under one of the rules.
+    pub(super) fn is_live(&self, rules: &[Rule], reading: u64) -> bool {
+        rules.iter().any(|&rule| self.live(rule, self.base(reading).time).next().is_some())
     }
 
-    /// When the last live permit is free again.
-    pub(super) fn all_free_at(&self, rule: Rule, time: u64) -> Option<u128> {
-        self.live(rule, time).map(|stamp| u128::from(stamp) + u128::from(rule.window)).max()
+    /// When the last live permit is free again, under all of the rules.
+    pub(super) fn all_free_at(&self, rules: &[Rule], time: u64) -> Option<u128> {
+        let ends = |&rule: &Rule| self.live(rule, time).map(move |stamp| u128::from(stamp) + u128::from(rule.window));
+        rules.iter().flat_map(ends).max()
+    }
+
+    /// Whether `cost` more permits keep to the rule at `later`, if nothing else is granted after `time`.
+    fn fits(&self, rule: Rule, time: u64, later: u128, cost: u32) -> bool {
+        let live_then = |&stamp: &u64| later < u128::from(stamp) + u128::from(rule.window);
+        let used = self.live(rule, time).filter(live_then).count();
+        used + usize::try_from(cost).expect("fits") <= usize::try_from(rule.limit).expect("fits")
     }
 
     /// The first time at which a request that is denied now would succeed: tries each time at which a permit expires.
-    fn succeeds_at(&self, rule: Rule, time: u64, cost: u32) -> u128 {
-        let live: Vec<u128> = self.live(rule, time).map(u128::from).collect();
-        let window = u128::from(rule.window);
-        let fits = |time: u128| {
-            let used = live.iter().filter(|&&stamp| time < stamp + window).count();
-            used + usize::try_from(cost).expect("fits") <= usize::try_from(rule.limit).expect("fits")
-        };
-        let expiries = live.iter().map(|stamp| stamp + window);
-        expiries.filter(|&time| fits(time)).min().expect("once everything has expired any cost up to the limit fits")
+    fn succeeds_at(&self, rules: &[Rule], time: u64, cost: u32) -> u128 {
+        let expiries = rules
+            .iter()
+            .flat_map(|&rule| self.live(rule, time).map(move |stamp| u128::from(stamp) + u128::from(rule.window)));
+        let fit = |&later: &u128| rules.iter().all(|&rule| self.fits(rule, time, later, cost));
+        expiries.filter(fit).min().expect("once everything has expired any cost up to the limit fits")
     }
 
-    pub(super) fn peek(&self, rule: Rule, now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
-        if cost > rule.limit {
+    /// The rules that may be named as those that decide how long to wait until a request succeeds, one bit each: they are in the way
+    /// to the last nanosecond, and no other rule implies them. Of rules that are the same, one is as good as the other.
+    fn in_the_way(&self, rules: &[Rule], time: u64, succeeds_at: u128, cost: u32) -> u64 {
+        let named =
+            |&(_, rule): &(usize, Rule)| !self.fits(rule, time, succeeds_at - 1, cost) && !is_implied(rule, rules);
+        rules.iter().copied().enumerate().filter(named).map(|(position, _)| 1 << position).sum()
+    }
+
+    pub(super) fn peek(&self, rules: &[Rule], now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
+        if cost > least(rules) {
             return Err(NeverPossible);
         }
-        let used = self.count_live(rule, now.time);
-        let admitted = cost == 0 || used + cost <= rule.limit;
+        let admitted = cost == 0 || rules.iter().all(|&rule| self.count_live(rule, now.time) + cost <= rule.limit);
+        let succeeds_at = (!admitted).then(|| self.succeeds_at(rules, now.time, cost));
         let from_now = |time: u128| time - u128::from(now.reading);
+        let left = rules.iter().map(|&rule| (rule.limit - self.count_live(rule, now.time), rule.limit));
+        let (remaining, limit) = left.min().expect("at least one rule");
         Ok(Answer {
             admitted,
-            retry_after: (!admitted).then(|| from_now(self.succeeds_at(rule, now.time, cost))),
-            remaining: rule.limit - used,
-            reset_after: self.all_free_at(rule, now.time).map_or(0, from_now),
+            retry_after: succeeds_at.map(from_now),
+            in_the_way: succeeds_at.map_or(0, |succeeds_at| self.in_the_way(rules, now.time, succeeds_at, cost)),
+            limit,
+            remaining,
+            reset_after: self.all_free_at(rules, now.time).map_or(0, from_now),
         })
     }
 
-    pub(crate) fn acquire(&mut self, rule: Rule, reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
-        self.acquire_at(rule, self.base(reading), cost)
+    pub(crate) fn acquire(&mut self, rules: &[Rule], reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
+        self.acquire_at(rules, self.base(reading), cost)
     }
 
-    /// The log of a key whose next permits are put off to `time`: what is live at the base still is then, for a nanosecond.
-    fn put_off_to(&self, rule: Rule, base: Moment, time: u64) -> Self {
-        let oldest = (time + 1).saturating_sub(rule.window);
-        let is_live = |stamp| base.time - stamp < rule.window;
-        let put_off = |&stamp: &u64| if is_live(stamp) { stamp.max(oldest) } else { stamp };
+    /// The log of a key whose next permits are put off to `time`: under each rule, what is live at the base still is then, for a
+    /// nanosecond. A rule that another implies has nothing to add.
+    fn put_off_to(&self, rules: &[Rule], base: Moment, time: u64) -> Self {
+        let put_off = |&stamp: &u64| {
+            let is_live = |rule: &&Rule| base.time - stamp < rule.window;
+            let oldest = |rule: &Rule| (time + 1).saturating_sub(rule.window);
+            rules.iter().filter(|&&rule| !is_implied(rule, rules)).filter(is_live).map(oldest).fold(stamp, u64::max)
+        };
         Self { stamps: self.stamps.iter().map(put_off).collect() }
     }
 
-    pub(super) fn acquire_at(&mut self, rule: Rule, now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
-        let answer = self.peek(rule, now, cost)?;
+    pub(super) fn acquire_at(&mut self, rules: &[Rule], now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
+        let answer = self.peek(rules, now, cost)?;
         if !answer.admitted {
             return Ok(answer);
         }
         self.stamps.extend((0..cost).map(|_| now.time));
         // The numbers are those after the decision.
-        Ok(Answer { admitted: true, ..self.peek(rule, now, 0)? })
+        Ok(Answer { admitted: true, ..self.peek(rules, now, 0)? })
     }
+}
+
+/// Whether another rule has no more permits in no shorter a window. Rules that are the same don't count.
+fn is_implied(rule: Rule, rules: &[Rule]) -> bool {
+    let implies = |one: Rule, other: Rule| one.limit <= other.limit && one.window >= other.window;
+    rules.iter().any(|&other| implies(other, rule) && !implies(rule, other))
 }
 
 /// What permits may be put off to: whatever was granted before, and to whom does not matter.
@@ -105,28 +132,28 @@ pub(super) struct Past {
 }
 
 impl Past {
-    fn may_put_off_to(&self, time: u64, rule: Rule, latest: u64) -> bool {
-        let ends_a_stamp = || time.checked_sub(rule.window).is_some_and(|stamp| self.stamps.contains(&stamp));
+    fn may_put_off_to(&self, time: u64, rules: &[Rule], latest: u64) -> bool {
+        let ends_a_stamp = || time.checked_sub(longest(rules)).is_some_and(|stamp| self.stamps.contains(&stamp));
         time >= self.horizon && (self.stamps.contains(&time) || time <= latest && ends_a_stamp())
     }
 
     /// What a key had when it was granted these permits at this reading. `None` if it can't have been.
-    pub(super) fn before(&self, log: &Log, rule: Rule, latest: u64, granted: Granted, reading: u64) -> Option<Log> {
+    pub(super) fn before(&self, log: &Log, rules: &[Rule], latest: u64, granted: Granted, reading: u64) -> Option<Log> {
         let Granted { stamp, cost, remaining } = granted;
         let base = log.base(reading);
-        let put_off = stamp > base.time && self.may_put_off_to(stamp, rule, latest);
-        let fits = log.peek(rule, base, cost).is_ok_and(|answer| answer.admitted);
+        let put_off = stamp > base.time && self.may_put_off_to(stamp, rules, latest);
+        let fits = log.peek(rules, base, cost).is_ok_and(|answer| answer.admitted);
         let (known, unknown) = match log.newest() {
             None => (None, put_off || stamp == reading && reading >= self.horizon),
             Some(newest) => {
-                let known = if put_off { log.put_off_to(rule, base, stamp) } else { log.clone() };
+                let known = if put_off { log.put_off_to(rules, base, stamp) } else { log.clone() };
                 let known = (fits && (put_off || stamp == base.time)).then_some(known);
-                let expired = stamp.saturating_sub(newest) >= rule.window;
-                (known, put_off && expired && !log.is_live(rule, latest))
+                let expired = stamp.saturating_sub(newest) >= longest(rules);
+                (known, put_off && expired && !log.is_live(rules, latest))
             }
         };
         let is_right = |log: &Log| {
-            let after = log.clone().acquire_at(rule, Moment { reading, time: stamp }, cost);
+            let after = log.clone().acquire_at(rules, Moment { reading, time: stamp }, cost);
             after.is_ok_and(|after| after.admitted && after.remaining == remaining)
         };
         known.into_iter().chain(unknown.then(Log::default)).find(is_right)

@@ -1,6 +1,7 @@
 //! The oracle: what the limiter must answer, worked out the naive way.
 //!
-//! A key is a `Vec` of stamps that is never pruned, and every question is answered by looking at all of them. There are no
+//! A key is a `Vec` of stamps that is never pruned, and every question is answered by looking at all of them. A key has one or more
+//! rules (a limit and a window each), and a request is admitted if it keeps to every one of them. There are no
 //! rings, no positions, no generations and no hashes here, and nothing is shared with the library, so that no mistake of
 //! its can hide in this file too. It knows no type of the library's either: any test crate can include it by path.
 //!
@@ -11,9 +12,10 @@
 //! - A key is admitted or denied at its *base*: the reading, or its own newest stamp if that is later. But a key whose
 //!   permits had all expired by the latest reading may be *unknown*, and is then treated as one that was never seen.
 //! - A permit's stamp is the base, or else the *horizon* if that is later: a stamp that was granted before to any key, perhaps one
-//!   that is forgotten, or the end of one that had expired by the latest reading. The horizon never goes back. Permits of
+//!   that is forgotten, or the end (by the longest window) of one that had expired by the latest reading. The horizon never goes back. Permits of
 //!   an unknown key are not stamped before it, nor before the end of what the key had. If the key is known then what was live at
-//!   its base is put off too, if need be, to be live at the stamp for a last nanosecond.
+//!   its base is put off too, if need be, to be live at the stamp for a last nanosecond; under each of the rules that no
+//!   other implies.
 //! - Under a cap, an unknown key may find a place as soon as the keys that are live at the latest reading leave one, and has to
 //!   when those do that are live at this reading.
 //!
@@ -23,6 +25,7 @@
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
 mod log;
+pub(crate) mod meter;
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -38,6 +41,16 @@ pub(crate) struct Rule {
     pub(crate) window: u64,
 }
 
+/// The most permits that a request may ask for.
+pub(crate) fn least(rules: &[Rule]) -> u32 {
+    rules.iter().map(|rule| rule.limit).min().expect("at least one rule")
+}
+
+/// How long a permit matters.
+pub(crate) fn longest(rules: &[Rule]) -> u64 {
+    rules.iter().map(|rule| rule.window).max().expect("at least one rule")
+}
+
 /// More permits at once than the limit: no time is late enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NeverPossible;
@@ -48,6 +61,10 @@ pub(crate) struct Answer {
     pub(crate) admitted: bool,
     /// How long until the same request would first succeed; only of a denial.
     pub(crate) retry_after: Option<u128>,
+    /// The rules that may be named as those that decide how long; bit 0 for the first.
+    pub(crate) in_the_way: u64,
+    /// Of the rule that leaves the fewest permits; the smaller one if two leave as many.
+    pub(crate) limit: u32,
     /// Permits free after the decision.
     pub(crate) remaining: u32,
     /// How long until every permit is free.
@@ -123,7 +140,7 @@ pub(crate) struct Granted {
 /// A limiter of many keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Oracle<K> {
-    rule: Rule,
+    rules: Vec<Rule>,
     cap: usize,
     at_cap: AtCap,
     logs: HashMap<K, Log>,
@@ -137,13 +154,13 @@ pub(crate) struct Oracle<K> {
 }
 
 impl<K: Hash + Eq + Clone> Oracle<K> {
-    pub(crate) fn new(rule: Rule) -> Self {
-        Self::with_cap(rule, usize::MAX, AtCap::Deny)
+    pub(crate) fn new(rules: &[Rule]) -> Self {
+        Self::with_cap(rules, usize::MAX, AtCap::Deny)
     }
 
-    pub(crate) fn with_cap(rule: Rule, cap: usize, at_cap: AtCap) -> Self {
+    pub(crate) fn with_cap(rules: &[Rule], cap: usize, at_cap: AtCap) -> Self {
         Self {
-            rule,
+            rules: rules.to_vec(),
             cap,
             at_cap,
             logs: HashMap::new(),
@@ -157,8 +174,8 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         }
     }
 
-    pub(crate) fn rule(&self) -> Rule {
-        self.rule
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// Says that the limiter has read its clock, and so may have reclaimed what had expired by then.
@@ -173,7 +190,7 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     /// Whether a request of this key is decided on permits of its own.
     pub(crate) fn place(&self, key: &K, reading: u64) -> Place {
         let others = |reading| {
-            let live = self.logs.iter().filter(|&(other, log)| other != key && log.is_live(self.rule, reading));
+            let live = self.logs.iter().filter(|&(other, log)| other != key && log.is_live(&self.rules, reading));
             live.count()
         };
         // Not to count them all where there are fewer than places.
@@ -188,7 +205,7 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
 
     /// Whether nothing need be known of the key: all of its permits had expired by the latest reading.
     pub(crate) fn may_be_unknown(&self, key: &K) -> bool {
-        !self.logs.get(key).is_some_and(|log| log.is_live(self.rule, self.latest_reading))
+        !self.logs.get(key).is_some_and(|log| log.is_live(&self.rules, self.latest_reading))
     }
 
     /// Whether these permits may have been granted at this reading.
@@ -199,24 +216,27 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         } else {
             (&self.shared, &self.past_of_shared)
         };
-        past.before(log, self.rule, self.latest_reading, granted, reading).is_some()
+        past.before(log, &self.rules, self.latest_reading, granted, reading).is_some()
     }
 
     pub(crate) fn acquire(&mut self, key: &K, reading: u64, cost: u32, seen: Seen) -> Result<Outcome, NeverPossible> {
-        if cost == 0 || cost > self.rule.limit {
+        if cost == 0 || cost > least(&self.rules) {
             return self.peek(key, reading, cost).map(|answer| Outcome { answer, by: By::Peek });
         }
         let latest = self.latest_reading;
         let outcome = if seen.placed {
             let log = self.logs.entry(key.clone()).or_default();
-            let answer = Self::charge(log, &mut self.past, self.rule, latest, reading, cost, seen.granted)?;
+            let answer = Self::charge(log, &mut self.past, &self.rules, latest, reading, cost, seen.granted)?;
             Outcome { answer, by: By::OwnQuota }
         } else {
             self.refused_at_cap += 1;
             let outcome = self.peek_without_a_place(key, reading, cost)?;
             if outcome.by == By::SharedQuota {
                 let (log, past) = (&mut self.shared, &mut self.past_of_shared);
-                Outcome { answer: Self::charge(log, past, self.rule, latest, reading, cost, seen.granted)?, ..outcome }
+                Outcome {
+                    answer: Self::charge(log, past, &self.rules, latest, reading, cost, seen.granted)?,
+                    ..outcome
+                }
             } else {
                 outcome
             }
@@ -232,7 +252,7 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     fn charge(
         log: &mut Log,
         past: &mut Past,
-        rule: Rule,
+        rules: &[Rule],
         latest: u64,
         reading: u64,
         cost: u32,
@@ -242,9 +262,9 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         let mut before = log.clone();
         if let Some(granted) = granted {
             time = granted.stamp;
-            before = past.before(log, rule, latest, granted, reading).expect("the driver has asked whether it may be");
+            before = past.before(log, rules, latest, granted, reading).expect("the driver has asked whether it may be");
         }
-        let answer = before.acquire_at(rule, Moment { reading, time }, cost)?;
+        let answer = before.acquire_at(rules, Moment { reading, time }, cost)?;
         if answer.admitted {
             past.note(log, time, reading);
             *log = before;
@@ -254,19 +274,27 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
 
     /// What the policy would answer a key without a place.
     pub(crate) fn peek_without_a_place(&self, key: &K, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
-        let limit = self.rule.limit;
+        let limit = least(&self.rules);
         Ok(match self.at_cap {
             AtCap::Deny => {
                 let retry_after = Some(self.a_place_is_free_after(key, reading));
-                let answer = Answer { admitted: false, retry_after, remaining: 0, reset_after: 0 };
+                let answer =
+                    Answer { admitted: false, retry_after, in_the_way: 1, limit, remaining: 0, reset_after: 0 };
                 Outcome { answer, by: By::NoPlaceDenied }
             }
             AtCap::Admit => {
-                let answer = Answer { admitted: true, retry_after: None, remaining: limit, reset_after: 0 };
+                let answer = Answer {
+                    admitted: true,
+                    retry_after: None,
+                    in_the_way: 0,
+                    limit,
+                    remaining: limit,
+                    reset_after: 0,
+                };
                 Outcome { answer, by: By::NoPlaceAdmitted }
             }
             AtCap::Share => {
-                let answer = self.shared.peek(self.rule, self.shared.base(reading), cost)?;
+                let answer = self.shared.peek(&self.rules, self.shared.base(reading), cost)?;
                 Outcome { answer, by: By::SharedQuota }
             }
         })
@@ -277,7 +305,7 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     fn a_place_is_free_after(&self, key: &K, reading: u64) -> u128 {
         let others = self.logs.iter().filter(|&(other, _)| other != key).map(|(_, log)| log);
         let mut free_at: Vec<u128> =
-            others.filter_map(|log| log.all_free_at(self.rule, log.base(reading).time)).collect();
+            others.filter_map(|log| log.all_free_at(&self.rules, log.base(reading).time)).collect();
         free_at.sort_unstable();
         free_at[free_at.len() - self.cap] - u128::from(reading)
     }
@@ -285,20 +313,20 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     /// What the key would be told if it has a place and is known.
     pub(crate) fn peek(&self, key: &K, reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
         match self.logs.get(key) {
-            Some(log) => log.peek(self.rule, log.base(reading), cost),
+            Some(log) => log.peek(&self.rules, log.base(reading), cost),
             None => self.peek_unknown(cost),
         }
     }
 
     /// What a key is told that has no permits.
     pub(crate) fn peek_unknown(&self, cost: u32) -> Result<Answer, NeverPossible> {
-        Log::default().peek(self.rule, Moment { reading: 0, time: 0 }, cost)
+        Log::default().peek(&self.rules, Moment { reading: 0, time: 0 }, cost)
     }
 
     pub(crate) fn forget(&mut self, key: &K) -> Holds {
         match self.logs.remove(key) {
             None => Holds::Nothing,
-            Some(log) if log.is_live(self.rule, self.latest_reading) => Holds::Something,
+            Some(log) if log.is_live(&self.rules, self.latest_reading) => Holds::Something,
             Some(_) => Holds::SomethingExpired,
         }
     }
@@ -310,7 +338,7 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
 
     /// How many keys have a live permit: at least those that do at the latest reading, at most those that do at this one.
     pub(crate) fn live_keys(&self, reading: u64) -> RangeInclusive<usize> {
-        let live_at = |reading| self.logs.values().filter(|log| log.is_live(self.rule, reading)).count();
+        let live_at = |reading| self.logs.values().filter(|log| log.is_live(&self.rules, reading)).count();
         live_at(self.latest_reading)..=live_at(reading)
     }
 

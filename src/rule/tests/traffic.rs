@@ -10,7 +10,7 @@ use crate::rule::nanos;
 pub(super) const YEAR: u64 = 31_557_600_000_000_000;
 const MOST: u32 = Quota::MAX_CAPACITY;
 /// Where the time of a limiter's cells begins.
-pub(in crate::rule) const LATE_ORIGIN: u64 = (1 << 60) + (1 << 40);
+pub(super) const LATE_ORIGIN: u64 = (1 << 60) + (1 << 40);
 
 fn permits() -> impl Strategy<Value = u32> {
     prop_oneof![1..20_u32, 1..2000_u32, 1..=MOST, MOST - 9..=MOST, Just(1), Just(MOST), Just(1_000_000_007)]

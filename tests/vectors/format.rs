@@ -1,13 +1,27 @@
-//! The reader of the vectors' format. Strict, so that nothing in a file can go unchecked.
+//! The reader of the vectors' format, number 2. Strict, so that nothing in a file can go unchecked: an unknown field or word is an
+//! error, and so is a step of which nothing is expected.
+//!
+//! A case names its `repo`, `test` and `commit`; it has a `quota` (or `quotas`: several on one key, all of which must admit) and
+//! `steps`. Times are in nanoseconds after the clock's origin. A step does one of:
+//!
+//! - `acquire` (`cost`, 1 unless said; `times`, and `every_ns` between them): `answer` (admitted, denied, never), and then
+//!   `remaining`, `reset_ns`, and `retry_ns` or `delay_ns`, or the `quota` that decides a denial; of a repeated one only how often
+//!   it was `admitted`.
+//! - `would`: the same, and charges nothing.
+//! - `look`: `remaining` and `reset_ns`, and charges nothing.
+//! - `forget`: nothing.
+//!
+//! `expect` is what ours must answer. Where the source differs, `theirs` has its expectation and `why` the difference. A step
+//! with `ours_alone` is not in the source: `theirs` is then what the source answers by its rules. A case with an `error` is about
+//! quotas that ours refuses, with that error; its steps are what the source answers instead, and `why`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use core::time::Duration;
 use serde_json::{Map, Value};
+use tollgate::Quota;
 
-use crate::quota::Quota;
-
-pub(super) type Fault = String;
+pub(crate) type Fault = String;
 
 /// An object whose fields are read one by one, and none of them overlooked.
 struct Fields<'v>(Map<String, Value>, &'v Value);
@@ -51,6 +65,11 @@ impl<'v> Fields<'v> {
         }
     }
 
+    fn flag(&mut self, field: &str) -> Result<bool, Fault> {
+        let Some(value) = self.take(field) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| format!("{field} is neither true nor false: {value}"))
+    }
+
     fn nothing_else(self) -> Result<(), Fault> {
         self.0.keys().next().map_or(Ok(()), |field| Err(format!("unknown field {field:?} in {}", self.1)))
     }
@@ -58,9 +77,9 @@ impl<'v> Fields<'v> {
 
 /// What is expected; what is missing is not looked at. An answer is `admitted`, `denied` or `never`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Expect {
-    pub(super) answer: Option<String>,
-    pub(super) numbers: BTreeMap<&'static str, u64>,
+pub(crate) struct Expect {
+    pub(crate) answer: Option<String>,
+    pub(crate) numbers: BTreeMap<&'static str, u64>,
 }
 
 impl Expect {
@@ -71,7 +90,7 @@ impl Expect {
             return Err(format!("unknown answer in {value}"));
         }
         let mut numbers = BTreeMap::new();
-        for name in ["admitted", "remaining", "retry_ns", "reset_ns", "delay_ns"] {
+        for name in ["admitted", "remaining", "retry_ns", "reset_ns", "delay_ns", "quota"] {
             numbers.extend(fields.number(name)?.map(|number| (name, number)));
         }
         fields.nothing_else()?;
@@ -81,49 +100,64 @@ impl Expect {
         Ok(Self { answer, numbers })
     }
 
+    /// As it is told to people.
+    pub(crate) fn in_words(&self) -> String {
+        let numbers = self.numbers.iter().map(|(name, number)| format!("{name} {number}"));
+        self.answer.iter().cloned().chain(numbers).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whatever is expected was also got.
-    pub(super) fn is_met_by(&self, got: &Self) -> bool {
+    pub(crate) fn is_met_by(&self, got: &Self) -> bool {
         (self.answer.is_none() || self.answer == got.answer)
             && self.numbers.iter().all(|(name, number)| got.numbers.get(name) == Some(number))
     }
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
-    pub(super) at_ns: u64,
-    pub(super) what: String,
-    pub(super) key: String,
-    pub(super) cost: u32,
-    pub(super) times: Option<u64>,
-    pub(super) every_ns: u64,
-    pub(super) expect: Expect,
-    pub(super) theirs: Option<Expect>,
+pub(crate) struct Ask {
+    pub(crate) at_ns: u64,
+    pub(crate) what: String,
+    pub(crate) key: String,
+    pub(crate) cost: u32,
+    pub(crate) times: Option<u64>,
+    pub(crate) every_ns: u64,
+    /// Empty for what is forgotten.
+    pub(crate) expect: Expect,
+    /// What the source answers where ours differs, and why.
+    pub(crate) theirs: Option<(Expect, String)>,
+    pub(crate) ours_alone: bool,
 }
 
 impl Ask {
     fn read(value: &Value) -> Result<Self, Fault> {
         let mut fields = Fields::of(value)?;
         let expect_of = |value: Option<Value>| value.as_ref().map(Expect::read).transpose();
+        let what = fields.text("do")?.unwrap_or_default();
+        let expect = match (what.as_str(), expect_of(fields.take("expect"))?) {
+            ("acquire" | "would" | "look", Some(expect)) => expect,
+            ("forget", None) => Expect::default(),
+            ("acquire" | "would" | "look" | "forget", _) => {
+                return Err(format!("nothing to expect, or too much: {value}"));
+            }
+            _ => return Err(format!("unknown operation {what:?}")),
+        };
+        let theirs = match (expect_of(fields.take("theirs"))?, fields.text("why")?) {
+            (Some(theirs), Some(_)) if theirs.is_met_by(&expect) => return Err(format!("no difference: {value}")),
+            (Some(theirs), Some(why)) => Some((theirs, why)),
+            (None, None) => None,
+            _ => return Err(format!("`theirs` and `why` go together: {value}")),
+        };
         let ask = Self {
             at_ns: fields.needed("at_ns")?,
-            what: fields.text("do")?.unwrap_or_default(),
+            what,
             key: fields.text("key")?.unwrap_or_else(|| "k".to_owned()),
             cost: fields.number("cost")?.map_or(Ok(1), |cost| u32::try_from(cost).map_err(|_| "a large cost"))?,
             times: fields.number("times")?,
             every_ns: fields.number("every_ns")?.unwrap_or(0),
-            expect: expect_of(fields.take("expect"))?.ok_or_else(|| format!("nothing is expected: {value}"))?,
-            theirs: expect_of(fields.take("theirs"))?,
+            expect,
+            theirs,
+            ours_alone: fields.flag("ours_alone")?,
         };
-        let alone = fields.take("ours_alone").is_some();
-        if ask.theirs.is_some() != fields.text("why")?.is_some() || (alone && ask.theirs.is_some()) {
-            return Err(format!("`theirs` and `why` go together, and not with `ours_alone`: {value}"));
-        }
-        if ask.theirs.as_ref().is_some_and(|theirs| theirs.is_met_by(&ask.expect)) {
-            return Err(format!("no difference: {value}"));
-        }
-        if !["acquire", "would", "look"].contains(&ask.what.as_str()) {
-            return Err(format!("unknown operation {:?}", ask.what));
-        }
         fields.nothing_else().map(|()| ask)
     }
 }
@@ -131,6 +165,7 @@ impl Ask {
 fn quota(value: &Value) -> Result<Quota, Fault> {
     let mut fields = Fields::of(value)?;
     let quota = match fields.text("algorithm")?.as_deref() {
+        Some("sliding_window_log") => Quota::new(fields.small("limit")?, fields.nanos("window_ns")?),
         Some("token_bucket") => {
             let bucket =
                 Quota::token_bucket(fields.small("capacity")?, fields.small("refill")?, fields.nanos("per_ns")?);
@@ -154,35 +189,49 @@ fn quota(value: &Value) -> Result<Quota, Fault> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) quotas: Vec<Quota>,
-    pub(super) error: Option<String>,
-    pub(super) asks: Vec<Ask>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) repo: String,
+    pub(crate) test: String,
+    pub(crate) commit: String,
+    pub(crate) quotas: Vec<Quota>,
+    pub(crate) error: Option<String>,
+    pub(crate) asks: Vec<Ask>,
+    /// What there is to say about the case as a whole.
+    pub(crate) said: Vec<String>,
 }
 
 impl Case {
     fn read(value: &Value) -> Result<Self, Fault> {
         let mut fields = Fields::of(value)?;
-        for source in ["repo", "test", "commit"] {
-            fields.text(source)?.ok_or_else(|| format!("no {source} in {value}"))?;
+        let mut named =
+            |field: &str| fields.text(field).and_then(|text| text.ok_or_else(|| format!("no {field} in {value}")));
+        let (name, repo, test, commit) = (named("name")?, named("repo")?, named("test")?, named("commit")?);
+        let _ = fields.text("semantics_there")?;
+        let (note, why, error) = (fields.text("note")?, fields.text("why")?, fields.text("error")?);
+        if why.is_some() && error.is_none() {
+            return Err(format!("{name}: `why` belongs to an `error` or to a step"));
         }
-        let _ = (fields.text("semantics_there")?, fields.text("note")?, fields.text("why")?);
         let quotas = match fields.take("quota") {
             Some(one) => vec![one],
             None => fields.list("quotas")?,
         };
+        let in_case = |fault| format!("{name}: {fault}");
         let case = Self {
-            name: fields.text("name")?.ok_or("no name")?,
             quotas: quotas.iter().map(quota).collect::<Result<_, _>>()?,
-            error: fields.text("error")?,
-            asks: fields.list("steps")?.iter().map(Ask::read).collect::<Result<_, _>>()?,
+            asks: fields.list("steps")?.iter().map(Ask::read).collect::<Result<_, _>>().map_err(in_case)?,
+            said: note.into_iter().chain(why).collect(),
+            name,
+            repo,
+            test,
+            commit,
+            error,
         };
         fields.nothing_else().map(|()| case)
     }
 }
 
-pub(super) fn read(file: &str) -> Result<Vec<Case>, Fault> {
+pub(crate) fn read(file: &str) -> Result<Vec<Case>, Fault> {
     let value: Value = serde_json::from_str(file).map_err(|error| error.to_string())?;
     let mut fields = Fields::of(&value)?;
     if fields.number("format")? != Some(2) {

@@ -1,0 +1,414 @@
+//! Drives a limiter by one of the algorithms beside the log, and the oracle, with the same operations on one mock clock.
+//!
+//! # A clock that was set back
+//! A reading *lags* if it lies before the latest that the limiter has seen. Where it does not there is exactly one answer. Where it
+//! does, a key that is known is answered as the head of `oracle/meter.rs` says, exactly. A key that was as new by the latest
+//! reading (or was forgotten) may be *unknown*: it is then treated as one that was first seen at some time from this reading to
+//! the latest, and not before it was as new. When that was follows from when everything is said to be free again.
+//!
+//! Whatever was admitted would have been admitted too
+//! - at the latest reading: a clock that went back admits no more than one that stood still, as things stood then; and
+//! - by buckets and queues, under a clock that stands still whenever this one goes back, and then goes on from there. (Windows can't be
+//!   compared so: the seams lie elsewhere. Of those that begin with a request it is checked that, by that clock, all that was
+//!   granted can be divided into windows that begin at least a window's length apart and hold no more than the limit.)
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
+
+use crate::driver::op::{Call, Said, length};
+use crate::driver::{Cost, END_OF_TIME, Op, Step, Subject};
+use crate::oracle::meter::{Meter, Naive};
+
+/// What a key is known to have been granted by the time that has really passed: every step of the clock forward, and none back.
+#[derive(Debug)]
+struct Lived {
+    naive: Naive,
+    granted: Vec<(u64, u32)>,
+}
+
+pub(crate) struct Pair<S> {
+    pub(crate) subject: S,
+    pub(crate) clock: MockClock,
+    meter: Meter,
+    quota: Quota,
+    now: u64,
+    latest: u64,
+    /// The time that has really passed.
+    passed: u64,
+    keys: HashMap<u32, Naive>,
+    shared: Option<Naive>,
+    lived: HashMap<u32, Lived>,
+    cap: Option<(usize, AtKeyCap)>,
+    admitted: u64,
+    denied: u64,
+    asked: usize,
+}
+
+type Checked = Result<(), String>;
+
+impl Pair<Limiter<u32, MockClock>> {
+    pub(crate) fn keyed(meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
+        let clock = MockClock::new();
+        let mut builder = Limiter::<u32>::builder(quota(meter)).clock(clock.clone()).count_decisions(true);
+        if let Some((cap, policy)) = cap {
+            builder = builder.key_cap(cap).at_key_cap(policy);
+        }
+        Self::new(builder.build().expect("a good quota and cap"), clock, meter, start, cap)
+    }
+}
+
+impl Pair<DirectLimiter<MockClock>> {
+    pub(crate) fn direct(meter: Meter, start: u64) -> Self {
+        let clock = MockClock::new();
+        let subject = DirectLimiter::with_clock(quota(meter), clock.clone()).expect("a good quota");
+        Self::new(subject, clock, meter, start, None)
+    }
+}
+
+impl<S: Subject> Pair<S> {
+    fn new(subject: S, clock: MockClock, meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
+        clock.set(start);
+        Self {
+            subject,
+            clock,
+            meter,
+            quota: quota(meter),
+            now: start,
+            latest: 0,
+            passed: 0,
+            keys: HashMap::new(),
+            shared: None,
+            lived: HashMap::new(),
+            cap,
+            admitted: 0,
+            denied: 0,
+            asked: 0,
+        }
+    }
+
+    /// Does `op` on both sides. `Err` says how they differ.
+    pub(crate) fn apply(&mut self, op: Op) -> Checked {
+        self.ask(op).map_err(|difference| format!("{op:?} at {} under {:?}: {difference}", self.now, self.meter))
+    }
+
+    pub(crate) fn set_clock(&mut self, ns: u64) {
+        let ns = ns.min(END_OF_TIME);
+        let Some(passed) = self.passed.checked_add(ns.saturating_sub(self.now)).filter(|&passed| passed < 1 << 63)
+        else {
+            // There and back again too often: so much time can't pass.
+            return;
+        };
+        self.passed = passed;
+        self.now = ns;
+        self.clock.set(ns);
+    }
+
+    fn ask(&mut self, op: Op) -> Checked {
+        let limit = self.meter.limit();
+        let window = u64::try_from(self.quota.window().as_nanos()).expect("a window");
+        match op {
+            // Every other step by the length that the quota is made of.
+            Op::Advance(step) => {
+                let length = length(step, if self.asked.is_multiple_of(2) { window } else { period(self.meter) });
+                self.set_clock(self.now.saturating_add(length));
+            }
+            Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),
+            Op::Back(part) => self.set_clock(self.now.saturating_sub(length(Step::Part(part), window))),
+            Op::BackToZero => self.set_clock(0),
+            Op::AdvanceToRetry { key, cost, off_by } => {
+                let told = self.subject.peek_n(key, cost.of(limit)).ok().and_then(|status| status.retry_after());
+                self.latest = self.latest.max(self.now);
+                let wait = told.map_or(0, |wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+                if wait > 0 {
+                    self.set_clock(self.now.saturating_add(wait).saturating_add_signed(off_by.into()));
+                }
+            }
+            _ => {
+                self.latest = self.latest.max(self.now);
+                self.asked += 1;
+                self.request(op, limit)?;
+                return self.same_counts();
+            }
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, op: Op, limit: u32) -> Checked {
+        match op {
+            Op::AcquireOne { key } => self.acquire(key, 1, Call::One),
+            Op::Status { key, cost: Cost::Zero } => self.same_peek(key, 0, self.subject.status(key, 0)),
+            Op::Acquire { key, cost: Cost::Zero } => match self.subject.acquire(key, 0) {
+                Ok(Decision::Admitted(_)) => Ok(()),
+                other => Err(format!("{other:?} of nothing")),
+            },
+            Op::Acquire { key, cost } => self.acquire(key, cost.of(limit), Call::Some),
+            Op::Status { key, cost } => self.acquire(key, cost.of(limit), Call::Status),
+            Op::Peek { key } => self.same_peek(key, 1, Ok(self.subject.peek(key))),
+            Op::PeekN { key, cost } => {
+                let cost = cost.of(limit);
+                self.same_peek(key, cost, self.subject.peek_n(key, cost))
+            }
+            Op::Forget { key } => {
+                let held = self.subject.forget(key);
+                self.lived.remove(&key);
+                match (held, self.keys.remove(&key)) {
+                    (Some(true), None) => Err("nothing was held".to_owned()),
+                    (Some(false), Some(naive)) if !naive.is_as_new(self.latest) => Err(format!("held {naive:?}")),
+                    _ => Ok(()),
+                }
+            }
+            _ => {
+                self.subject.clear();
+                (self.keys, self.lived, self.shared) = (HashMap::new(), HashMap::new(), None);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keys that are not as new at this reading, besides `key`.
+    fn live_besides(&self, key: Option<u32>, reading: u64) -> usize {
+        let live = |&(&other, naive): &(&u32, &Naive)| Some(other) != key && !naive.is_as_new(reading);
+        self.keys.iter().filter(live).count()
+    }
+
+    /// Whether the key is decided on an account of its own; `None` if that is left to a limiter whose clock lags.
+    fn has_place(&self, key: u32) -> Option<bool> {
+        let Some((cap, _)) = self.cap else { return Some(true) };
+        let is_live = self.keys.get(&key).is_some_and(|naive| !naive.is_as_new(self.latest));
+        if is_live || self.live_besides(Some(key), self.now) < cap {
+            Some(true)
+        } else if self.live_besides(Some(key), self.latest) >= cap {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    fn refused(&self) -> Option<u64> {
+        self.subject.counts().map(|counts| counts.refused_at_cap)
+    }
+
+    fn acquire(&mut self, key: u32, cost: u32, call: Call) -> Checked {
+        let (lags, place) = (self.now < self.latest, self.has_place(key));
+        let refused = if place.is_none() { self.refused() } else { None };
+        // Where something is left to the limiter, what it chose is seen by the numbers.
+        let call = if lags { Call::Status } else { call };
+        let said = match call.make(&self.subject, key, cost) {
+            Err(_) if cost > self.meter.limit() => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+            Ok(_) if cost > self.meter.limit() => return Err("more than can ever be had".to_owned()),
+            Ok(said) => said,
+        };
+        let placed = place.unwrap_or_else(|| self.refused() == refused);
+        *(if said.decision.is_admitted() { &mut self.admitted } else { &mut self.denied }) += 1;
+        if placed {
+            let after = self.decided(self.keys.get(&key), cost, &said)?;
+            self.keys.insert(key, after);
+            return if said.decision.is_admitted() { self.lives_up(key, cost) } else { Ok(()) };
+        }
+        match (self.cap.map(|(_, policy)| policy), said.decision) {
+            (Some(AtKeyCap::Share), _) => {
+                self.shared = Some(self.decided(self.shared.as_ref(), cost, &said)?);
+                Ok(())
+            }
+            (Some(AtKeyCap::Admit), Decision::Admitted(admission)) if !admission.is_counted() => Ok(()),
+            (Some(AtKeyCap::Deny), Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap => {
+                // The earliest moment at which a place may be free: not now, and not after one is.
+                let wait = u64::try_from(denial.retry_after().as_nanos()).expect("short");
+                let (cap, _) = self.cap.expect("at the cap");
+                let all_live = self.live_besides(Some(key), (self.now + wait).saturating_sub(1)) >= cap;
+                if wait > 0 && (all_live || lags) { Ok(()) } else { Err(format!("no place for {wait} ns")) }
+            }
+            _ => Err(format!("{:?} without a place", said.decision)),
+        }
+    }
+
+    /// The key after the decision, as the oracle has it; `Err` if none of what it may be was answered so.
+    fn decided(&self, known: Option<&Naive>, cost: u32, said: &Said) -> Result<Naive, String> {
+        let mut faults = vec![];
+        let may_be_unknown = known.is_none_or(|naive| naive.is_as_new(self.latest));
+        let unknown =
+            (may_be_unknown && (known.is_none() || self.now < self.latest)).then(|| self.seen_first(cost, said));
+        let unknown = unknown.filter(|&seen| {
+            (self.now..=self.latest).contains(&seen) && known.is_none_or(|naive| naive.is_as_new(seen))
+        });
+        let candidates = known.map(|naive| (naive.clone(), self.now)).into_iter();
+        for (before, time) in candidates.chain(unknown.map(|seen| (Naive::new(self.meter, 0, seen), seen))) {
+            match self.same(&before, cost, said.decision) {
+                Ok(()) => {
+                    let mut after = before.clone();
+                    if said.decision.is_admitted() {
+                        if !before.admits(self.latest, cost) {
+                            return Err(format!("a clock that stood still would not have admitted it: {before:?}"));
+                        }
+                        after.grant(time, cost);
+                    }
+                    match said.status.map_or(Ok(()), |status| self.same_numbers(&after, status)) {
+                        Ok(()) => return Ok(after),
+                        Err(fault) => faults.push(fault),
+                    }
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        Err(format!("{:?} {:?}: {faults:?}", said.decision, said.status))
+    }
+
+    /// When a key that was not known is taken to have been seen first, by when everything will be free.
+    fn seen_first(&self, cost: u32, said: &Said) -> u64 {
+        let Some(status) = said.status else { return self.now };
+        let granted = if said.decision.is_admitted() { cost } else { 0 };
+        let takes =
+            |permits: u32, rate: u32, per: u64| (u128::from(permits) * u128::from(per)).div_ceil(u128::from(rate));
+        let takes = match self.meter {
+            Meter::TokenBucket { capacity, refill, per, start } => takes(capacity - start + granted, refill, per),
+            Meter::LeakyBucket { leak, per, .. } | Meter::LeakyQueue { leak, per, .. } => takes(granted, leak, per),
+            Meter::FixedWindow { .. } | Meter::SlidingCounter { .. } => self.quota.window().as_nanos(),
+        };
+        let end = u128::from(self.now) + status.reset_after().as_nanos();
+        let seen = u64::try_from(end.saturating_sub(takes)).unwrap_or(u64::MAX);
+        // Of windows that stand still it is seen which of them it was.
+        let stands_still =
+            matches!(self.meter, Meter::FixedWindow { phase: Some(_), .. } | Meter::SlidingCounter { .. });
+        if stands_still { seen.max(self.now) } else { seen }
+    }
+
+    /// Whether this is what the key must be told of a request.
+    fn same(&self, key: &Naive, cost: u32, decision: Decision) -> Checked {
+        let admitted = key.admits(self.now, cost);
+        match decision {
+            Decision::Admitted(admission) => {
+                let delay = key.delay(self.now);
+                let same = admission.is_counted() && i128::try_from(admission.delay().as_nanos()) == Ok(delay);
+                if admitted && (same || cost == 0) { Ok(()) } else { Err(format!("{admission:?} by {key:?}")) }
+            }
+            Decision::Denied(denial) => {
+                let passes = u128::from(self.now) + denial.retry_after().as_nanos();
+                let right = denial.reason() == DenialReason::Quota
+                    && denial.quota() == 0
+                    && passes > u128::from(self.now)
+                    && key.admits_at(passes, cost)
+                    && !key.admits_at(passes - 1, cost);
+                if !admitted && right { Ok(()) } else { Err(format!("{denial:?} by {key:?}")) }
+            }
+        }
+    }
+
+    fn same_numbers(&self, key: &Naive, status: Status) -> Checked {
+        let free = u128::from(self.now) + status.reset_after().as_nanos();
+        let is_first = free == u128::from(self.now) || !key.is_free(free - 1);
+        let remaining = key.most(self.now);
+        if status.limit() == self.meter.limit() && status.remaining() == remaining && key.is_free(free) && is_first {
+            Ok(())
+        } else {
+            Err(format!("{status:?}, but {remaining} remain of {key:?}"))
+        }
+    }
+
+    /// Compares a peek with the key's own account, or with that of a key never seen if it need not be known.
+    fn same_peek(&self, key: u32, cost: u32, status: Result<Status, CostExceedsLimit>) -> Checked {
+        let status = match status {
+            Err(_) if cost > self.meter.limit() => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+            Ok(status) => status,
+        };
+        let known = self.keys.get(&key);
+        let unknown =
+            known.is_none_or(|naive| naive.is_as_new(self.latest)).then(|| Naive::new(self.meter, 0, self.now));
+        let same =
+            |naive: &Naive| self.same(naive, cost, status.decision()).and_then(|()| self.same_numbers(naive, status));
+        let compared: Vec<Checked> = known.into_iter().chain(&unknown).map(same).collect();
+        if compared.iter().any(Result::is_ok) { Ok(()) } else { Err(format!("{status:?}: {compared:?}")) }
+    }
+
+    /// By the time that has really passed, no more is granted than may be.
+    fn lives_up(&mut self, key: u32, cost: u32) -> Checked {
+        let (passed, meter) = (self.passed, self.meter);
+        let new = || Lived { naive: Naive::new(meter, 0, passed), granted: vec![] };
+        let lived = self.lived.entry(key).or_insert_with(new);
+        lived.granted.push((passed, cost));
+        let right = match meter {
+            // What such a bucket has earned began with a request that was denied, perhaps.
+            Meter::TokenBucket { capacity, start, .. } if start < capacity => true,
+            Meter::TokenBucket { .. } | Meter::LeakyBucket { .. } | Meter::LeakyQueue { .. } => {
+                lived.naive.admits(passed, cost)
+            }
+            Meter::FixedWindow { limit, window, phase: None } => divides(&lived.granted, limit, window),
+            Meter::FixedWindow { .. } | Meter::SlidingCounter { .. } => true,
+        };
+        lived.naive.grant(passed, cost);
+        if right { Ok(()) } else { Err(format!("by the time that has passed it is too much: {lived:?}")) }
+    }
+
+    fn same_counts(&self) -> Checked {
+        // It looks at every key on both sides.
+        if !self.asked.is_multiple_of(1 + self.keys.len() / 16) {
+            return Ok(());
+        }
+        let Some(counts) = self.subject.counts() else { return Ok(()) };
+        let decisions = counts.decisions.map(|decisions| (decisions.admitted, decisions.denied));
+        if decisions != Some((self.admitted, self.denied)) {
+            return Err(format!("{decisions:?} decisions, expected {} and {}", self.admitted, self.denied));
+        }
+        let live = self.live_besides(None, self.latest)..=self.live_besides(None, self.now);
+        let cap = self.cap.map_or(usize::MAX, |(cap, _)| cap);
+        let right = live.contains(&counts.live_keys) && (counts.live_keys..=cap).contains(&counts.cells);
+        if right { Ok(()) } else { Err(format!("{counts:?}, expected {live:?} live keys under a cap of {cap}")) }
+    }
+}
+
+/// Whether grants, in the order of their times, can be divided into windows that begin with one of them, at least a window's
+/// length apart, and hold no more than the limit.
+fn divides(granted: &[(u64, u32)], limit: u32, window: u64) -> bool {
+    let mut begins = vec![false; granted.len()];
+    begins[0] = true;
+    for first in 0..granted.len() {
+        if !begins[first] {
+            continue;
+        }
+        let mut held = 0;
+        for (next, &(time, cost)) in granted.iter().enumerate().skip(first) {
+            if next > first && time - granted[first].0 >= window {
+                begins[next] = true;
+            }
+            held += cost;
+            if held > limit {
+                break;
+            }
+            if next + 1 == granted.len() {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn period(meter: Meter) -> u64 {
+    match meter {
+        Meter::TokenBucket { per, .. } | Meter::LeakyBucket { per, .. } | Meter::LeakyQueue { per, .. } => per,
+        Meter::FixedWindow { window, .. } | Meter::SlidingCounter { window, .. } => window,
+    }
+}
+
+pub(crate) fn quota(meter: Meter) -> Quota {
+    let long = Duration::from_nanos;
+    match meter {
+        Meter::TokenBucket { capacity, refill, per, start } if start == capacity => {
+            Quota::token_bucket(capacity, refill, long(per))
+        }
+        Meter::TokenBucket { capacity, refill, per, start } => {
+            Quota::token_bucket(capacity, refill, long(per)).starting_with(start)
+        }
+        Meter::LeakyBucket { capacity, leak, per } => Quota::leaky_bucket(capacity, leak, long(per)),
+        Meter::LeakyQueue { leak, per, max_delay } => Quota::leaky_queue(leak, long(per), long(max_delay)),
+        Meter::FixedWindow { limit, window, phase: None } => Quota::fixed_window(limit, long(window)),
+        Meter::FixedWindow { limit, window, phase: Some(phase) } => {
+            Quota::fixed_window(limit, long(window)).aligned(long(u64::try_from(phase).expect("short")))
+        }
+        Meter::SlidingCounter { limit, window, phase } => {
+            Quota::sliding_counter(limit, long(window)).aligned(long(u64::try_from(phase).expect("short")))
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What each algorithm beside the log must answer, worked out the naive way: exact fractions, state kept as a textbook keeps it.
+//!
+//! A bucket is a level and the time of its last change; a queue is the time at which its next place leaves; windows are lists of
+//! everything that was ever granted. There are no anchors, no counts since, and no formula for a wait: only "is it admitted
+//! at t?". No fraction is reduced, and no type of the library's is known here: any test can include this file by path.
+//!
+//! # A clock that was set back
+//! Nothing is credited twice, so a time counts as no earlier than what the state is known from: the moment at which a bucket was
+//! last full, or the start of the newest window that stands still in which anything was granted. A bucket that has been charged since it was full is taken back to
+//! what it held at that time, all that was taken from it later included. A queue says how long it takes from the time that is shown.
+#![allow(dead_code, reason = "every test that includes this file uses a different part of it")]
+
+/// An algorithm and its numbers; times are in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meter {
+    TokenBucket {
+        capacity: u32,
+        refill: u32,
+        per: u64,
+        start: u32,
+    },
+    LeakyBucket {
+        capacity: u32,
+        leak: u32,
+        per: u64,
+    },
+    LeakyQueue {
+        leak: u32,
+        per: u64,
+        max_delay: u64,
+    },
+    FixedWindow {
+        limit: u32,
+        window: u64,
+        /// After the origin of the clock; without it a window begins with a request.
+        phase: Option<u128>,
+    },
+    SlidingCounter {
+        limit: u32,
+        window: u64,
+        phase: u128,
+    },
+}
+
+impl Meter {
+    /// The most that can be had at once.
+    pub(crate) fn limit(self) -> u32 {
+        match self {
+            Self::TokenBucket { capacity, .. } | Self::LeakyBucket { capacity, .. } => capacity,
+            Self::FixedWindow { limit, .. } | Self::SlidingCounter { limit, .. } => limit,
+            Self::LeakyQueue { leak, per, max_delay } => {
+                let waiting = u128::from(max_delay) * u128::from(leak) / u128::from(per);
+                u32::try_from(waiting + 1).expect("a queue that is allowed")
+            }
+        }
+    }
+
+    /// Whether a key that was never seen finds less than one that is left alone.
+    fn starts_low(self) -> bool {
+        matches!(self, Self::TokenBucket { capacity, start, .. } if start < capacity)
+    }
+}
+
+/// One key.
+#[derive(Debug, Clone)]
+pub(crate) struct Naive {
+    meter: Meter,
+    limit: i128,
+    state: State,
+    /// Where times begin to count.
+    since: i128,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    /// What it holds, in units of 1/period of a permit, as of the last grant.
+    Bucket {
+        permits: i128,
+        period: i128,
+        held: i128,
+        last: i128,
+    },
+    /// When the next place leaves, in units of 1/permits of a nanosecond.
+    Queue {
+        permits: i128,
+        period: i128,
+        max_delay: i128,
+        next: i128,
+    },
+    /// Every grant: when, and how much.
+    Windows {
+        window: i128,
+        boundary: Option<i128>,
+        grants: Vec<(i128, i128)>,
+    },
+    Counter {
+        window: i128,
+        boundary: i128,
+        grants: Vec<(i128, i128)>,
+    },
+}
+
+fn wide(number: u128) -> i128 {
+    i128::try_from(number).expect("a test's numbers fit")
+}
+
+/// The sum of what was granted from one time until just before another.
+fn sum(grants: &[(i128, i128)], from: i128, until: i128) -> i128 {
+    grants.iter().filter(|(time, _)| (from..until).contains(time)).map(|(_, cost)| cost).sum()
+}
+
+impl Naive {
+    /// A key that is first seen at `time`, under a clock with this origin.
+    pub(crate) fn new(meter: Meter, origin: u64, time: u64) -> Self {
+        let boundary = |phase: u128| wide(phase + u128::from(origin));
+        let bucket = |permits: u32, per: u64, start: u32| State::Bucket {
+            permits: permits.into(),
+            period: per.into(),
+            held: i128::from(start) * i128::from(per),
+            last: time.into(),
+        };
+        let state = match meter {
+            Meter::TokenBucket { refill, per, start, .. } => bucket(refill, per, start),
+            Meter::LeakyBucket { capacity, leak, per } => bucket(leak, per, capacity),
+            Meter::LeakyQueue { leak, per, max_delay } => {
+                State::Queue { permits: leak.into(), period: per.into(), max_delay: max_delay.into(), next: 0 }
+            }
+            Meter::FixedWindow { window, phase, .. } => {
+                State::Windows { window: window.into(), boundary: phase.map(boundary), grants: vec![] }
+            }
+            Meter::SlidingCounter { window, phase, .. } => {
+                State::Counter { window: window.into(), boundary: boundary(phase), grants: vec![] }
+            }
+        };
+        let since = if matches!(state, State::Bucket { .. }) { time.into() } else { 0 };
+        Self { meter, limit: meter.limit().into(), state, since }
+    }
+
+    pub(crate) fn admits(&self, time: u64, cost: u32) -> bool {
+        self.admits_at(time.into(), cost)
+    }
+
+    /// Whether so many permits are admitted at a time that may be past all readings.
+    pub(crate) fn admits_at(&self, time: u128, cost: u32) -> bool {
+        let (shown, cost) = (wide(time), i128::from(cost));
+        let now = shown.max(self.since);
+        if cost == 0 || cost > self.limit {
+            return cost == 0;
+        }
+        match &self.state {
+            State::Bucket { period, .. } => self.held_at(now) >= cost * period,
+            State::Queue { permits, max_delay, next, .. } => next - shown * permits <= max_delay * permits,
+            State::Windows { .. } => self.granted_in_window_of(now) + cost <= self.limit,
+            State::Counter { window, boundary, grants } => {
+                let start = now - (now - boundary).rem_euclid(*window);
+                let current = sum(grants, start, start + window);
+                let previous = sum(grants, start - window, start);
+                // As fractions over the window.
+                previous * (start + window - now) + (current + cost) * window <= self.limit * window
+            }
+        }
+    }
+
+    fn held_at(&self, now: i128) -> i128 {
+        let State::Bucket { permits, period, held, last } = &self.state else { unreachable!("asked of buckets") };
+        (held + (now - last) * permits).min(self.limit * period)
+    }
+
+    /// Walks through all grants, opening windows as they come.
+    fn granted_in_window_of(&self, now: i128) -> i128 {
+        let State::Windows { window, boundary, grants } = &self.state else { unreachable!("asked of windows") };
+        if let Some(boundary) = boundary {
+            let start = now - (now - boundary).rem_euclid(*window);
+            return sum(grants, start, start + window);
+        }
+        let mut running: Option<(i128, i128)> = None;
+        for &(time, cost) in grants {
+            running = match running {
+                Some((start, count)) if time < start + window => Some((start, count + cost)),
+                _ => Some((time, cost)),
+            };
+        }
+        running.map_or(0, |(start, count)| if now < start + window { count } else { 0 })
+    }
+
+    /// Charges what was admitted.
+    pub(crate) fn grant(&mut self, time: u64, amount: u32) {
+        let (now, cost) = (i128::from(time).max(self.since), i128::from(amount));
+        let held_now = matches!(self.state, State::Bucket { .. }).then(|| self.held_at(now));
+        match &mut self.state {
+            State::Bucket { period, held, last, .. } => {
+                let held_now = held_now.expect("a bucket");
+                if held_now == self.limit * *period {
+                    self.since = now;
+                }
+                *held = held_now - cost * *period;
+                *last = now;
+            }
+            State::Queue { permits, period, next, .. } => *next = (*next).max(now * *permits) + cost * *period,
+            State::Windows { boundary: None, grants, .. } => grants.push((now, cost)),
+            State::Windows { window, boundary: Some(boundary), grants }
+            | State::Counter { window, boundary, grants } => {
+                grants.push((now, cost));
+                self.since = now - (now - *boundary).rem_euclid(*window);
+            }
+        }
+    }
+
+    /// The largest cost that is admitted, found by halving.
+    pub(crate) fn most(&self, now: u64) -> u32 {
+        let (mut admitted, mut denied) = (0, u32::try_from(self.limit).expect("a limit") + 1);
+        while denied - admitted > 1 {
+            let cost = admitted + (denied - admitted) / 2;
+            *(if self.admits(now, cost) { &mut admitted } else { &mut denied }) = cost;
+        }
+        admitted
+    }
+
+    /// How long until the first place of a request leaves, rounded up.
+    pub(crate) fn delay(&self, now: u64) -> i128 {
+        match &self.state {
+            State::Queue { permits, next, .. } => {
+                let ahead = next - i128::from(now) * permits;
+                (ahead.max(0) + permits - 1) / permits
+            }
+            _ => 0,
+        }
+    }
+
+    /// Nothing that was granted matters any more.
+    pub(crate) fn is_free(&self, time: u128) -> bool {
+        match &self.state {
+            State::Queue { permits, next, .. } => *next <= wide(time) * permits,
+            _ => self.admits_at(time, self.meter.limit()),
+        }
+    }
+
+    /// Whether the key is no different from one that was never seen.
+    pub(crate) fn is_as_new(&self, time: u64) -> bool {
+        !self.meter.starts_low() && self.is_free(time.into())
+    }
+}

@@ -296,7 +296,7 @@ impl Clock for Shared {
 #[test]
 fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
     explore(|| {
-        let table = Table::new([Plan::new(&[Quota::token_bucket(10, 1, nanos(10))])].into(), 1, 0);
+        let table = Table::new(Plan::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
         let admitted = |table: &Table, cost, clock: &Shared| {
             let at_once = table.decide_at_once(KEY, cost, clock).map(|decision| decision.is_admitted());
             let placed = || table.acquire(KEY, cost, clock);

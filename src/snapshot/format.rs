@@ -110,3 +110,73 @@ fn part<const N: usize>(head: &[u8], at: usize) -> [u8; N] {
 fn checksum(contents: &[u8]) -> [u8; 16] {
     SipHasher13::new().hash(contents).as_bytes()
 }
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use crate::{Limiter, MockClock, Quota, RestoreError};
+    use proptest::prelude::*;
+
+    fn framed(contents: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::from(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((contents.len() as u64).to_le_bytes());
+        bytes.extend(checksum(contents));
+        bytes.extend(contents);
+        bytes
+    }
+
+    fn written(quota: Quota) -> Vec<u8> {
+        let limiter = Limiter::<u32>::builder(quota).clock(MockClock::new()).build().unwrap();
+        for key in 0..5 {
+            assert!(limiter.try_acquire_n(&key, 1 + key % 3).unwrap().is_admitted());
+        }
+        limiter.snapshot().to_bytes()
+    }
+
+    fn restored(bytes: &[u8], quota: Quota) -> Result<(), RestoreError> {
+        let Ok(snapshot) = Snapshot::from_bytes(bytes) else { return Ok(()) };
+        let limiter = Limiter::<u32>::builder(quota).clock(MockClock::new()).key_cap(64).restore(&snapshot)?;
+        for key in 0..8 {
+            let status = limiter.try_acquire_status(&key, 1).unwrap();
+            assert!(status.remaining() < status.limit() || status.is_admitted());
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+        /// What has the right checksum and says anything at all is a limiter or a typed error.
+        #[test]
+        fn contents_that_were_made_up_break_nothing(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            cut in any::<prop::sample::Index>(),
+            cuts: bool,
+            bucket: bool,
+        ) {
+            let quota = if bucket { Quota::token_bucket(3, 1, core::time::Duration::from_secs(1)) } else { Quota::per_hour(3) };
+            let mut contents = written(quota).split_off(HEAD);
+            for (at, byte) in changes {
+                let at = at.index(contents.len());
+                contents[at] = byte;
+            }
+            if cuts {
+                contents.truncate(cut.index(contents.len()));
+            }
+            let _ = restored(&framed(&contents), quota);
+        }
+    }
+
+    #[test]
+    fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
+        let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
+        let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
+        snapshot.keys[0].1 = crate::cell::Kept::Stamps(vec![1]);
+        assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
+        snapshot.keys[0].1 = crate::cell::Kept::Account { age: 0, used: u64::MAX };
+        assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
+        snapshot.keys[0].0 = (1, 5);
+        assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
+    }
+}

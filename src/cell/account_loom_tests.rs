@@ -145,7 +145,10 @@ fn loom_a_cell_with_an_account_is_reclaimed_or_charged() {
         let one = Arc::new(bucket(3, 1));
         let worker = Arc::clone(&one);
         let reclaim = |one: &One, at| one.cells.reclaim(one.cell, one.life, time_of(at), &At(at));
-        let thread = thread::spawn(move || [10, 20].map(|at| reclaim(&worker, at)));
+        let thread = thread::spawn(move || {
+            assert_ne!(reclaim(&worker, 9), Reclaimed::Gone, "a moment early");
+            [10, 20].map(|at| reclaim(&worker, at))
+        });
         // Not over yet by this clock.
         let granted = [one.acquire(1, 9), one.acquire(1, 9)];
         match (thread.join().unwrap(), granted) {

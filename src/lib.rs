@@ -30,6 +30,8 @@
 //! - **Clocks can't hurt.** A reading that goes back counts as the newest stamp; a century of uptime does not overflow.
 //! - **No `unsafe`** in this crate.
 //!
+//! The other [algorithms](Algorithm) keep their own rule as exactly, in integers, with the same promises.
+//!
 //! How this is done, and why it is right, is told in [`design`] and at the head of the source files.
 //!
 //! # Guide
@@ -46,11 +48,22 @@
 //! | what the limiter holds | [`counts`](Limiter::counts) |
 //! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`) |
 //!
+//! Which quota:
+//!
+//! | what you want | quota |
+//! |---|---|
+//! | at most N in any window, exactly | [`Quota::new`], [`per_second`](Quota::per_second) and so on |
+//! | bursts, and a steady rate in the long run | [`Quota::token_bucket`]; as a meter [`Quota::leaky_bucket`] |
+//! | an even outflow, each request told its [delay](Admission::delay) | [`Quota::leaky_queue`] |
+//! | a plain count a window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
+//! | a moving window in one word, nearly | [`Quota::sliding_counter`] |
+//! | several at once, all or nothing | [`LimiterBuilder::and`], [`DirectLimiter::with_quotas`]; a denial says [which](Denial::quota) |
+//!
 //! # Cost
 //! A decision on a known key is one hash, one clock reading and one look-up, O(1). A denial executes no locked instruction and
 //! writes nothing to shared memory. An admission executes two compare-and-swaps, and now and then, when a key's ring grows, copies its
 //! stamps. Memory for a key with one live permit is 32 bytes and its share of the index; further permits are 8 bytes each, in rings
-//! of 4, 8, 16 ... slots.
+//! of 4, 8, 16 ... slots. By any other algorithm a key takes no more than the 32 bytes. Several quotas on one key share a ring.
 //!
 //! # Platforms
 //! Targets with 64-bit atomics. The default build depends on `quanta` (the clock), `siphasher` (fingerprints that hold up against

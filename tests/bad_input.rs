@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use tollgate::{
-    BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, Limiter, MAX_KEY_CAP, MockClock, Quota, QuotaError,
+    Algorithm, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, Limiter, MAX_KEY_CAP, MockClock, Quota,
+    QuotaError,
 };
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -51,6 +52,139 @@ fn a_window_past_the_maximum() {
         assert_eq!(error, BuildError::Quota(QuotaError::WindowTooLong { window }));
         assert_eq!(text, format!("the window {window:?} is too long: at most 1152921504.606846975s"));
     }
+}
+
+/// Each error of a quota beside the log, from every way to make a limiter; `src/quota/tests.rs` has each bound.
+#[test]
+fn a_number_that_another_algorithm_does_not_allow() {
+    const SECOND: Duration = Duration::from_secs(1);
+    const MOST: u32 = Quota::MAX_CAPACITY;
+    let long = Quota::MAX_WINDOW + NANOSECOND;
+    let year = Duration::from_secs(31_557_600);
+    let past = |algorithm, limit, most| QuotaError::PastMaximum { algorithm, limit, most };
+    for (quota, expected, text) in [
+        (
+            Quota::token_bucket(0, 1, SECOND),
+            QuotaError::ZeroLimit,
+            "the limit is zero: give at least one permit per window",
+        ),
+        (
+            Quota::fixed_window(MOST + 1, SECOND),
+            past(Algorithm::FixedWindow, MOST + 1, MOST),
+            "1073741825 permits are too many for a fixed window: at most 1073741824",
+        ),
+        (
+            Quota::sliding_counter(65_536, SECOND),
+            past(Algorithm::SlidingCounter, 65_536, 65_535),
+            "65536 permits are too many for a sliding window counter: at most 65535",
+        ),
+        (
+            Quota::leaky_bucket(1, 0, SECOND),
+            QuotaError::ZeroRate,
+            "the rate is zero: give at least one permit per period",
+        ),
+        (
+            Quota::token_bucket(1, MOST + 1, SECOND),
+            QuotaError::RateTooLarge { permits: MOST + 1 },
+            "a rate of 1073741825 permits per period is too large: at most 1073741824",
+        ),
+        (
+            Quota::leaky_queue(1, Duration::ZERO, SECOND),
+            QuotaError::ZeroPeriod,
+            "the period of the rate is zero: give at least one nanosecond",
+        ),
+        (
+            Quota::token_bucket(1, 1, long),
+            QuotaError::PeriodTooLong { per: long },
+            "the period 1152921504.606846976s of the rate is too long: at most 1152921504.606846975s",
+        ),
+        (
+            Quota::leaky_queue(MOST, SECOND, 2 * SECOND),
+            QuotaError::QueueTooLong { max_delay: 2 * SECOND },
+            "the queue is too long: a maximum delay of 2s has room for more than 1073741824 places",
+        ),
+        (
+            Quota::token_bucket(37, 1, year),
+            QuotaError::ResetTooLong { reset: 37 * year },
+            "a key that is left alone would be as new only after 1167631200s: that may take at most 1152921504.606846975s",
+        ),
+        (
+            Quota::token_bucket(5, 1, SECOND).starting_with(6),
+            QuotaError::StartPastCapacity { start: 6, capacity: 5 },
+            "a token bucket of 5 cannot start with 6: at most 5",
+        ),
+        (
+            Quota::per_second(5).starting_with(1),
+            QuotaError::StartNeedsTokenBucket,
+            "only a token bucket can start with a number of permits",
+        ),
+        (
+            Quota::leaky_bucket(5, 1, SECOND).aligned(SECOND),
+            QuotaError::PhaseNeedsFixedWindow,
+            "only a fixed window or a sliding window counter can be aligned to a phase",
+        ),
+    ] {
+        let (error, said) = refused(quota);
+        assert_eq!((error, said.as_str()), (BuildError::Quota(expected), text));
+    }
+}
+
+/// What several quotas on one key are refused with, by each way to give them.
+fn refused_together(quotas: &[Quota]) -> (BuildError, String) {
+    let builder = quotas[1..].iter().fold(Limiter::<str>::builder(quotas[0]), |builder, &quota| builder.and(quota));
+    let error = builder.build().expect_err("quotas that can't be had together");
+    assert_eq!(DirectLimiter::with_quotas(quotas, MockClock::new()).expect_err("the same quotas"), error);
+    (error, error.to_string())
+}
+
+#[test]
+fn several_quotas_of_which_one_is_not_a_log() {
+    let log = Quota::per_second(5);
+    let bucket = Quota::token_bucket(5, 1, Duration::from_secs(1));
+    let counter = Quota::sliding_counter(5, Duration::from_secs(1));
+    for (quotas, algorithm) in [
+        (vec![log, bucket], Algorithm::TokenBucket),
+        (vec![bucket, log], Algorithm::TokenBucket),
+        (vec![log, counter, bucket], Algorithm::SlidingCounter),
+        (vec![bucket, bucket], Algorithm::TokenBucket),
+    ] {
+        let (error, text) = refused_together(&quotas);
+        assert_eq!(error, BuildError::QuotasDontCombine { algorithm });
+        assert!(text.starts_with("several quotas on one key have to be sliding window logs, and one is "), "{text}");
+        assert!(error.source().is_none());
+    }
+    // What is wrong with one quota is said before what is wrong with all of them.
+    let (error, _) = refused_together(&[bucket, Quota::per_second(0)]);
+    assert_eq!(error, BuildError::Quota(QuotaError::ZeroLimit));
+    assert!(Limiter::<str>::new(bucket).is_ok() && Limiter::<str>::builder(log).and(log).build().is_ok());
+}
+
+#[test]
+fn more_quotas_than_a_key_may_have() {
+    let (error, text) = refused_together(&[Quota::per_second(5); 257]);
+    assert_eq!(error, BuildError::TooManyQuotas { quotas: 257, most: 256 });
+    assert_eq!(text, "257 quotas on one key are too many: at most 256");
+    // The last of them is the one in the way, and can be named.
+    let mut quotas = [Quota::per_second(5); 256];
+    quotas[255] = Quota::per_second(1);
+    let limiter = DirectLimiter::with_quotas(&quotas, MockClock::new()).expect("as many as there may be");
+    assert!(limiter.try_acquire().is_admitted());
+    assert_eq!(limiter.try_acquire().into_result().expect_err("one only").quota(), 255);
+}
+
+#[test]
+fn no_quota_at_all() {
+    let error = DirectLimiter::with_quotas(&[], MockClock::new()).expect_err("no quota");
+    assert_eq!((error, error.to_string().as_str()), (BuildError::NoQuota, "no quota: give at least one"));
+}
+
+#[test]
+fn a_cost_past_the_least_of_several_limits() {
+    let quotas = [Quota::per_minute(5), Quota::per_second(3), Quota::per_day(100)];
+    let limiter = DirectLimiter::with_quotas(&quotas, MockClock::new()).expect("good quotas");
+    let error = limiter.try_acquire_n(4).expect_err("never");
+    assert_eq!((error.cost(), error.limit()), (4, 3));
+    assert!(limiter.try_acquire_n(3).is_ok_and(|decision| decision.is_admitted()));
 }
 
 #[test]

@@ -24,10 +24,14 @@ struct Counted {
 
 impl Counted {
     fn new(limit: u32, set_up: impl FnOnce(LimiterBuilder<u64, MockClock>) -> LimiterBuilder<u64, MockClock>) -> Self {
+        Self::of(Quota::new(limit, WINDOW), set_up)
+    }
+
+    fn of(quota: Quota, set_up: impl FnOnce(LimiterBuilder<u64, MockClock>) -> LimiterBuilder<u64, MockClock>) -> Self {
         let clock = MockClock::new();
         let mut limiter = None;
         let made = measure(|| {
-            let builder = Limiter::<u64>::builder(Quota::new(limit, WINDOW)).clock(clock.clone());
+            let builder = Limiter::<u64>::builder(quota).clock(clock.clone());
             limiter = Some(Box::new(set_up(builder).build().expect("a good quota and cap")));
         });
         let limiter = limiter.expect("made above");
@@ -204,6 +208,45 @@ fn a_million_keys_with_one_permit_each() {
     counted.during(|limiter, _| admit(limiter, 0..MILLION));
     assert_at_most(counted.bytes_per(MILLION), 51.0, "bytes an expected key");
     counted.finish();
+}
+
+/// An account takes as much as a log with one permit, however many are granted.
+#[test]
+fn a_million_keys_with_a_token_bucket() {
+    let bucket = Quota::token_bucket(100, 1, Duration::from_secs(1));
+    let mut counted = Counted::of(bucket, |builder| builder);
+    counted.during(|limiter, _| admit(limiter, 0..MILLION));
+    assert_at_most(counted.bytes_per(MILLION), 67.5, "bytes a key");
+    let more = counted.during(|limiter, _| admit(limiter, 0..MILLION));
+    assert_nothing(more, "another permit for each of them");
+    counted.finish();
+    let mut counted = Counted::of(bucket, |builder| builder.expected_keys(1_000_000));
+    counted.during(|limiter, _| admit(limiter, 0..MILLION));
+    assert_at_most(counted.bytes_per(MILLION), 51.0, "bytes an expected key");
+    counted.finish();
+}
+
+/// They share the one ring: the widest of them decides how long it gets.
+#[test]
+fn several_quotas_take_no_more_than_the_widest_of_them() {
+    let widest = Quota::new(16, WINDOW);
+    let mut alone = Counted::of(widest, |builder| builder);
+    let tighter =
+        [(8, WINDOW / 4), (4, WINDOW / 20), (2, WINDOW / 100)].map(|(limit, window)| Quota::new(limit, window));
+    let mut all = Counted::of(widest, |builder| tighter.into_iter().fold(builder, LimiterBuilder::and));
+    for counted in [&mut alone, &mut all] {
+        counted.during(|limiter, clock| {
+            for _ in 0..16 {
+                admit(limiter, 0..1000);
+                clock.advance(WINDOW / 17);
+            }
+        });
+    }
+    assert!((0..1000).all(|key| !all.limiter.peek(&key).is_admitted()));
+    // What is more is what the quotas themselves take.
+    assert!(all.held - alone.held < 500, "{} bytes, and {} for the widest alone", all.held, alone.held);
+    alone.finish();
+    all.finish();
 }
 
 #[test]

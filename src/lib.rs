@@ -43,8 +43,10 @@
 //! | tests that decide what time it is | [`MockClock`] |
 //! | a clock that costs one load | [`CoarseClock`] |
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
+//! | user, address and endpoint decided as one | [`JointLimiter`] |
+//! | dimensions and quotas from a file | `Policy` (feature `policy`) |
 //! | what the limiter holds | [`counts`](Limiter::counts) |
-//! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`) |
+//! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`), by hand or with the very file that the service loads |
 //!
 //! # Cost
 //! A decision on a known key is one hash, one clock reading and one look-up, O(1). A denial executes no locked instruction and
@@ -62,11 +64,14 @@ pub mod clock;
 mod counts;
 mod decision;
 mod direct;
+mod duration;
 mod error;
 mod fingerprint;
 mod joint;
 mod keys;
 mod limiter;
+#[cfg(feature = "policy")]
+pub mod policy;
 mod quota;
 mod quotas;
 mod rule;
@@ -85,6 +90,8 @@ pub use fingerprint::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{DimensionKey, Keys};
 pub use limiter::Limiter;
+#[cfg(feature = "policy")]
+pub use policy::{Policy, PolicyError};
 pub use quota::{Algorithm, Quota};
 
 #[doc = include_str!("../DESIGN.md")]

@@ -162,7 +162,7 @@ mod parsing {
             let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
             let part = digits.parse::<u128>().unwrap_or(0) * unit;
             let divisor = 10_u128.pow(scale);
-            if part % divisor != 0 {
+            if !part.is_multiple_of(divisor) {
                 return Err(DurationError::TooFine);
             }
             nanos = nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)?;

@@ -15,7 +15,7 @@
 //!     name = "address"
 //!     key = ["client"]            # what replay reads from each line; several are one key together
 //!
-//!     # Several quotas on a key have to be sliding window logs, which is what a quota is unless said.
+//!     ## Several quotas on a key have to be sliding window logs, which is what a quota is unless said.
 //!     [[dimension.quota]]
 //!     limit = 10
 //!     per = "1s"

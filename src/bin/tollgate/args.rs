@@ -22,7 +22,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Replay access logs through limits and show what they would have admitted and denied.
-    Replay(ReplayArgs),
+    Replay(Box<ReplayArgs>),
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
     Sample(SampleArgs),
 }

@@ -45,8 +45,10 @@
 //! | tests that decide what time it is | [`MockClock`] |
 //! | a clock that costs one load | [`CoarseClock`] |
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
+//! | user, address and endpoint decided as one | [`JointLimiter`] |
+//! | dimensions and quotas from a file | `Policy` (feature `policy`) |
 //! | what the limiter holds | [`counts`](Limiter::counts) |
-//! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`) |
+//! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`), by hand or with the very file that the service loads |
 //!
 //! Which quota:
 //!
@@ -75,11 +77,14 @@ pub mod clock;
 mod counts;
 mod decision;
 mod direct;
+mod duration;
 mod error;
 mod fingerprint;
 mod joint;
 mod keys;
 mod limiter;
+#[cfg(feature = "policy")]
+pub mod policy;
 mod quota;
 mod quotas;
 mod rule;
@@ -100,6 +105,8 @@ pub use fingerprint::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{DimensionKey, Keys};
 pub use limiter::Limiter;
+#[cfg(feature = "policy")]
+pub use policy::{Policy, PolicyError};
 pub use quota::{Algorithm, Quota};
 #[cfg(feature = "serde")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};

@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod beside;
+mod display;
 #[cfg(test)]
 mod tests;
 
@@ -233,7 +234,9 @@ impl Quota {
         self.start
     }
 
-    pub(crate) const fn phase(&self) -> Option<Duration> {
+    /// When, after the origin of the clock, one of the windows begins, if [`aligned`](Self::aligned) said so.
+    #[must_use]
+    pub const fn phase(&self) -> Option<Duration> {
         self.phase
     }
 

@@ -30,7 +30,7 @@ impl Oracle {
 }
 
 /// Seconds since 1970 of a date such as `02/Mar/2026:08:01:07 +0000`, by counting days.
-fn seconds_of(date: &str) -> u64 {
+pub(crate) fn seconds_of(date: &str) -> u64 {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     const LENGTHS: [u64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let parts: Vec<&str> = date.split(['/', ':', ' ']).collect();

@@ -3,6 +3,9 @@
 #![cfg(feature = "cli")]
 
 mod decisions;
+mod naive;
+mod options;
 mod output;
+mod policy;
 mod support;
 mod trouble;

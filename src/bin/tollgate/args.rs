@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::{Span, SpanRelativeTo};
+use tollgate::policy::parse_duration;
 
 use crate::formats::Format;
 use crate::key::Field;
+use crate::plan::AlgorithmName;
 use crate::time::TimeUnit;
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
@@ -20,8 +21,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Replay access logs through a limit and show what it would have admitted and denied.
-    Replay(ReplayArgs),
+    /// Replay access logs through limits and show what they would have admitted and denied.
+    Replay(Box<ReplayArgs>),
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
     Sample(SampleArgs),
 }
@@ -29,6 +30,9 @@ pub(crate) enum Command {
 const REPLAY_HELP: &str = "\
 Examples:
   tollgate replay --limit 100 --per 1m access.log
+  tollgate replay --limit 10 --per 1s --limit 100 --per 1m access.log
+  tollgate replay --algorithm token-bucket --capacity 20 --refill 5 --per 1s access.log
+  tollgate replay --policy policy.toml --decisions decisions.csv access.log
   tollgate replay --limit 5 --per 1s --key client,path access.log.*.gz --plot denied.svg
   zstdcat app.jsonl.zst | tollgate replay --limit 20 --per 10s --key user --decisions decisions.csv
 
@@ -38,10 +42,14 @@ is given), or numbers since 1970: read as seconds below 1e11, milliseconds below
 nanoseconds from there, unless --time-unit says.
 
 Events are put in time order first (those of the same time keep the order they were read in) and each is decided on the
-log's own clock.
+log's own clock. Windows that stand still (sliding-counter) begin where they would if that clock had been started in 1970.
 
 Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), 1 a file could not be
-read or there was nothing to decide, 2 the command line or the limit makes no sense.";
+read or there was nothing to decide, 2 the command line, the limit or the policy makes no
+sense.";
+
+/// What a policy file says.
+const BY_OPTIONS: [&str; 8] = ["algorithm", "limit", "per", "capacity", "refill", "leak", "max_delay", "key"];
 
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
@@ -50,13 +58,38 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Permits a key has in any window
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) limit: u32,
+    /// A policy file, as the library loads it: dimensions decided as one, each with quotas and a key of its own. A request that
+    /// lacks the key of a dimension is asked in the others
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = BY_OPTIONS)]
+    pub(crate) policy: Option<PathBuf>,
 
-    /// Length of the window: 500ms, 10s, 1m, 1h, 1d, 1h30m
+    /// How permits are counted
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = AlgorithmName::SlidingWindowLog)]
+    pub(crate) algorithm: AlgorithmName,
+
+    /// Permits a key has in any window; may be given several times, each with its --per
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) limit: Vec<u32>,
+
+    /// Length of the window, or what --refill and --leak are per: 500ms, 10s, 1m, 1h, 1d, 1h30m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) per: Duration,
+    pub(crate) per: Vec<Duration>,
+
+    /// Permits that a key's bucket holds
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) capacity: Option<u32>,
+
+    /// Permits that come back to a token bucket every --per
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) refill: Option<u32>,
+
+    /// Permits that run out of a leaky bucket, or leave a queue, every --per
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) leak: Option<u32>,
+
+    /// The longest that a request may be kept in a queue
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) max_delay: Option<Duration>,
 
     /// What the limit is per: client, user, path, method, a column's name, or several with commas between.
     /// `column:NAME` is the column NAME even where NAME is one of those words
@@ -87,7 +120,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// Write every decision as CSV, in the order decided: time,key,allowed,retry_after_ns
+    /// Write every decision as CSV, in the order decided: time,key,allowed,retry_after_ns; and, if there is more to it than one
+    /// sliding window log, delay_ns,dimension,quota,in_the_way
     #[arg(long, value_name = "FILE")]
     pub(crate) decisions: Option<PathBuf>,
 
@@ -119,45 +153,9 @@ pub(crate) struct SampleArgs {
     pub(crate) lines: u32,
 }
 
-/// Reads a duration as people write them. A day is 24 hours here: a log's clock knows no daylight saving.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let advice = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
-    let text = text.trim();
-    if !text.is_empty() && text.chars().all(|char| char.is_ascii_digit()) {
-        return Err(format!("a unit is missing: did you mean {text}s?"));
-    }
-    let span: Span = text.parse().map_err(|_| format!("not a duration: {advice}"))?;
-    let signed = span
-        .to_duration(SpanRelativeTo::days_are_24_hours())
-        .map_err(|_| format!("months and years have no fixed length: {advice}"))?;
-    Duration::try_from(signed).map_err(|_| format!("a window can't be negative: {advice}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_read_as_people_write_them() {
-        let of = |text| parse_duration(text).unwrap();
-        assert_eq!(of("500ms"), Duration::from_millis(500));
-        assert_eq!(of("60s"), Duration::from_secs(60));
-        assert_eq!(of("1m"), Duration::from_secs(60));
-        assert_eq!(of("1.5h"), Duration::from_secs(90 * 60));
-        assert_eq!(of("1h30m"), Duration::from_secs(90 * 60));
-        assert_eq!(of("1d"), Duration::from_secs(24 * 60 * 60));
-        assert_eq!(of("2w"), Duration::from_secs(14 * 24 * 60 * 60));
-        assert_eq!(of("7ns"), Duration::from_nanos(7));
-        assert_eq!(of("0s"), Duration::ZERO);
-    }
-
-    #[test]
-    fn what_is_not_a_duration_says_what_would_be() {
-        for (text, expected) in [("60", "60s"), ("", "10s"), ("soon", "10s"), ("-5s", "negative"), ("1mo", "months")] {
-            let error = parse_duration(text).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

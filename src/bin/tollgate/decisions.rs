@@ -4,36 +4,71 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
+use tollgate::{Denial, DenialReason};
+
 use crate::errors::RunError;
-use crate::log::Event;
+use crate::key::KeyText;
+use crate::log::{Event, Log};
+use crate::plan::{Plan, quota_in_words};
 use crate::replay::Verdict;
 use crate::time;
 
 /// Writes `time,key,allowed,retry_after_ns`.
 ///
-/// `retry_after_ns` is 0 for what was admitted and empty for what could never be.
+/// `retry_after_ns` is 0 for what was admitted and empty for what could never be. Keys of several dimensions are put together as
+/// one of several parts is.
+///
+/// Where there is more to a decision than that, `delay_ns,dimension,quota,in_the_way` follow: how long to wait in a queue, and of
+/// a denial the dimension and quota that decide how long to wait, and all the dimensions that are in the way.
 #[derive(Debug)]
-pub(crate) struct DecisionsFile {
+pub(crate) struct DecisionsFile<'a> {
     name: String,
     csv: csv::Writer<BufWriter<File>>,
+    plan: &'a Plan,
+    keys: KeyText,
 }
 
-impl DecisionsFile {
-    pub(crate) fn create(path: &Path) -> Result<Self, RunError> {
+impl<'a> DecisionsFile<'a> {
+    pub(crate) fn create(path: &Path, plan: &'a Plan) -> Result<Self, RunError> {
         let name = path.display().to_string();
         let file = File::create(path).map_err(|error| RunError::Write { what: name.clone(), error })?;
-        let mut decisions = Self { name, csv: csv::Writer::from_writer(BufWriter::new(file)) };
-        decisions.write(["time", "key", "allowed", "retry_after_ns"])?;
+        let csv = csv::Writer::from_writer(BufWriter::new(file));
+        let keys = KeyText::of_sizes([plan.dimensions.len()]);
+        let mut decisions = Self { name, csv, plan, keys };
+        let (first, more) =
+            (["time", "key", "allowed", "retry_after_ns"], ["delay_ns", "dimension", "quota", "in_the_way"]);
+        decisions.write(first, more)?;
         Ok(decisions)
     }
 
-    pub(crate) fn add(&mut self, event: &Event, key: &str, verdict: Verdict) -> Result<(), RunError> {
+    pub(crate) fn add(&mut self, event: &Event, log: &Log, verdict: Verdict) -> Result<(), RunError> {
+        self.keys.clear();
+        log.key_texts(event).for_each(|key| self.keys.push(key.map(str::as_bytes)));
+        let key = self.keys.each().flatten().collect::<String>();
+        let (mut delay, mut dimension, mut quota, mut in_the_way) = Default::default();
         let (allowed, retry_after) = match verdict {
-            Verdict::Admitted => ("1", "0".to_owned()),
-            Verdict::Denied { retry_after_ns } => ("0", retry_after_ns.to_string()),
+            Verdict::Admitted { delay_ns } => {
+                delay = delay_ns.to_string();
+                ("1", "0".to_owned())
+            }
+            Verdict::Denied(denial) => {
+                (dimension, quota, in_the_way) = self.reasons(denial);
+                ("0", denial.retry_after().as_nanos().to_string())
+            }
             Verdict::NeverPasses => ("0", String::new()),
         };
-        self.write([&time::rfc3339(event.time), key, allowed, &retry_after])
+        let time = time::rfc3339(event.time);
+        self.write([&time, &key, allowed, &retry_after], [&delay, &dimension, &quota, &in_the_way])
+    }
+
+    fn reasons(&self, denial: Denial) -> (String, String, String) {
+        let decider = &self.plan.dimensions[denial.dimension()];
+        let quota = match denial.reason() {
+            DenialReason::KeyCap => "key cap".to_owned(),
+            _ => quota_in_words(&decider.quotas[denial.quota()]),
+        };
+        let all: Vec<&str> = denial.violated().map(|at| self.plan.dimensions[at].name.as_str()).collect();
+        (decider.name.clone(), quota, all.join(" + "))
     }
 
     /// Sees everything onto the disk; a full one is noticed here at the latest.
@@ -41,9 +76,10 @@ impl DecisionsFile {
         self.csv.flush().map_err(|error| RunError::Write { what: self.name, error })
     }
 
-    fn write(&mut self, record: [&str; 4]) -> Result<(), RunError> {
+    fn write(&mut self, first: [&str; 4], more: [&str; 4]) -> Result<(), RunError> {
+        let more = more.into_iter().filter(|_| !self.plan.is_plain());
         self.csv
-            .write_record(record)
+            .write_record(first.into_iter().chain(more))
             .map_err(|error| RunError::Write { what: self.name.clone(), error: io::Error::from(error) })
     }
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tollgate::BuildError;
+use tollgate::{BuildError, PolicyError};
 
-use crate::terminal::excerpt;
+use crate::terminal::{excerpt, harmless};
 use crate::time::TimeProblem;
 
 /// Why there is no report.
@@ -15,12 +15,20 @@ use crate::time::TimeProblem;
 pub(crate) enum RunError {
     /// The limit or the window is one that the library refuses.
     Limit(BuildError),
+    /// The options contradict each other, or lack something.
+    Options(String),
+    /// The policy file can't be used.
+    Policy { path: String, error: Box<PolicyError> },
+    /// The policy file can't be read.
+    PolicyUnread { path: String, error: io::Error },
     /// A file to be written is one of those to be read.
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
-    NothingToDecide { unusable: u64, without_key: u64, unread_files: usize, key: String },
+    NothingToDecide { unusable: u64, without_key: u64, unread_files: usize, key: String, key_option: &'static str },
     /// More different keys than a limiter can hold.
     TooManyKeys,
+    /// More requests than can be numbered.
+    TooManyRequests,
     /// The events cover more time than a limiter's clock can count, even with pauses cut down to a window.
     LogTooLong,
     /// A result could not be written.
@@ -37,7 +45,9 @@ impl RunError {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Limit(_) | Self::WouldOverwriteInput { .. } => ExitCode::from(2),
+            Self::Limit(_) | Self::Options(_) | Self::Policy { .. } | Self::WouldOverwriteInput { .. } => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::FAILURE,
         }
     }
@@ -47,27 +57,33 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Limit(error) => error.fmt(f),
-            Self::WouldOverwriteInput { option, path } => {
-                write!(f, "{option} {} would overwrite a log that is being read: name another file", path.display())
+            Self::Options(message) => f.write_str(message),
+            Self::Policy { path, error } => write!(f, "{}: {}", harmless(path), harmless(&error.to_string())),
+            Self::PolicyUnread { path, error } => {
+                write!(f, "the policy {} can't be read: {error}: check its name and permissions", harmless(path))
             }
-            Self::NothingToDecide { without_key, key, .. } if *without_key > 0 => write!(
+            Self::WouldOverwriteInput { option, path } => {
+                write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())
+            }
+            Self::NothingToDecide { without_key, key, key_option, .. } if *without_key > 0 => write!(
                 f,
-                "nothing to decide: {without_key} records were read but none has a {key}: choose another --key"
+                "nothing to decide: {without_key} records were read but none has a {key}: choose another {key_option}"
             ),
             Self::NothingToDecide { unusable: 0, unread_files: 1.., .. } => {
                 f.write_str("nothing to decide: what could be read of the input has no records")
             }
             Self::NothingToDecide { unusable: 0, .. } => f.write_str("nothing to decide: the input has no records"),
-            Self::NothingToDecide { unusable, .. } => write!(
+            Self::NothingToDecide { unusable, key_option, .. } => write!(
                 f,
                 "nothing to decide: none of the {unusable} lines could be used: see the reasons above, and --format, \
-                 --time-column and --key"
+                 --time-column and {key_option}"
             ),
             Self::TooManyKeys => write!(
                 f,
                 "more than {} keys at once, which is all that a limiter holds: replay a shorter log or a coarser --key",
                 tollgate::MAX_KEY_CAP
             ),
+            Self::TooManyRequests => f.write_str("more than 4,294,967,296 requests: replay a shorter log"),
             Self::LogTooLong => f.write_str(
                 "the log covers more than the 109 years that a limiter's clock can count: look for absurd dates in it, or \
                  replay a shorter log or a shorter window",

@@ -33,7 +33,10 @@ pub(crate) enum Format {
 /// What is wanted of each line.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// The parts of every key, one key after the other.
     pub(crate) key: Vec<Field>,
+    /// What says the key.
+    pub(crate) key_option: &'static str,
     pub(crate) time_column: Option<String>,
     pub(crate) time_unit: Option<TimeUnit>,
     pub(crate) cost_column: Option<String>,
@@ -78,7 +81,7 @@ pub(crate) fn parser_for(
 
 impl Wanted {
     fn nothing() -> Self {
-        Self { key: Vec::new(), time_column: None, time_unit: None, cost_column: None }
+        Self { key: Vec::new(), key_option: "--key", time_column: None, time_unit: None, cost_column: None }
     }
 }
 

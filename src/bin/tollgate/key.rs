@@ -109,31 +109,68 @@ pub(crate) fn describe(fields: &[Field]) -> String {
     fields.iter().map(Field::to_string).collect::<Vec<_>>().join(" + ")
 }
 
-/// Puts a record's key together.
+/// Puts a record's keys together, one for each dimension.
 ///
 /// A key of one part is that part as it stands. Where there are several they are set apart by spaces, and spaces and
 /// backslashes within them are marked with a backslash, so that no two different sets of parts make the same key.
 #[derive(Debug)]
 pub(crate) struct KeyText {
+    keys: Vec<OneKey>,
+    /// The key that the next part belongs to.
+    at: usize,
+}
+
+#[derive(Debug)]
+struct OneKey {
     text: String,
-    several: bool,
+    /// How many parts it is to have.
+    size: usize,
     parts: usize,
     present: usize,
 }
 
 impl KeyText {
+    /// Keys of so many parts each. Parts are pushed for one key after the other.
+    pub(crate) fn of_sizes(sizes: impl IntoIterator<Item = usize>) -> Self {
+        let key = |size| OneKey { text: String::new(), size, parts: 0, present: 0 };
+        Self { keys: sizes.into_iter().map(key).collect(), at: 0 }
+    }
+
+    #[cfg(test)]
     pub(crate) fn new(fields: &[Field]) -> Self {
-        Self { text: String::new(), several: fields.len() > 1, parts: 0, present: 0 }
+        Self::of_sizes([fields.len()])
     }
 
     pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.parts = 0;
-        self.present = 0;
+        self.at = 0;
+        for key in &mut self.keys {
+            key.text.clear();
+            key.parts = 0;
+            key.present = 0;
+        }
     }
 
     /// Adds the next part. None, nothing and `-` all mean that the record has no such value.
     pub(crate) fn push(&mut self, part: Option<&[u8]>) {
+        let Some(key) = self.keys.get_mut(self.at) else { return };
+        key.push(part);
+        self.at += usize::from(key.parts == key.size);
+    }
+
+    /// The first key; `None` when the record had none of its values.
+    #[cfg(test)]
+    pub(crate) fn finished(&self) -> Option<&str> {
+        self.each().next().flatten()
+    }
+
+    /// Every key.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Option<&str>> {
+        self.keys.iter().map(|key| (key.present > 0).then_some(key.text.as_str()))
+    }
+}
+
+impl OneKey {
+    fn push(&mut self, part: Option<&[u8]>) {
         if self.parts > 0 {
             self.text.push(' ');
         }
@@ -146,7 +183,7 @@ impl KeyText {
         self.present += 1;
         for chunk in part.utf8_chunks() {
             for char in chunk.valid().chars() {
-                if self.several && matches!(char, ' ' | '\\') {
+                if self.size > 1 && matches!(char, ' ' | '\\') {
                     self.text.push('\\');
                 }
                 self.text.push(char);
@@ -156,11 +193,6 @@ impl KeyText {
                 self.text.push_str(&format!("\\x{byte:02x}"));
             }
         }
-    }
-
-    /// The key; `None` when the record had none of the values.
-    pub(crate) fn finished(&self) -> Option<&str> {
-        (self.present > 0).then_some(&self.text)
     }
 }
 
@@ -196,5 +228,15 @@ mod tests {
         assert_eq!(Field::Path.part_of(b"/a/b?c=d"), b"/a/b");
         assert_eq!(Field::Named("url".into()).part_of(b"/a/b?c=d"), b"/a/b?c=d");
         assert_eq!("column:path".parse(), Ok(Field::Named("path".into())));
+    }
+
+    #[test]
+    fn each_dimension_has_its_own_parts() {
+        let mut keys = KeyText::of_sizes([1, 2, 1]);
+        for _ in 0..2 {
+            keys.clear();
+            [Some(b"a b".as_slice()), None, Some(b"c d"), Some(b"-")].into_iter().for_each(|part| keys.push(part));
+            assert_eq!(keys.each().collect::<Vec<_>>(), [Some("a b"), Some("- c\\ d"), None]);
+        }
     }
 }

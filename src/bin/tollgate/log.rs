@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::errors::{FileError, LineError, RunError};
-use crate::formats::{self, Format, Wanted};
+use crate::formats::{self, Format, Stamp, Wanted};
 use crate::input::{Extent, LONGEST_LINE, Source};
 use crate::key::KeyText;
+use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::time::Nanos;
 
@@ -19,16 +20,12 @@ const SHOWN: usize = 5;
 pub(crate) struct Event {
     pub(crate) time: Nanos,
     pub(crate) cost: u32,
-    /// Which of the log's keys.
-    key: u32,
+    /// Where the log has its keys.
+    row: u32,
 }
 
-impl Event {
-    pub(crate) fn key(&self) -> usize {
-        // No platform that the standard library runs on with files and terminals has a smaller usize.
-        self.key as usize
-    }
-}
+/// The number of a key that a request does not have.
+const NO_KEY: u32 = u32::MAX;
 
 /// A line that could not be used.
 #[derive(Debug)]
@@ -44,7 +41,7 @@ pub(crate) struct Unusable {
 pub(crate) struct LineCounts {
     pub(crate) read: u64,
     pub(crate) unusable: u64,
-    /// Good records that have none of the values that the key is made of.
+    /// Good records that have none of the values that keys are made of.
     pub(crate) without_key: u64,
     /// Blank lines and headers.
     pub(crate) not_records: u64,
@@ -55,7 +52,10 @@ pub(crate) struct LineCounts {
 pub(crate) struct Log {
     /// In time order once [`Log::read`] returns.
     pub(crate) events: Vec<Event>,
-    pub(crate) keys: Keys,
+    /// The keys of each dimension.
+    pub(crate) keys: Vec<Keys>,
+    /// The numbers of each request's keys, a row of them a request, in the order read.
+    numbers: Vec<u32>,
     pub(crate) lines: LineCounts,
     /// The first few of the lines that could not be used.
     pub(crate) unusable: Vec<Unusable>,
@@ -68,13 +68,19 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// Only [`RunError::TooManyKeys`].
-    pub(crate) fn read(sources: &[Source], format: Option<Format>, wanted: &Wanted) -> Result<Self, RunError> {
+    /// Only [`RunError::TooManyKeys`] and [`RunError::TooManyRequests`].
+    pub(crate) fn read(
+        sources: &[Source],
+        format: Option<Format>,
+        wanted: &Wanted,
+        plan: &Plan,
+    ) -> Result<Self, RunError> {
         let total = sources.iter().map(Source::size).sum::<Option<u64>>();
         let progress = Rc::new(RefCell::new(Progress::new(total)));
-        let mut log = Self::default();
+        let mut log = Self { keys: plan.dimensions.iter().map(|_| Keys::default()).collect(), ..Self::default() };
+        let mut key = KeyText::of_sizes(plan.dimensions.iter().map(|dimension| dimension.key.len()));
         for source in sources {
-            log.read_source(source, format, wanted, &progress)?;
+            log.read_source(source, format, wanted, &mut key, &progress)?;
         }
         // Stable: requests of the same time stay in the order they were logged in.
         log.events.sort_by_key(|event| event.time);
@@ -86,6 +92,7 @@ impl Log {
         source: &Source,
         format: Option<Format>,
         wanted: &Wanted,
+        key: &mut KeyText,
         progress: &Rc<RefCell<Progress>>,
     ) -> Result<(), RunError> {
         let name = source.name();
@@ -101,7 +108,6 @@ impl Log {
             }
         };
         let mut line = Vec::new();
-        let mut key = KeyText::new(&wanted.key);
         loop {
             let extent = match lines.next_into(&mut line) {
                 Ok(Some(extent)) => extent,
@@ -120,21 +126,37 @@ impl Log {
             let parsed = match extent {
                 // Zeros before a line are what a crash leaves behind; they would make another client of its first word.
                 Extent::Whole if line.contains(&0) => Err(LineError::Binary),
-                Extent::Whole => parser.parse(&line, &mut key),
+                Extent::Whole => parser.parse(&line, key),
                 Extent::TooLong => Err(LineError::TooLong { most: LONGEST_LINE }),
             };
             match parsed {
-                Ok(Some(stamp)) => match key.finished() {
-                    Some(key) => {
-                        let key = self.keys.number_of(key)?;
-                        self.events.push(Event { time: stamp.time, cost: stamp.cost, key });
-                    }
-                    None => self.lines.without_key += 1,
-                },
+                Ok(Some(stamp)) if key.each().any(|key| key.is_some()) => self.add(stamp, key)?,
+                Ok(Some(_)) => self.lines.without_key += 1,
                 Ok(None) => self.lines.not_records += 1,
                 Err(error) => self.note_unusable(&name, lines.number(), &line, error),
             }
         }
+    }
+
+    fn add(&mut self, stamp: Stamp, key: &KeyText) -> Result<(), RunError> {
+        let row = u32::try_from(self.events.len()).map_err(|_| RunError::TooManyRequests)?;
+        for (keys, key) in self.keys.iter_mut().zip(key.each()) {
+            self.numbers.push(key.map_or(Ok(NO_KEY), |key| keys.number_of(key))?);
+        }
+        self.events.push(Event { time: stamp.time, cost: stamp.cost, row });
+        Ok(())
+    }
+
+    /// The number of the request's key in a dimension; `None` where it has none.
+    pub(crate) fn key(&self, event: &Event, dimension: usize) -> Option<usize> {
+        // No platform that the standard library runs on with files and terminals has a smaller usize.
+        let number = self.numbers[event.row as usize * self.keys.len() + dimension];
+        (number != NO_KEY).then_some(number as usize)
+    }
+
+    /// The request's keys, one for each dimension.
+    pub(crate) fn key_texts(&self, event: &Event) -> impl Iterator<Item = Option<&str>> {
+        self.keys.iter().enumerate().map(|(at, keys)| Some(keys.text(self.key(event, at)?)))
     }
 
     fn note_unusable(&mut self, file: &str, line: u64, text: &[u8], error: LineError) {
@@ -159,7 +181,8 @@ impl Keys {
         if let Some(&number) = self.numbers.get(text) {
             return Ok(number);
         }
-        let number = u32::try_from(self.texts.len()).map_err(|_| RunError::TooManyKeys)?;
+        let number = u32::try_from(self.texts.len()).ok().filter(|&number| number != NO_KEY);
+        let number = number.ok_or(RunError::TooManyKeys)?;
         let shared: Rc<str> = Rc::from(text);
         self.texts.push(Rc::clone(&shared));
         self.numbers.insert(shared, number);

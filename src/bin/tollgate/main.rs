@@ -7,6 +7,7 @@ mod formats;
 mod input;
 mod key;
 mod log;
+mod plan;
 mod plot;
 mod progress;
 mod replay;

@@ -3,11 +3,10 @@
 use core::fmt::Write;
 
 use indicatif::HumanCount;
-use tollgate::Quota;
 
-use crate::key::{self, Field};
 use crate::log::Log;
-use crate::replay::{Outcome, Tally};
+use crate::plan::{Plan, quota_in_words};
+use crate::replay::{KeyTally, Outcome};
 use crate::terminal::{Style, harmless, shortened};
 use crate::time::{axis_label, length, rfc3339};
 use crate::timeline::{Bucket, Timeline};
@@ -18,8 +17,7 @@ pub(crate) struct Report<'a> {
     pub(crate) log: &'a Log,
     pub(crate) outcome: &'a Outcome,
     pub(crate) timeline: &'a Timeline,
-    pub(crate) quota: Quota,
-    pub(crate) key: &'a [Field],
+    pub(crate) plan: &'a Plan,
     pub(crate) top: usize,
     pub(crate) style: Style,
 }
@@ -32,29 +30,26 @@ pub(crate) fn columns_for_chart(style: Style) -> usize {
     style.width.saturating_sub(SCALE + 2)
 }
 
-/// What is replayed: `20 per 10s for each client`.
-pub(crate) fn title(quota: Quota, key: &[Field]) -> String {
-    let window = length(u64::try_from(quota.window().as_nanos()).unwrap_or(u64::MAX));
-    let limit = HumanCount(u64::from(quota.limit()));
-    harmless(&format!("{limit} per {window} for each {}", key::describe(key)))
-}
-
 impl Report<'_> {
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         self.totals(&mut out);
-        self.worst_keys(&mut out);
+        self.denied_by(&mut out);
+        for dimension in 0..self.plan.dimensions.len() {
+            self.worst_keys(&mut out, dimension);
+        }
         self.chart(&mut out);
         out
     }
 
     fn totals(&self, out: &mut String) {
-        let Self { log, outcome: Outcome { totals, by_key }, style, .. } = self;
+        let Self { log, outcome, style, plan, .. } = self;
+        let totals = &outcome.totals;
         let mut line = |name: &str, count: u64, note: String| {
             let row = format!("  {name:<9} {:>12}  {note}", HumanCount(count).to_string());
             put(out, row.trim_end());
         };
-        let share = |count| format!("{:>7} of requests", percent(count, totals.requests()));
+        let share = |count| format!("{} of requests", percent_of(count, totals.requests()));
         line("requests", totals.requests(), self.span());
         line("admitted", totals.admitted, share(totals.admitted));
         line("denied", totals.denied, share(totals.denied));
@@ -65,12 +60,23 @@ impl Report<'_> {
                 format!("{}: cost above the limit, can never pass", share(totals.never_pass)),
             );
         }
-        let hit = by_key.iter().filter(|tally| tally.turned_away() > 0).count();
-        let keys = u64::try_from(by_key.len()).unwrap_or(u64::MAX);
-        let hit = u64::try_from(hit).unwrap_or(u64::MAX);
-        line("keys", keys, format!("{:>7} of keys were ever denied: {}", percent(hit, keys), HumanCount(hit)));
+        if outcome.delayed > 0 {
+            let longest = format!(
+                "{} of requests, by at most {}",
+                percent_of(outcome.delayed, totals.requests()),
+                length(outcome.longest_delay_ns)
+            );
+            line("delayed", outcome.delayed, longest);
+        }
+        for (dimension, of) in outcome.dimensions.iter().zip(&plan.dimensions) {
+            let hit = dimension.by_key.iter().filter(|key| key.turned_away > 0).count();
+            let (keys, hit) = (count_of(dimension.by_key.len()), count_of(hit));
+            let which = if plan.dimensions.len() > 1 { format!(" ({})", harmless(&of.name)) } else { String::new() };
+            let note = format!("{} of keys were ever denied: {}{which}", percent_of(hit, keys), HumanCount(hit));
+            line("keys", keys, note);
+        }
         line("lines", log.lines.read, self.other_lines());
-        out.insert_str(0, &format!("{}\n\n", style.heading(&title(self.quota, self.key))));
+        out.insert_str(0, &format!("{}\n\n", style.heading(&plan.title())));
     }
 
     fn span(&self) -> String {
@@ -87,7 +93,7 @@ impl Report<'_> {
     /// What the lines were that are not requests.
     fn other_lines(&self) -> String {
         let lines = &self.log.lines;
-        let without_key = format!("without a {}", key::describe(self.key));
+        let without_key = format!("without a {}", self.plan.describe_keys());
         let kinds = [
             (lines.unusable, "could not be used"),
             (lines.without_key, without_key.as_str()),
@@ -101,26 +107,51 @@ impl Report<'_> {
         if parts.is_empty() { "all of them requests".to_owned() } else { format!("of them {}", parts.join(", ")) }
     }
 
-    fn worst_keys(&self, out: &mut String) {
-        let keys = &self.log.keys;
-        let mut worst: Vec<(&Tally, &str)> = self
-            .outcome
-            .by_key
-            .iter()
-            .enumerate()
-            .filter(|(_, tally)| tally.turned_away() > 0)
+    /// Which dimensions and quotas the denials come from, where there are several to tell apart.
+    fn denied_by(&self, out: &mut String) {
+        if self.plan.quotas().count() < 2 || self.outcome.totals.denied == 0 {
+            return;
+        }
+        put(out, &format!("\n{}\n", self.style.heading("denied by the quota to wait longest for")));
+        put(out, &format!("  {:>9}  {:>9}", "denied", "in the way"));
+        let mut row = |denied: u64, in_the_way: Option<u64>, what: &str| {
+            let denied = self.style.denied(&format!("{:>9}", HumanCount(denied).to_string()));
+            let in_the_way = in_the_way.map(|count| HumanCount(count).to_string()).unwrap_or_default();
+            let what = shortened(&harmless(what), self.style.width.saturating_sub(26).max(20));
+            put(out, &format!("  {denied}  {in_the_way:>10}  {what}"));
+        };
+        for (outcome, dimension) in self.outcome.dimensions.iter().zip(&self.plan.dimensions) {
+            row(outcome.decided, Some(outcome.in_the_way), &dimension.name);
+            for (denied, quota) in outcome.by_quota.iter().zip(&dimension.quotas) {
+                row(*denied, None, &format!("  {}", quota_in_words(quota)));
+            }
+            if outcome.at_key_cap > 0 {
+                row(outcome.at_key_cap, None, "  no place for a new key");
+            }
+        }
+    }
+
+    fn worst_keys(&self, out: &mut String, dimension: usize) {
+        let keys = &self.log.keys[dimension];
+        let by_key = self.outcome.dimensions[dimension].by_key.iter().enumerate();
+        let mut worst: Vec<(&KeyTally, &str)> = by_key
+            .filter(|(_, tally)| tally.turned_away > 0)
             .map(|(number, tally)| (tally, keys.text(number)))
             .collect();
         if worst.is_empty() || self.top == 0 {
             return;
         }
-        worst.sort_by(|(a, a_key), (b, b_key)| b.turned_away().cmp(&a.turned_away()).then_with(|| a_key.cmp(b_key)));
-        put(out, &format!("\n{}\n", self.style.heading("worst keys")));
+        worst.sort_by(|(a, a_key), (b, b_key)| b.turned_away.cmp(&a.turned_away).then_with(|| a_key.cmp(b_key)));
+        let heading = match self.plan.dimensions.as_slice() {
+            [_] => "worst keys".to_owned(),
+            several => harmless(&format!("worst keys of {}", several[dimension].name)),
+        };
+        put(out, &format!("\n{}\n", self.style.heading(&heading)));
         put(out, &format!("  {:>9}  {:>9}  {:>7}  key", "denied", "requests", "share"));
         for (tally, key) in worst.iter().take(self.top) {
-            let denied = format!("{:>9}", HumanCount(tally.turned_away()).to_string());
-            let requests = HumanCount(tally.requests()).to_string();
-            let share = percent(tally.turned_away(), tally.requests());
+            let denied = format!("{:>9}", HumanCount(tally.turned_away).to_string());
+            let requests = HumanCount(tally.requests).to_string();
+            let share = percent(tally.turned_away, tally.requests);
             let key = shortened(&harmless(key), self.style.width.saturating_sub(33).max(20));
             put(out, &format!("  {}  {requests:>9}  {share:>7}  {key}", self.style.denied(&denied)));
         }
@@ -177,6 +208,11 @@ fn put(out: &mut String, line: &str) {
 
 fn count_of(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// A share in percent, to be read in a column.
+fn percent_of(part: u64, whole: u64) -> String {
+    format!("{:>7}", percent(part, whole))
 }
 
 /// A share in percent: never rounded to all or nothing when it is neither.

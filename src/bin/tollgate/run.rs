@@ -4,18 +4,16 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tollgate::Quota;
-
 use crate::args::ReplayArgs;
 use crate::decisions::DecisionsFile;
 use crate::errors::{LineError, RunError};
 use crate::formats::Wanted;
 use crate::input::Source;
-use crate::key;
 use crate::log::Log;
+use crate::plan::Plan;
 use crate::plot;
 use crate::replay::decide;
-use crate::report::{Report, columns_for_chart, title};
+use crate::report::{Report, columns_for_chart};
 use crate::terminal::{self, Style, excerpt};
 use crate::timeline::Timeline;
 
@@ -42,15 +40,17 @@ impl Ending {
 ///
 /// [`RunError`] when there is no report.
 pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
-    let quota = Quota::new(args.limit, args.per);
     // Before an hour of reading, not after.
-    quota.validate().map_err(|error| RunError::Limit(error.into()))?;
+    let plan = Plan::new(args)?;
     let sources = Source::all(&args.files);
-    spare_input(&sources, "--plot", args.plot.as_deref())?;
-    spare_input(&sources, "--decisions", args.decisions.as_deref())?;
+    let policy = args.policy.iter().cloned().map(Source::File);
+    let inputs: Vec<Source> = sources.iter().cloned().chain(policy).collect();
+    spare_input(&inputs, "--plot", args.plot.as_deref())?;
+    spare_input(&inputs, "--decisions", args.decisions.as_deref())?;
 
     let wanted = Wanted {
-        key: args.key.clone(),
+        key: plan.dimensions.iter().flat_map(|dimension| dimension.key.clone()).collect(),
+        key_option: plan.key_option(),
         time_column: args.time_column.clone(),
         time_unit: args.time_unit,
         cost_column: args.cost_column.clone(),
@@ -58,23 +58,23 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     if sources.iter().any(|source| matches!(source, Source::Stdin)) && io::stdin().is_terminal() {
         terminal::complain("reading a log from standard input (end it with Ctrl-D); --help says what else there is");
     }
-    let log = Log::read(&sources, args.format, &wanted)?;
+    let log = Log::read(&sources, args.format, &wanted, &plan)?;
     complain_about(&log);
     let (Some(first), Some(last)) = (log.events.first(), log.events.last()) else {
         let (unusable, without_key) = (log.lines.unusable, log.lines.without_key);
-        let (unread_files, key) = (log.unread.len(), key::describe(&args.key));
-        return Err(RunError::NothingToDecide { unusable, without_key, unread_files, key });
+        let (unread_files, key, key_option) = (log.unread.len(), plan.describe_keys(), plan.key_option());
+        return Err(RunError::NothingToDecide { unusable, without_key, unread_files, key, key_option });
     };
 
     let style = Style::for_stdout(args.width, args.color);
     let mut shown = Timeline::new(first.time, last.time, columns_for_chart(style));
     let mut plotted = Timeline::new(first.time, last.time, plot::STEPS_AT_MOST);
-    let mut decisions = args.decisions.as_deref().map(DecisionsFile::create).transpose()?;
-    let outcome = decide(&log, quota, |event, verdict| {
+    let mut decisions = args.decisions.as_deref().map(|path| DecisionsFile::create(path, &plan)).transpose()?;
+    let outcome = decide(&log, &plan, |event, verdict| {
         shown.add(event.time, verdict);
         plotted.add(event.time, verdict);
         match &mut decisions {
-            Some(decisions) => decisions.add(event, log.keys.text(event.key()), verdict),
+            Some(decisions) => decisions.add(event, &log, verdict),
             None => Ok(()),
         }
     })?;
@@ -82,14 +82,14 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
         decisions.finish()?;
     }
     if let Some(path) = &args.plot {
-        plot::write(path, &title(quota, &args.key), &plotted)?;
+        plot::write(path, &plan.title(), &plotted)?;
     }
-    let report = Report { log: &log, outcome: &outcome, timeline: &shown, quota, key: &args.key, top: args.top, style };
+    let report = Report { log: &log, outcome: &outcome, timeline: &shown, plan: &plan, top: args.top, style };
     terminal::print(&report.text())?;
     Ok(if log.unread.is_empty() { Ending::Complete } else { Ending::SomeUnread })
 }
 
-/// Refuses to write over a log that is to be read.
+/// Refuses to write over a file that is to be read.
 fn spare_input(sources: &[Source], option: &'static str, output: Option<&Path>) -> Result<(), RunError> {
     let Some(output) = output else { return Ok(()) };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -80,7 +80,7 @@ mod tests {
                 assert!(timeline.start <= first && first + span < timeline.end());
                 assert_eq!(timeline.start.rem_euclid(timeline.step), 0);
                 for time in [first, first + span / 2, first + span] {
-                    timeline.add(time, Verdict::Admitted);
+                    timeline.add(time, Verdict::Admitted { delay_ns: 0 });
                 }
                 timeline.add(first, Verdict::NeverPasses);
                 assert_eq!(timeline.buckets.iter().map(|bucket| bucket.admitted).sum::<u64>(), 3);

@@ -155,7 +155,10 @@ impl AccessLog {
         let mut key = Vec::new();
         for field in &wanted.key {
             let column = find(&field.column_names());
-            key.push((field.clone(), column.ok_or_else(|| no_column(format!("key {field}"), "--key", &there))?));
+            key.push((
+                field.clone(),
+                column.ok_or_else(|| no_column(format!("key {field}"), wanted.key_option, &there))?,
+            ));
         }
         let cost = match wanted.cost_column.as_deref() {
             Some(name) => {

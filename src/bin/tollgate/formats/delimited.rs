@@ -36,7 +36,7 @@ impl Table {
         let mut key = Vec::new();
         for field in &wanted.key {
             let at = column(&field.column_names(), &there);
-            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), "--key", &there))?));
+            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), wanted.key_option, &there))?));
         }
         let cost = match wanted.cost_column.as_deref() {
             Some(name) => Some(

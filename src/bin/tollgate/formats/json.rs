@@ -22,7 +22,7 @@ pub(super) struct JsonLines {
 
 impl JsonLines {
     pub(super) fn new(wanted: &Wanted) -> Self {
-        let Wanted { key, time_column, time_unit, cost_column } = wanted.clone();
+        let Wanted { key, time_column, time_unit, cost_column, .. } = wanted.clone();
         Self { time_column, time_unit, key, cost: cost_column }
     }
 }

@@ -1,0 +1,210 @@
+//! What is replayed: dimensions and their quotas, from the options or from a policy file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::HumanCount;
+use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, MAX_KEY_CAP, Policy, Quota};
+
+use crate::args::ReplayArgs;
+use crate::errors::RunError;
+use crate::key::{self, Field};
+use crate::terminal::harmless;
+use crate::time::length;
+
+/// The algorithms, by the names that policy files call them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AlgorithmName {
+    /// At most --limit in any --per; the pair may be given several times
+    SlidingWindowLog,
+    /// Holds --capacity permits, and --refill come back every --per
+    TokenBucket,
+    /// Holds --capacity permits, and --leak run out every --per
+    LeakyBucket,
+    /// --leak leave every --per, and nobody waits longer than --max-delay
+    LeakyQueue,
+    /// --limit from a first request until --per later
+    FixedWindow,
+    /// --limit per --per, by the counts of two windows
+    SlidingCounter,
+}
+
+impl AlgorithmName {
+    /// The options that it takes, all of them needed.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::SlidingWindowLog | Self::FixedWindow | Self::SlidingCounter => &["--limit", "--per"],
+            Self::TokenBucket => &["--capacity", "--refill", "--per"],
+            Self::LeakyBucket => &["--capacity", "--leak", "--per"],
+            Self::LeakyQueue => &["--leak", "--per", "--max-delay"],
+        }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// One dimension: what its keys are, and the quotas that each of them has.
+#[derive(Debug)]
+pub(crate) struct Dimension {
+    pub(crate) name: String,
+    pub(crate) key: Vec<Field>,
+    pub(crate) quotas: Vec<Quota>,
+}
+
+/// What is replayed.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) dimensions: Vec<Dimension>,
+    /// The file, and its name.
+    policy: Option<(Policy, String)>,
+}
+
+impl Plan {
+    /// What the options ask for.
+    ///
+    /// # Errors
+    ///
+    /// They contradict each other, ask for what the library refuses, or name a policy file that can't be used.
+    pub(crate) fn new(args: &ReplayArgs) -> Result<Self, RunError> {
+        if let Some(path) = &args.policy {
+            return Self::of_file(path);
+        }
+        let quotas = quotas_of(args)?;
+        for quota in &quotas {
+            quota.validate().map_err(|error| RunError::Limit(error.into()))?;
+        }
+        let name = key::describe(&args.key);
+        let plan = Self { dimensions: vec![Dimension { name, key: args.key.clone(), quotas }], policy: None };
+        Ok(plan)
+    }
+
+    fn of_file(path: &Path) -> Result<Self, RunError> {
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| RunError::PolicyUnread { path: name.clone(), error })?;
+        let policy =
+            Policy::from_toml(&text).map_err(|error| RunError::Policy { path: name.clone(), error: error.into() })?;
+        let dimensions = policy.dimensions().iter().map(|dimension| Dimension {
+            name: dimension.name().to_owned(),
+            key: dimension.key().map(|field| field.parse().unwrap_or_else(|never| match never {})).collect(),
+            quotas: dimension.quotas().to_vec(),
+        });
+        Ok(Self { dimensions: dimensions.collect(), policy: Some((policy, name)) })
+    }
+
+    /// The limiter: of a policy, the very one that a service makes of it.
+    pub(crate) fn builder(&self) -> JointLimiterBuilder {
+        if let Some((policy, _)) = &self.policy {
+            return policy.builder();
+        }
+        // Every key of the log has a place, so that only the quotas decide.
+        let limiter = JointLimiter::builder().key_cap(MAX_KEY_CAP);
+        self.dimensions.iter().fold(limiter, |limiter, dimension| {
+            limiter.dimension(dimension.name.as_str(), dimension.quotas.iter().copied())
+        })
+    }
+
+    /// Whether the cap on keys is part of what is replayed.
+    pub(crate) fn has_key_cap(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// One sliding window log, asked for by options: all there is to say of a decision is whether and when.
+    pub(crate) fn is_plain(&self) -> bool {
+        let logs = self.quotas().filter(|quota| quota.algorithm() == Algorithm::SlidingWindowLog).count();
+        self.policy.is_none() && logs == 1
+    }
+
+    pub(crate) fn quotas(&self) -> impl Iterator<Item = &Quota> {
+        self.dimensions.iter().flat_map(|dimension| &dimension.quotas)
+    }
+
+    /// What keys are made of: `client or path`.
+    pub(crate) fn describe_keys(&self) -> String {
+        self.dimensions.iter().map(|dimension| key::describe(&dimension.key)).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// What to change where no record has a key.
+    pub(crate) fn key_option(&self) -> &'static str {
+        if self.policy.is_some() { "`key` in the policy" } else { "--key" }
+    }
+
+    /// What is replayed: `20 per 10s for each client`.
+    pub(crate) fn title(&self) -> String {
+        let title = match &self.policy {
+            Some((_, file)) => {
+                let names: Vec<&str> = self.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+                format!("{file}: {}", names.join(", "))
+            }
+            None => {
+                let quotas: Vec<String> = self.quotas().map(quota_in_words).collect();
+                format!("{} for each {}", quotas.join(" and "), self.describe_keys())
+            }
+        };
+        harmless(&title)
+    }
+}
+
+/// The quota as the report calls it.
+pub(crate) fn quota_in_words(quota: &Quota) -> String {
+    if quota.algorithm() != Algorithm::SlidingWindowLog {
+        return quota.to_string();
+    }
+    let window = length(u64::try_from(quota.window().as_nanos()).unwrap_or(u64::MAX));
+    format!("{} per {window}", HumanCount(u64::from(quota.limit())))
+}
+
+fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
+    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, max_delay, .. } = args;
+    let given = [
+        ("--limit", limit.len()),
+        ("--per", per.len()),
+        ("--capacity", capacity.iter().len()),
+        ("--refill", refill.iter().len()),
+        ("--leak", leak.iter().len()),
+        ("--max-delay", max_delay.iter().len()),
+    ];
+    let refused = |message: String| Err(RunError::Options(message));
+    if given.iter().all(|(_, count)| *count == 0) {
+        return refused(
+            "nothing says what to replay: give --limit and --per, or --algorithm with its options, or --policy FILE"
+                .to_owned(),
+        );
+    }
+    let (name, options) = (algorithm.name(), algorithm.options());
+    let takes = options.join(" and ");
+    let is_given = |option: &str| given.iter().any(|(other, count)| *other == option && *count > 0);
+    if let Some(missing) = options.iter().find(|option| !is_given(option)) {
+        return refused(format!("{missing} is missing: {name} takes {takes}"));
+    }
+    if let Some((foreign, _)) = given.iter().find(|(option, count)| *count > 0 && !options.contains(option)) {
+        return refused(format!("{foreign} is not for {name}, which takes {takes}: choose another --algorithm"));
+    }
+    if *algorithm == AlgorithmName::SlidingWindowLog {
+        if limit.len() != per.len() {
+            let (limits, pers) = (limit.len(), per.len());
+            return refused(format!("--limit is given {limits} times and --per {pers}: they go in pairs"));
+        }
+        return Ok(limit.iter().zip(per).map(|(limit, per)| Quota::new(*limit, *per)).collect());
+    }
+    if let Some((twice, _)) = given.iter().find(|(_, count)| *count > 1) {
+        return refused(format!(
+            "{twice} is given more than once: only sliding-window-log has several quotas on one key; a policy file can \
+             give others dimensions of their own"
+        ));
+    }
+    let limit = limit.first().copied().unwrap_or(0);
+    let per = per.first().copied().unwrap_or(Duration::ZERO);
+    let number = |option: &Option<u32>| option.unwrap_or(0);
+    Ok(vec![match algorithm {
+        AlgorithmName::SlidingWindowLog => Quota::new(limit, per),
+        AlgorithmName::TokenBucket => Quota::token_bucket(number(capacity), number(refill), per),
+        AlgorithmName::LeakyBucket => Quota::leaky_bucket(number(capacity), number(leak), per),
+        AlgorithmName::LeakyQueue => Quota::leaky_queue(number(leak), per, max_delay.unwrap_or(Duration::ZERO)),
+        AlgorithmName::FixedWindow => Quota::fixed_window(limit, per),
+        AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
+    }])
+}

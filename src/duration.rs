@@ -1,0 +1,229 @@
+//! Lengths of time as people write them, in one format for policy files, the program's options and messages.
+
+use core::fmt;
+use core::time::Duration;
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// Units that are printed, the longest first, in nanoseconds.
+const PRINTED: [(&str, u128); 7] = [
+    ("d", 86_400 * NANOS_PER_SECOND),
+    ("h", 3_600 * NANOS_PER_SECOND),
+    ("m", 60 * NANOS_PER_SECOND),
+    ("s", NANOS_PER_SECOND),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Prints a duration so that it can be read again and nothing is lost: `1h30m`, `1s500ms`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plain(pub(crate) Duration);
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0.as_nanos();
+        if left == 0 {
+            return f.write_str("0s");
+        }
+        for (name, unit) in PRINTED {
+            if left >= unit {
+                write!(f, "{}{name}", left / unit)?;
+                left %= unit;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "policy")]
+pub use parsing::{DurationError, parse_duration};
+
+#[cfg(feature = "policy")]
+mod parsing {
+    use super::{Duration, NANOS_PER_SECOND, fmt};
+
+    /// Every name of a unit, in nanoseconds.
+    const READ: [(&[&str], u128); 8] = [
+        (&["ns", "nanosecond", "nanoseconds"], 1),
+        (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
+        (&["ms", "millisecond", "milliseconds"], 1_000_000),
+        (&["s", "sec", "secs", "second", "seconds"], NANOS_PER_SECOND),
+        (&["m", "min", "mins", "minute", "minutes"], 60 * NANOS_PER_SECOND),
+        (&["h", "hr", "hrs", "hour", "hours"], 3_600 * NANOS_PER_SECOND),
+        (&["d", "day", "days"], 86_400 * NANOS_PER_SECOND),
+        (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
+    ];
+
+    /// Why a text is no duration.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum DurationError {
+        /// A number without a unit.
+        NoUnit {
+            /// The number.
+            number: String,
+        },
+        /// A minus in front: no time is shorter than none.
+        Negative,
+        /// Months or years, which are not always as long.
+        NoFixedLength,
+        /// A part of a nanosecond.
+        TooFine,
+        /// More than a [`Duration`] holds.
+        TooLong,
+        /// Nothing that this format has.
+        NotADuration,
+    }
+
+    impl fmt::Display for DurationError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let advice = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
+            match self {
+                Self::NoUnit { number } => write!(f, "a unit is missing: did you mean {number}s?"),
+                Self::Negative => write!(f, "a duration can't be negative: {advice}"),
+                Self::NoFixedLength => write!(f, "months and years have no fixed length: {advice}"),
+                Self::TooFine => write!(f, "nothing is finer than a nanosecond: {advice}"),
+                Self::TooLong => write!(f, "more than can be counted: {advice}"),
+                Self::NotADuration => write!(f, "not a duration: {advice}"),
+            }
+        }
+    }
+
+    impl core::error::Error for DurationError {}
+
+    /// Reads a duration as people write them: `500ms`, `10s`, `1.5h`, `1h30m`, `2 weeks`. Numbers with units from
+    /// nanoseconds to weeks, added up. A day is 24 hours. The program's `--per` reads the same.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::policy::parse_duration;
+    ///
+    /// assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
+    /// assert!(parse_duration("60").unwrap_err().to_string().contains("60s"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DurationError`] says what the text lacks.
+    pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+        let text = text.trim();
+        if text.starts_with(['-', '\u{2212}']) {
+            return Err(DurationError::Negative);
+        }
+        let (mut rest, mut nanos) = (text, 0_u128);
+        while !rest.is_empty() {
+            let (number, after) = rest.split_at(end_of(rest, |char| char.is_ascii_digit() || char == '.'));
+            let after = after.trim_start();
+            let (unit, after) = after.split_at(end_of(after, char::is_alphabetic));
+            if number.is_empty() {
+                return Err(DurationError::NotADuration);
+            }
+            if unit.is_empty() && after.is_empty() {
+                return Err(DurationError::NoUnit { number: number.to_owned() });
+            }
+            let part = nanos_of(number, unit_of(unit)?)?;
+            nanos = nanos.checked_add(part).ok_or(DurationError::TooLong)?;
+            rest = after.trim_start();
+        }
+        if text.is_empty() {
+            return Err(DurationError::NotADuration);
+        }
+        let seconds = u64::try_from(nanos / NANOS_PER_SECOND).map_err(|_| DurationError::TooLong)?;
+        // A remainder by 10^9 is below 2^32.
+        let below_a_second = u32::try_from(nanos % NANOS_PER_SECOND).unwrap_or(0);
+        Ok(Duration::new(seconds, below_a_second))
+    }
+
+    /// Where the characters of that kind end.
+    fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
+        text.find(|char| !belongs(char)).unwrap_or(text.len())
+    }
+
+    fn unit_of(name: &str) -> Result<u128, DurationError> {
+        if ["mo", "mos", "month", "months", "y", "yr", "yrs", "year", "years"].contains(&name) {
+            return Err(DurationError::NoFixedLength);
+        }
+        let unit = READ.iter().find(|(names, _)| names.contains(&name));
+        unit.map(|&(_, nanos)| nanos).ok_or(DurationError::NotADuration)
+    }
+
+    /// So many of a unit, exactly.
+    fn nanos_of(number: &str, unit: u128) -> Result<u128, DurationError> {
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() || fraction.contains('.') || number.ends_with('.') {
+            return Err(DurationError::NotADuration);
+        }
+        let whole: u128 = whole.parse().map_err(|_| DurationError::TooLong)?;
+        let mut nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
+        if !fraction.is_empty() {
+            // More than 15 digits would be finer than a nanosecond even of a week, unless they end in zeros.
+            let digits = fraction.trim_end_matches('0');
+            let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
+            let part = digits.parse::<u128>().unwrap_or(0) * unit;
+            let divisor = 10_u128.pow(scale);
+            if !part.is_multiple_of(divisor) {
+                return Err(DurationError::TooFine);
+            }
+            nanos = nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)?;
+        }
+        Ok(nanos)
+    }
+}
+
+#[cfg(all(test, feature = "policy"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        let of = |text| parse_duration(text).unwrap();
+        assert_eq!(of("500ms"), Duration::from_millis(500));
+        assert_eq!(of("60s"), Duration::from_secs(60));
+        assert_eq!(of(" 1m "), Duration::from_secs(60));
+        assert_eq!(of("1.5h"), Duration::from_secs(90 * 60));
+        assert_eq!(of("1h30m"), Duration::from_secs(90 * 60));
+        assert_eq!(of("1 h 30 min"), Duration::from_secs(90 * 60));
+        assert_eq!(of("1d"), Duration::from_secs(24 * 60 * 60));
+        assert_eq!(of("2w"), Duration::from_secs(14 * 24 * 60 * 60));
+        assert_eq!(of("7ns"), Duration::from_nanos(7));
+        assert_eq!(of("1.25us"), Duration::from_nanos(1250));
+        assert_eq!(of("0.000000001s"), Duration::from_nanos(1));
+        assert_eq!(of("0s"), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_is_not_a_duration_says_what_would_be() {
+        for (text, expected) in [("60", "60s"), ("", "10s"), ("soon", "10s"), ("-5s", "negative"), ("1mo", "months")] {
+            let error = parse_duration(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        for text in ["1.5.5s", ".s", "1.s", "s", "1s;", "1x", "1s2", "٣s", "1 2s"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_duration("0.5ns"), Err(DurationError::TooFine));
+        assert_eq!(parse_duration("1.0000000001s"), Err(DurationError::TooFine));
+        assert_eq!(parse_duration("99999999999999999999999999w"), Err(DurationError::TooLong));
+        assert_eq!(
+            parse_duration(&"9".repeat(99).replacen("9", "9w", 1)),
+            Err(DurationError::NoUnit { number: "9".repeat(98) })
+        );
+    }
+
+    #[test]
+    fn what_is_printed_is_read_again() {
+        for (nanos, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (10_000_000_000, "10s"),
+            (5_400_000_000_000, "1h30m"),
+            (1_500_000_000, "1s500ms"),
+            (86_400_000_000_000 * 400 + 1_001, "400d1us1ns"),
+        ] {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!(Plain(duration).to_string(), text);
+            assert_eq!(parse_duration(text), Ok(duration));
+        }
+        assert_eq!(parse_duration(&Plain(Duration::MAX).to_string()), Ok(Duration::MAX));
+    }
+}

@@ -1,0 +1,141 @@
+//! What can be wrong with a policy file.
+
+use core::fmt;
+
+use crate::duration::DurationError;
+use crate::error::BuildError;
+use crate::quota::Algorithm;
+
+/// Why a policy file was refused: what is wrong, at which line and column, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyError {
+    line: usize,
+    column: usize,
+    problem: PolicyProblem,
+}
+
+impl PolicyError {
+    /// The problem at a byte of the text.
+    pub(super) fn at(text: &str, byte: usize, problem: PolicyProblem) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.matches('\n').count() + 1;
+        Self { line, column: before[line_start..].chars().count() + 1, problem }
+    }
+
+    /// The line, counted from 1.
+    #[must_use]
+    pub const fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column in characters, counted from 1.
+    #[must_use]
+    pub const fn column(&self) -> usize {
+        self.column
+    }
+
+    /// What is wrong there.
+    #[must_use]
+    pub const fn problem(&self) -> &PolicyProblem {
+        &self.problem
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.problem)
+    }
+}
+
+impl core::error::Error for PolicyError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.problem {
+            PolicyProblem::Refused(error) => Some(error),
+            PolicyProblem::Duration { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a policy file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyProblem {
+    /// Not TOML, a field that no policy has, or a value of the wrong type or out of range.
+    Toml {
+        /// What the parser says, which names what is allowed there.
+        message: String,
+    },
+    /// The algorithm is none that there is.
+    UnknownAlgorithm {
+        /// What was written.
+        name: String,
+    },
+    /// The algorithm needs a field that the quota lacks.
+    MissingField {
+        /// The field.
+        field: &'static str,
+        /// The algorithm.
+        algorithm: Algorithm,
+    },
+    /// The field is for other algorithms.
+    ForeignField {
+        /// The field.
+        field: &'static str,
+        /// The quota's algorithm.
+        algorithm: Algorithm,
+        /// The fields that quotas of this algorithm have.
+        fields: &'static str,
+    },
+    /// The text is no duration.
+    Duration {
+        /// The field.
+        field: &'static str,
+        /// Why.
+        error: DurationError,
+    },
+    /// `at_key_cap` is neither `deny` nor `admit`.
+    UnknownAtKeyCap {
+        /// What was written.
+        word: String,
+    },
+    /// A dimension without a name.
+    EmptyName,
+    /// Two dimensions have the same name.
+    RepeatedName {
+        /// The name.
+        name: String,
+    },
+    /// A key made of nothing, or of a field without a name.
+    EmptyKey,
+    /// The numbers are all there and the limiter refuses them.
+    Refused(BuildError),
+}
+
+impl fmt::Display for PolicyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml { message } => f.write_str(message),
+            Self::UnknownAlgorithm { name } => write!(
+                f,
+                "there is no algorithm {name:?}: write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
+                 fixed-window or sliding-counter"
+            ),
+            Self::MissingField { field, algorithm } => write!(f, "a {algorithm} needs `{field}`: add it"),
+            Self::ForeignField { field, algorithm, fields } => {
+                write!(f, "a {algorithm} has no `{field}`: it has {fields}; remove it, or choose another `algorithm`")
+            }
+            Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
+            Self::UnknownAtKeyCap { word } => {
+                write!(f, "`at_key_cap` can't be {word:?}: write \"deny\" or \"admit\"")
+            }
+            Self::EmptyName => f.write_str("a dimension's name is empty: give it one"),
+            Self::RepeatedName { name } => write!(f, "there are two dimensions {name:?}: give each a name of its own"),
+            Self::EmptyKey => f.write_str(
+                "`key` names nothing: name at least one field, or leave `key` out where the dimension's name is one",
+            ),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}

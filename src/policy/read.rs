@@ -1,0 +1,236 @@
+//! From the text of a policy file to a [`Policy`], or to what is wrong with it.
+
+use core::ops::Range;
+use core::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::{PolicyError, PolicyProblem};
+use super::{Dimension, Policy};
+use crate::builder::{AtKeyCap, check_keys};
+use crate::duration::parse_duration;
+use crate::error::BuildError;
+use crate::joint::JointLimiter;
+use crate::quota::{Algorithm, Quota};
+use crate::quotas::Quotas;
+
+/// The file as it is written. Each value comes with its place, for errors.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    key_cap: Option<Spanned<usize>>,
+    at_key_cap: Option<Spanned<String>>,
+    #[serde(default)]
+    dimension: Vec<Spanned<FileDimension>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileDimension {
+    name: Spanned<String>,
+    key: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    quota: Vec<Spanned<FileQuota>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileQuota {
+    algorithm: Option<Spanned<String>>,
+    limit: Option<Spanned<u32>>,
+    capacity: Option<Spanned<u32>>,
+    refill: Option<Spanned<u32>>,
+    leak: Option<Spanned<u32>>,
+    per: Option<Spanned<String>>,
+    max_delay: Option<Spanned<String>>,
+    start: Option<Spanned<u32>>,
+    phase: Option<Spanned<String>>,
+}
+
+/// A problem and where it is, in bytes.
+type Placed = (Range<usize>, PolicyProblem);
+
+pub(super) fn policy(text: &str) -> Result<Policy, PolicyError> {
+    let file: File = toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(text.len(), |span| span.start);
+        PolicyError::at(text, start, PolicyProblem::Toml { message: error.message().to_owned() })
+    })?;
+    checked(&file, text).map_err(|(place, problem)| PolicyError::at(text, place.start, problem))
+}
+
+fn checked(file: &File, text: &str) -> Result<Policy, Placed> {
+    if let Some(key_cap) = &file.key_cap {
+        check_keys(*key_cap.get_ref(), 0).map_err(|error| (key_cap.span(), error.into()))?;
+    }
+    let at_key_cap = match &file.at_key_cap {
+        None => None,
+        Some(word) => Some(match word.get_ref().as_str() {
+            "deny" => AtKeyCap::Deny,
+            "admit" => AtKeyCap::Admit,
+            _ => return Err((word.span(), PolicyProblem::UnknownAtKeyCap { word: word.get_ref().clone() })),
+        }),
+    };
+    let (dimensions, most) = (file.dimension.len(), JointLimiter::MAX_DIMENSIONS);
+    if !(1..=most).contains(&dimensions) {
+        // Where the first one too many is, or would have to be.
+        let place = file.dimension.get(most).map_or(text.len()..text.len(), Spanned::span);
+        return Err((place, BuildError::DimensionCount { dimensions, most }.into()));
+    }
+    let mut named: Vec<Dimension> = Vec::with_capacity(dimensions);
+    for dimension in &file.dimension {
+        let name = &dimension.get_ref().name;
+        if named.iter().any(|other| *other.name == **name.get_ref()) {
+            return Err((name.span(), PolicyProblem::RepeatedName { name: name.get_ref().clone() }));
+        }
+        named.push(dimension_of(dimension)?);
+    }
+    Ok(Policy { key_cap: file.key_cap.as_ref().map(|cap| *cap.get_ref()), at_key_cap, dimensions: named })
+}
+
+fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {
+    let FileDimension { name, key, quota } = dimension.get_ref();
+    if name.get_ref().trim().is_empty() {
+        return Err((name.span(), PolicyProblem::EmptyName));
+    }
+    let fields = match key {
+        None => vec![name.get_ref().clone()],
+        Some(key) if key.get_ref().is_empty() || key.get_ref().iter().any(|field| field.trim().is_empty()) => {
+            return Err((key.span(), PolicyProblem::EmptyKey));
+        }
+        Some(key) => key.get_ref().clone(),
+    };
+    let quotas = quota.iter().map(quota_of).collect::<Result<Vec<Quota>, Placed>>()?;
+    // One that does not combine with the others is shown, not the whole dimension.
+    let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
+    let place = other.map_or(dimension.span(), |other| quota[other].span());
+    Quotas::new(&quotas).map_err(|error| (place, error.into()))?;
+    Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas })
+}
+
+/// A quota as it is written, and what it was found to be.
+struct Fields<'a> {
+    quota: &'a FileQuota,
+    place: Range<usize>,
+    algorithm: Algorithm,
+}
+
+impl Fields<'_> {
+    fn missing(&self, field: &'static str) -> Placed {
+        (self.place.clone(), PolicyProblem::MissingField { field, algorithm: self.algorithm })
+    }
+
+    fn number(&self, field: &'static str, value: Option<&Spanned<u32>>) -> Result<u32, Placed> {
+        value.map(|value| *value.get_ref()).ok_or_else(|| self.missing(field))
+    }
+
+    fn duration(&self, field: &'static str, value: Option<&Spanned<String>>) -> Result<Duration, Placed> {
+        let value = value.ok_or_else(|| self.missing(field))?;
+        parse_duration(value.get_ref()).map_err(|error| (value.span(), PolicyProblem::Duration { field, error }))
+    }
+
+    fn limit(&self) -> Result<u32, Placed> {
+        self.number("limit", self.quota.limit.as_ref())
+    }
+
+    fn capacity(&self) -> Result<u32, Placed> {
+        self.number("capacity", self.quota.capacity.as_ref())
+    }
+
+    fn leak(&self) -> Result<u32, Placed> {
+        self.number("leak", self.quota.leak.as_ref())
+    }
+
+    fn per(&self) -> Result<Duration, Placed> {
+        self.duration("per", self.quota.per.as_ref())
+    }
+
+    /// Refuses what is written and not of this algorithm. `own` names its fields.
+    fn only(&self, own: &'static [&'static str], fields: &'static str) -> Result<(), Placed> {
+        let FileQuota { algorithm: _, limit, capacity, refill, leak, per, max_delay, start, phase } = self.quota;
+        let number = |field: &Option<Spanned<u32>>| field.as_ref().map(Spanned::span);
+        let words = |field: &Option<Spanned<String>>| field.as_ref().map(Spanned::span);
+        let there = [
+            ("limit", number(limit)),
+            ("capacity", number(capacity)),
+            ("refill", number(refill)),
+            ("leak", number(leak)),
+            ("per", words(per)),
+            ("max_delay", words(max_delay)),
+            ("start", number(start)),
+            ("phase", words(phase)),
+        ];
+        let foreign =
+            there.into_iter().find_map(|(field, place)| Some((field, place?)).filter(|_| !own.contains(&field)));
+        match foreign {
+            None => Ok(()),
+            Some((field, place)) => {
+                let algorithm = self.algorithm;
+                Err((place, PolicyProblem::ForeignField { field, algorithm, fields }))
+            }
+        }
+    }
+}
+
+fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
+    let quota = spanned.get_ref();
+    let algorithm = match &quota.algorithm {
+        None => Algorithm::SlidingWindowLog,
+        Some(name) => algorithm_of(name.get_ref())
+            .ok_or_else(|| (name.span(), PolicyProblem::UnknownAlgorithm { name: name.get_ref().clone() }))?,
+    };
+    let it = Fields { quota, place: spanned.span(), algorithm };
+    let made = match algorithm {
+        Algorithm::SlidingWindowLog => {
+            it.only(&["limit", "per"], "`limit` and `per`")?;
+            Quota::new(it.limit()?, it.per()?)
+        }
+        Algorithm::TokenBucket => {
+            it.only(&["capacity", "refill", "per", "start"], "`capacity`, `refill`, `per` and perhaps `start`")?;
+            let bucket = Quota::token_bucket(it.capacity()?, it.number("refill", quota.refill.as_ref())?, it.per()?);
+            quota.start.as_ref().map_or(bucket, |start| bucket.starting_with(*start.get_ref()))
+        }
+        Algorithm::LeakyBucket => {
+            it.only(&["capacity", "leak", "per"], "`capacity`, `leak` and `per`")?;
+            Quota::leaky_bucket(it.capacity()?, it.leak()?, it.per()?)
+        }
+        Algorithm::LeakyQueue => {
+            it.only(&["leak", "per", "max_delay"], "`leak`, `per` and `max_delay`")?;
+            Quota::leaky_queue(it.leak()?, it.per()?, it.duration("max_delay", quota.max_delay.as_ref())?)
+        }
+        Algorithm::FixedWindow | Algorithm::SlidingCounter => {
+            it.only(&["limit", "per", "phase"], "`limit`, `per` and perhaps `phase`")?;
+            let (limit, per) = (it.limit()?, it.per()?);
+            let counted = match algorithm {
+                Algorithm::FixedWindow => Quota::fixed_window(limit, per),
+                _ => Quota::sliding_counter(limit, per),
+            };
+            match &quota.phase {
+                None => counted,
+                phase => counted.aligned(it.duration("phase", phase.as_ref())?),
+            }
+        }
+    };
+    made.validate().map_err(|error| (spanned.span(), BuildError::from(error).into()))?;
+    Ok(made)
+}
+
+/// The algorithms by the names that files and options call them.
+pub(super) const ALGORITHMS: [(&str, Algorithm); 6] = [
+    ("sliding-window-log", Algorithm::SlidingWindowLog),
+    ("token-bucket", Algorithm::TokenBucket),
+    ("leaky-bucket", Algorithm::LeakyBucket),
+    ("leaky-queue", Algorithm::LeakyQueue),
+    ("fixed-window", Algorithm::FixedWindow),
+    ("sliding-counter", Algorithm::SlidingCounter),
+];
+
+fn algorithm_of(name: &str) -> Option<Algorithm> {
+    ALGORITHMS.iter().find(|(known, _)| *known == name).map(|&(_, algorithm)| algorithm)
+}
+
+impl From<BuildError> for PolicyProblem {
+    fn from(error: BuildError) -> Self {
+        Self::Refused(error)
+    }
+}

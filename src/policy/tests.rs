@@ -1,0 +1,231 @@
+//! Every error once, and every kind of quota there and back.
+
+use core::time::Duration;
+
+use super::*;
+use crate::error::{BuildError, QuotaError};
+use crate::quota::Algorithm;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A policy with one dimension of these quotas, each an inline table.
+fn with_quotas(quotas: &str) -> String {
+    format!("[[dimension]]\nname = \"user\"\nquota = [{quotas}]")
+}
+
+/// Line, column and problem.
+fn refused(text: &str) -> (usize, usize, PolicyProblem) {
+    let error = Policy::from_toml(text).expect_err(text);
+    let shown = error.to_string();
+    let place = format!("line {}, column {}: ", error.line(), error.column());
+    assert!(shown.starts_with(&place) && shown.len() > place.len() + 8, "{shown}");
+    (error.line(), error.column(), error.problem().clone())
+}
+
+/// What the parser says of a text that is refused at that line.
+fn words(text: &str, line: usize) -> String {
+    match refused(text) {
+        (at, _, PolicyProblem::Toml { message }) if at == line => message,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_kind_of_quota_is_read_and_printed_and_read() {
+    let minute = Duration::from_secs(60);
+    let cases = [
+        (r#"{ limit = 10, per = "1s" }"#, Quota::per_second(10)),
+        (r#"{ algorithm = "sliding-window-log", limit = 1, per = "1ns" }"#, Quota::new(1, Duration::from_nanos(1))),
+        (
+            r#"{ algorithm = "token-bucket", capacity = 20, refill = 5, per = "1s" }"#,
+            Quota::token_bucket(20, 5, SECOND),
+        ),
+        (
+            r#"{ algorithm = "token-bucket", capacity = 20, refill = 5, per = "1s", start = 0 }"#,
+            Quota::token_bucket(20, 5, SECOND).starting_with(0),
+        ),
+        (
+            r#"{ algorithm = "leaky-bucket", capacity = 3, leak = 7, per = "1h30m" }"#,
+            Quota::leaky_bucket(3, 7, Duration::from_secs(5400)),
+        ),
+        (
+            r#"{ algorithm = "leaky-queue", leak = 10, per = "1s", max_delay = "500ms" }"#,
+            Quota::leaky_queue(10, SECOND, Duration::from_millis(500)),
+        ),
+        (
+            r#"{ algorithm = "leaky-queue", leak = 10, per = "1s", max_delay = "0s" }"#,
+            Quota::leaky_queue(10, SECOND, Duration::ZERO),
+        ),
+        (r#"{ algorithm = "fixed-window", limit = 50, per = "1m" }"#, Quota::fixed_window(50, minute)),
+        (
+            r#"{ algorithm = "fixed-window", limit = 50, per = "1m", phase = "40s" }"#,
+            Quota::fixed_window(50, minute).aligned(Duration::from_secs(40)),
+        ),
+        (r#"{ algorithm = "sliding-counter", limit = 50, per = "1m" }"#, Quota::sliding_counter(50, minute)),
+        (
+            r#"{ algorithm = "sliding-counter", limit = 50, per = "1m", phase = "0s" }"#,
+            Quota::sliding_counter(50, minute).aligned(Duration::ZERO),
+        ),
+    ];
+    for (text, quota) in cases {
+        let policy = Policy::from_toml(&with_quotas(text)).unwrap();
+        assert_eq!(policy.dimensions()[0].quotas(), [quota], "{text}");
+        let printed = policy.to_string();
+        assert_eq!(printed.parse(), Ok(policy), "{printed}");
+    }
+}
+
+#[test]
+fn all_that_a_file_says_is_there_and_in_the_limiter() {
+    let text = r#"
+        key_cap = 100_000
+        at_key_cap = "admit"
+        [[dimension]]
+        name = "a \"quoted\" \u0007 näme"
+        key = ["client", "column:it's"]
+        [[dimension.quota]]
+        limit = 10
+        per = "1s"
+        [[dimension.quota]]
+        limit = 100
+        per = "1m"
+        [[dimension]]
+        name = "path"
+        [[dimension.quota]]
+        algorithm = "token-bucket"
+        capacity = 1000
+        refill = 100
+        per = "1s"
+    "#;
+    let policy: Policy = text.parse().unwrap();
+    assert_eq!((policy.key_cap(), policy.at_key_cap()), (Some(100_000), Some(AtKeyCap::Admit)));
+    let [first, second] = policy.dimensions() else { panic!("{policy:?}") };
+    assert_eq!(first.name(), "a \"quoted\" \u{7} näme");
+    assert_eq!(first.key().collect::<Vec<_>>(), ["client", "column:it's"]);
+    assert_eq!(first.quotas(), [Quota::per_second(10), Quota::per_minute(100)]);
+    assert_eq!(second.key().collect::<Vec<_>>(), ["path"], "the name, unless said");
+    assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
+
+    let limiter = policy.builder().clock(crate::MockClock::new()).build().unwrap();
+    let built: Vec<_> = limiter.dimensions().collect();
+    let read: Vec<_> = policy.dimensions().iter().map(|it| (it.name(), it.quotas())).collect();
+    assert_eq!(built, read);
+    assert!(limiter.try_acquire_n(("a", "/"), 10).unwrap().is_admitted());
+    assert!(limiter.try_acquire(("a", "/")).unwrap().is_denied());
+}
+
+#[test]
+fn what_is_not_toml_or_no_policy() {
+    assert!(!words("key_cap = ", 1).is_empty());
+    assert!(words("\nkey_cup = 5", 2).contains("key_cap"), "an unknown field names those there are");
+    assert!(words("[[dimension]]\nname = \"a\"\nlimit = 5", 3).contains("unknown field `limit`"));
+    assert!(words(&with_quotas("{ limt = 5 }"), 3).contains("`limit`"));
+    assert!(words(&with_quotas("{ limit = -1, per = \"1s\" }"), 3).contains("-1"));
+    assert!(words(&with_quotas("{ limit = 4294967296, per = \"1s\" }"), 3).contains("4294967296"));
+    assert!(words(&with_quotas("{ limit = 1, per = 10 }"), 3).contains("string"));
+    assert!(words("key_cap = 1\nkey_cap = 2", 2).contains("duplicate"));
+    assert!(words("[[dimension]]\nquota = []", 1).contains("`name`"));
+    assert!(words("dimension = 5", 1).contains("sequence"));
+}
+
+#[test]
+fn unknown_algorithm() {
+    let (line, column, problem) = refused(&with_quotas(r#"{ algorithm = "tocken-bucket" }"#));
+    assert_eq!((line, column, problem), (3, 24, PolicyProblem::UnknownAlgorithm { name: "tocken-bucket".to_owned() }));
+}
+
+#[test]
+fn missing_fields() {
+    let cases = [
+        (r#"{ per = "1s" }"#, "limit"),
+        (r#"{ limit = 5 }"#, "per"),
+        (r#"{ algorithm = "token-bucket", refill = 5, per = "1s" }"#, "capacity"),
+        (r#"{ algorithm = "token-bucket", capacity = 5, per = "1s" }"#, "refill"),
+        (r#"{ algorithm = "leaky-bucket", capacity = 5, per = "1s" }"#, "leak"),
+        (r#"{ algorithm = "leaky-queue", leak = 5, per = "1s" }"#, "max_delay"),
+        (r#"{ algorithm = "fixed-window", limit = 5 }"#, "per"),
+        (r#"{ algorithm = "sliding-counter", per = "5s" }"#, "limit"),
+    ];
+    for (quota, expected) in cases {
+        match refused(&with_quotas(quota)) {
+            (3, 10, PolicyProblem::MissingField { field, .. }) => assert_eq!(field, expected, "{quota}"),
+            other => panic!("{quota}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn fields_of_other_algorithms() {
+    let cases = [
+        (r#"{ limit = 5, per = "1s", capacity = 5 }"#, "capacity"),
+        (r#"{ limit = 5, per = "1s", start = 5 }"#, "start"),
+        (r#"{ limit = 5, per = "1s", phase = "5s" }"#, "phase"),
+        (r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = "1s", leak = 1 }"#, "leak"),
+        (r#"{ algorithm = "leaky-bucket", capacity = 5, leak = 1, per = "1s", refill = 1 }"#, "refill"),
+        (r#"{ algorithm = "leaky-queue", leak = 1, per = "1s", max_delay = "1s", limit = 1 }"#, "limit"),
+        (r#"{ algorithm = "fixed-window", limit = 1, per = "1s", max_delay = "1s" }"#, "max_delay"),
+    ];
+    for (quota, expected) in cases {
+        match refused(&with_quotas(quota)) {
+            (3, _, PolicyProblem::ForeignField { field, .. }) => assert_eq!(field, expected, "{quota}"),
+            other => panic!("{quota}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn durations_that_are_none() {
+    let per = r#"{ limit = 5, per = "10" }"#;
+    let delay = r#"{ algorithm = "leaky-queue", leak = 1, per = "1s", max_delay = "-1s" }"#;
+    for (quota, name, expected) in
+        [(per, "per", DurationError::NoUnit { number: "10".to_owned() }), (delay, "max_delay", DurationError::Negative)]
+    {
+        match refused(&with_quotas(quota)) {
+            (3, _, PolicyProblem::Duration { field, error }) => assert_eq!((field, error), (name, expected)),
+            other => panic!("{quota}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn at_the_key_cap() {
+    let problem = PolicyProblem::UnknownAtKeyCap { word: "share".to_owned() };
+    assert_eq!(refused("at_key_cap = \"share\""), (1, 14, problem));
+    assert_eq!(refused("key_cap = 0"), (1, 11, BuildError::ZeroKeyCap.into()));
+    let key_cap = crate::MAX_KEY_CAP + 1;
+    assert_eq!(refused(&format!("key_cap = {key_cap}")).2, BuildError::KeyCapTooLarge { key_cap }.into());
+}
+
+#[test]
+fn names_and_keys() {
+    let one = |head: &str| format!("[[dimension]]\n{head}\nquota = [{{ limit = 1, per = \"1s\" }}]\n");
+    assert_eq!(refused(&one("name = \" \"")), (2, 8, PolicyProblem::EmptyName));
+    let twice = one("name = \"a\"").repeat(2);
+    assert_eq!(refused(&twice), (5, 8, PolicyProblem::RepeatedName { name: "a".to_owned() }));
+    assert_eq!(refused(&one("key = []\nname = \"a\"")), (2, 7, PolicyProblem::EmptyKey));
+    assert_eq!(refused(&one("name = \"a\"\nkey = [\"client\", \"\"]")), (3, 7, PolicyProblem::EmptyKey));
+}
+
+#[test]
+fn what_the_limiter_refuses() {
+    let most = JointLimiter::MAX_DIMENSIONS;
+    let (line, _, problem) = refused("key_cap = 5\n");
+    assert_eq!((line, problem), (2, BuildError::DimensionCount { dimensions: 0, most }.into()));
+    let many: String = (0..=most)
+        .map(|nth| format!("[[dimension]]\nname = \"{nth}\"\nquota = [{{ limit = 1, per = \"1s\" }}]\n"))
+        .collect();
+    let (line, _, problem) = refused(&many);
+    assert_eq!((line, problem), (3 * most + 1, BuildError::DimensionCount { dimensions: most + 1, most }.into()));
+
+    assert_eq!(refused(&with_quotas("")).2, BuildError::NoQuota.into());
+    let zero = refused(&with_quotas(r#"{ limit = 0, per = "1s" }"#));
+    assert_eq!(zero, (3, 10, BuildError::Quota(QuotaError::ZeroLimit).into()));
+    let start = r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = "1s", start = 6 }"#;
+    let past = QuotaError::StartPastCapacity { start: 6, capacity: 5 };
+    assert_eq!(refused(&with_quotas(start)).2, BuildError::Quota(past).into());
+    let mixed = "{ limit = 5, per = \"1s\" },\n{ algorithm = \"fixed-window\", limit = 9, per = \"1s\" }";
+    let problem = BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow };
+    assert_eq!(refused(&with_quotas(mixed)), (4, 1, problem.into()));
+    let quotas = vec![r#"{ limit = 5, per = "1s" }"#; 257].join(",");
+    assert_eq!(refused(&with_quotas(&quotas)).2, BuildError::TooManyQuotas { quotas: 257, most: 256 }.into());
+}

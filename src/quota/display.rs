@@ -1,0 +1,41 @@
+//! A quota in words, for reports and messages.
+
+use core::fmt;
+
+use super::{Kind, Quota};
+use crate::duration::Plain;
+
+/// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log its name and its numbers.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Quota;
+///
+/// assert_eq!(Quota::per_minute(100).to_string(), "100 per 1m");
+/// let bucket = Quota::token_bucket(20, 5, Duration::from_secs(1));
+/// assert_eq!(bucket.to_string(), "token bucket of 20, refilled by 5 per 1s");
+/// ```
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (algorithm, limit, window) = (self.algorithm(), self.limit, Plain(self.window));
+        match self.kind {
+            Kind::Log => write!(f, "{limit} per {window}")?,
+            Kind::TokenBucket { refill, per } => {
+                write!(f, "{algorithm} of {limit}, refilled by {refill} per {}", Plain(per))?;
+            }
+            Kind::LeakyBucket { leak, per } => write!(f, "{algorithm} of {limit}, leaking {leak} per {}", Plain(per))?,
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                write!(f, "{algorithm}, {leak} per {}, delayed by at most {}", Plain(per), Plain(max_delay))?;
+            }
+            Kind::FixedWindow => write!(f, "{algorithm}, {limit} per {window}")?,
+            Kind::SlidingCounter { window } => write!(f, "{algorithm}, {limit} per {}", Plain(window))?,
+        }
+        if let Some(start) = self.start {
+            write!(f, ", starting with {start}")?;
+        }
+        if let Some(phase) = self.phase {
+            write!(f, ", aligned to {}", Plain(phase))?;
+        }
+        Ok(())
+    }
+}

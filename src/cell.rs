@@ -74,6 +74,8 @@ use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
 use joint::Joint;
+#[cfg(all(test, not(tollgate_loom)))]
+pub(crate) use joint::Stalled;
 pub(crate) use joint::{MAX_CELLS, Part};
 pub(crate) use life::Reclaimed;
 pub(crate) use plan::Plan;

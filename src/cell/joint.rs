@@ -304,4 +304,13 @@ impl Cells {
             joint.parts(ticket).take(let_go).for_each(|part| self.let_go(ticket, part, true));
         }
     }
+
+    /// Puts the larger ring of a part in its place, as a helper may that saw the cell held. Says whether that changed anything.
+    pub(crate) fn replaces_late(&self, part: &Part) -> bool {
+        let words = self.cells.block(part.cell);
+        let (old, new) = part.rings.unwrap();
+        let before = words[RING].load(Ordering::Acquire);
+        self.replace_ring(words, part.seen, old, new);
+        words[RING].load(Ordering::Acquire) != before
+    }
 }

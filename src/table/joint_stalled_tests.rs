@@ -147,3 +147,23 @@ fn after_holding_all_while_a_key_is_forgotten() {
     assert_eq!(table.left(7), [1, 2, 4]);
     goes_on(&table, 20);
 }
+
+/// A helper sleeps before it puts the larger ring in its place. Meanwhile others do it, the key is forgotten, and its cell goes to
+/// another key, all of it at one tick of the clock.
+#[test]
+fn before_replacing_a_ring_while_its_cell_changes_hands() {
+    let table = Table::together([Plan::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
+    let ask = |number| table.admits([number, 0, 0], 1, 0);
+    assert!(ask(1));
+    let seat = table.seat(key(0, 1), &At(0)).ok().expect("there is room");
+    let crate::cell::Prepared::Fits(part, _) = table.cells.prepare(seat, 1, &At(0)) else { panic!("there is room") };
+    table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
+    // It grows once more, so that the parity of the next life is the same.
+    assert!(ask(1) && ask(1) && ask(1));
+    assert!(table.forget(key(0, 1), &At(0)));
+    table.cells.reclaim(seat.cell, seat.head.life(), time_of(0), &At(0));
+    assert!(ask(2));
+    assert!(!table.cells.replaces_late(&part), "the ring of another key was replaced");
+    assert_eq!(table.peek(key(0, 2), 0, &At(0)).remaining(), 7);
+    assert!(ask(2));
+}

@@ -84,6 +84,8 @@ use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
 use joint::Joint;
+#[cfg(all(test, not(tollgate_loom)))]
+pub(crate) use joint::Stalled;
 pub(crate) use joint::{MAX_CELLS, Part};
 #[cfg(feature = "serde")]
 pub(crate) use keep::Kept;
@@ -258,16 +260,17 @@ impl Cells {
         known.map_or(Known::Unpublished, |(end, newest)| Known::Until(end, newest))
     }
 
-    /// The ring of the cell. Whatever the reference says, even one that is long out of date, it names memory that exists.
+    /// The ring of the cell. A reference that is long out of date may name anything, also what never was a ring, because the cell has
+    /// an account by now. Any slot will do then.
     #[inline]
     fn ring<'a>(&'a self, words: &'a [AtomicU64], reference: RingRef) -> Ring<'a> {
         if reference.is_ring() {
             let rings = self.rings[reference.class() % CLASSES].get();
-            let rings = rings.expect("a ring is referred to only once its class is there");
-            Ring::new(rings.block(reference.block()))
-        } else {
-            Ring::new(&words[RING..=RING])
+            if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
+                return Ring::new(slots);
+            }
         }
+        Ring::new(&words[RING..=RING])
     }
 
     /// What a key without permits is told.

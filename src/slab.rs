@@ -96,7 +96,7 @@ impl Slab {
     pub(crate) fn block_if_there(&self, block: u32) -> Option<&[AtomicU64]> {
         let (page, place) = self.locate(block);
         let start = place * self.block_words;
-        Some(&self.pages[page].get()?[start..start + self.block_words])
+        Some(&self.pages.get(page)?.get()?[start..start + self.block_words])
     }
 
     /// As [`block`](Self::block), where the size of the blocks is known.

@@ -34,6 +34,8 @@ mod index;
 mod joint;
 #[cfg(all(test, tollgate_loom))]
 mod joint_loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod joint_stalled_tests;
 #[cfg(feature = "serde")]
 mod keep;
 #[cfg(all(test, tollgate_loom))]

@@ -4,8 +4,8 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, Limiter, MAX_KEY_CAP, MockClock, Quota,
-    QuotaError,
+    Algorithm, AtKeyCap, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, JointError, JointLimiter,
+    Limiter, MAX_KEY_CAP, MockClock, Quota, QuotaError,
 };
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -395,4 +395,59 @@ fn a_clock_at_the_end_of_time_admits_no_more_than_the_limit_and_does_not_panic()
             assert_eq!(limiter.counts().live_keys, 1);
         }
     }
+}
+
+#[test]
+fn a_limiter_of_no_dimension_or_of_too_many_is_not_built() {
+    for dimensions in [0, JointLimiter::MAX_DIMENSIONS + 1, 100] {
+        let some = (0..dimensions).fold(JointLimiter::builder(), |it, _| it.dimension("one", [Quota::per_second(1)]));
+        let error = some.build().expect_err("dimensions");
+        assert_eq!(error, BuildError::DimensionCount { dimensions, most: JointLimiter::MAX_DIMENSIONS });
+        assert!(error.to_string().contains(&dimensions.to_string()) && error.to_string().contains('8'), "{error}");
+    }
+    let most = JointLimiter::MAX_DIMENSIONS;
+    let most = (0..most).fold(JointLimiter::builder(), |it, _| it.dimension("one", [Quota::per_second(1)]));
+    assert!(most.build().is_ok());
+}
+
+#[test]
+fn a_dimension_has_quotas_that_can_be_used_together() {
+    let with = |quotas: Vec<Quota>| JointLimiter::builder().dimension("one", quotas).build().expect_err("quotas");
+    let bucket = Quota::token_bucket(2, 1, Duration::from_secs(1));
+    let (zero, log) = (Quota::per_second(0), Quota::per_second(1));
+    assert_eq!(with(vec![]), BuildError::NoQuota);
+    assert_eq!(with(vec![log, zero]), BuildError::Quota(QuotaError::ZeroLimit));
+    assert_eq!(with(vec![log, bucket]), BuildError::QuotasDontCombine { algorithm: Algorithm::TokenBucket });
+    assert_eq!(with(vec![log; 257]), BuildError::TooManyQuotas { quotas: 257, most: 256 });
+    assert!(with(vec![log, bucket]).to_string().contains("dimensions of their own"));
+}
+
+#[test]
+fn keys_of_several_dimensions_share_nothing_at_the_cap() {
+    let builder = || JointLimiter::builder().dimension("one", [Quota::per_second(1)]);
+    let error = builder().at_key_cap(AtKeyCap::Share).build().expect_err("nothing to share");
+    assert_eq!(error, BuildError::NothingToShare);
+    assert!(error.to_string().contains("deny them or admit them"), "{error}");
+    assert_eq!(builder().key_cap(0).build().expect_err("no keys"), BuildError::ZeroKeyCap);
+    let error = builder().key_cap(2).expected_keys(3).build().expect_err("too many are expected");
+    assert_eq!(error, BuildError::ExpectedKeysPastCap { expected_keys: 3, key_cap: 2 });
+}
+
+#[test]
+fn a_request_that_can_never_be_decided_says_why_and_charges_nothing() {
+    let two = JointLimiter::builder().dimension("one", [Quota::per_second(3)]).dimension("two", [Quota::per_second(2)]);
+    let limiter = two.clock(MockClock::new()).build().expect("good quotas");
+    let error = limiter.try_acquire((&1,)).expect_err("two keys are needed");
+    assert_eq!(error, JointError::WrongNumberOfKeys { keys: 1, dimensions: 2 });
+    assert!(error.to_string().contains("1 keys for 2 dimensions") && error.source().is_none(), "{error}");
+    for cost in [3, 4, u32::MAX] {
+        let error = limiter.try_acquire_n((&1, &1), cost).expect_err("two at most");
+        let JointError::Cost(too_much) = error else { panic!("{error:?}") };
+        assert_eq!((too_much.cost(), too_much.limit()), (cost, if cost == 3 { 2 } else { 3 }));
+        assert!(error.source().is_some() && error.to_string() == too_much.to_string());
+        assert_eq!(limiter.peek_n((&1, &1), cost), Err(error));
+    }
+    // A dimension that is not asked does not count.
+    assert!(limiter.try_acquire_n((&1, None::<&u32>), 3).expect("three fit").is_admitted());
+    assert!(limiter.try_acquire_n((&2, &1), 2).expect("two fit").is_admitted());
 }

@@ -275,3 +275,42 @@ impl Cells {
         }
     }
 }
+
+/// How far a thread gets with a claim before it stops for ever.
+#[cfg(all(test, not(tollgate_loom)))]
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stalled {
+    WrittenDown,
+    /// So many cells are held.
+    Held(usize),
+    /// The claim is committed, and so many cells are let go again.
+    LetGo(usize),
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+impl Cells {
+    /// Begins to claim all the parts, and stops.
+    pub(crate) fn claim_and_stall<'a>(&self, parts: impl Iterator<Item = &'a Part>, stalled: Stalled) {
+        let joint = self.joint.as_ref().unwrap();
+        let ticket = joint.write_down(parts).unwrap();
+        let (held, let_go) = match stalled {
+            Stalled::WrittenDown => return,
+            Stalled::Held(held) => (held, None),
+            Stalled::LetGo(let_go) => (MAX_CELLS, Some(let_go)),
+        };
+        assert!(joint.parts(ticket).take(held).all(|part| self.hold(joint, ticket, part)));
+        if let Some(let_go) = let_go {
+            joint.decide(ticket, Outcome::Committed);
+            joint.parts(ticket).take(let_go).for_each(|part| self.let_go(ticket, part, true));
+        }
+    }
+
+    /// Puts the larger ring of a part in its place, as a helper may that saw the cell held. Says whether that changed anything.
+    pub(crate) fn replaces_late(&self, part: &Part) -> bool {
+        let words = self.cells.block(part.cell);
+        let (old, new) = part.rings.unwrap();
+        let before = words[RING].load(Ordering::Acquire);
+        self.replace_ring(words, part.seen, old, new);
+        words[RING].load(Ordering::Acquire) != before
+    }
+}

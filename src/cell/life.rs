@@ -29,14 +29,16 @@ impl Cells {
         let (life, lap, cost) = (free.life(), free.lap(), cost as usize);
         let mark = free.ancient_mark();
         let opened = free.with_state(State::Open);
+        // See `release`.
+        let slots = if RingRef(words[RING].load(Ordering::Relaxed)).is_ring() { cost.max(2) } else { cost };
         let (reference, head) = match self.plan(fingerprint.plan()) {
             Plan::Account(metered) => {
                 let (head, slot) = metered.first(opened, cost, mark);
                 (RingRef(slot.0), head)
             }
-            Plan::Log(_) if cost <= 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(cost, 1)),
+            Plan::Log(_) if slots <= 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(cost, 1)),
             Plan::Log(_) => {
-                let (reference, ring) = self.new_ring(false, cost, lap);
+                let (reference, ring) = self.new_ring(false, slots, lap);
                 (reference, opened.advanced(cost, ring.len()))
             }
         };
@@ -67,7 +69,7 @@ impl Cells {
         // The life stays: nothing was published that could be mistaken for the next. The lap moves on.
         let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
         words[HEAD].store(free.0, Ordering::Release);
-        self.release(cell, Slot::ancient(0, 0));
+        self.release(cell, Slot::ancient(0, 0), false);
     }
 
     /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises the horizon to the
@@ -119,18 +121,27 @@ impl Cells {
             }
             let free = head.freed();
             if words[HEAD].compare_exchange(head.0, free.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                self.release(cell, newest);
+                self.release(cell, newest, head.state() == State::Dead);
                 return Reclaimed::Gone;
             }
         }
     }
 
     /// Gives back the memory of a cell whose head has just been set free by the caller.
-    fn release(&self, cell: u32, newest: Slot) {
+    ///
+    /// A thread that sleeps in a growth may still want to put its ring in the place of the one slot that the cell once had. That
+    /// slot's stamp could return in the cell's next life if its key was forgotten and the clock stands still. Such a cell starts its
+    /// next life with a ring, which is known by the reference that is left here; until stamps that are later have come and gone.
+    fn release(&self, cell: u32, newest: Slot, forgotten: bool) {
         let words = self.cells.block(cell);
-        // Of an account that was closed the word would look like a reference.
-        if let Plan::Log(_) = self.plan_of(words) {
-            self.drop_ring(RingRef(words[RING].load(Ordering::Acquire)), newest);
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        // An account that is closed has in its second word what would look like a ring.
+        let is_log = matches!(self.plan_of(words), Plan::Log(_));
+        if is_log {
+            self.drop_ring(reference, newest);
+        }
+        if reference.is_ring() && !(is_log && (forgotten || newest.is_ancient())) {
+            words[RING].store(0, Ordering::Release);
         }
         self.cells.give_back(cell);
     }

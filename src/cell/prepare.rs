@@ -88,6 +88,11 @@ impl Cells {
         part(head.on_larger_ring(), Some((reference, larger.offer)))
     }
 
+    /// Whether the cell has been taken back since the part was prepared.
+    pub(crate) fn has_lost(&self, part: &Part) -> bool {
+        Head(self.cells.block(part.cell)[HEAD].load(Ordering::Acquire)).life() != part.seen.life()
+    }
+
     /// Publishes what was claimed of a cell together with others, if nobody else has.
     pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) {
         let words = self.cells.block(part.cell);

@@ -1,10 +1,11 @@
 //! Requests on several keys at once, one of each dimension: all of them are charged, or none.
 
-use super::{BroughtIn, Placed, Table};
+use super::{BroughtIn, Located, Placed, Table};
 use crate::cell::{MAX_CELLS, Part, Prepared, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Denial, DenialReason};
 use crate::fingerprint::Fingerprint;
+use crate::sync::Ordering;
 
 /// What a request on several keys came to.
 pub(crate) enum Together {
@@ -34,7 +35,13 @@ impl Parts {
 enum Attempt {
     Done(Together),
     Again,
+    /// A cell that was made for one of the keys has been taken back, perhaps to make room for the next.
+    Lost,
 }
+
+/// How often a request makes room for its new keys before it makes do with the room that there is. A cell without permits can be
+/// taken back: if there are fewer places than new keys, the last would for ever take the place of the first.
+const MAKES_ROOM: u32 = 4;
 
 impl Table {
     /// `cost` permits, at least 1, of each of these keys, or none at all. `keys` holds at most [`MAX_CELLS`] keys, by their
@@ -46,12 +53,15 @@ impl Table {
         admits_without_place: bool,
         clock: &impl Clock,
     ) -> Together {
+        let mut lost = 0;
         loop {
             if let Some(denial) = self.denied_together(keys, cost, clock) {
                 return Together::Denied(denial);
             }
-            if let Attempt::Done(together) = self.attempt_together(keys, cost, admits_without_place, clock) {
-                return together;
+            match self.attempt_together(keys, cost, admits_without_place, lost < MAKES_ROOM, clock) {
+                Attempt::Done(together) => return together,
+                Attempt::Again => {}
+                Attempt::Lost => lost += 1,
             }
         }
     }
@@ -78,12 +88,19 @@ impl Table {
         keys: &[Option<Fingerprint>],
         cost: u32,
         admits_without_place: bool,
+        makes_room: bool,
         clock: &impl Clock,
     ) -> Attempt {
         let mut parts = Parts { parts: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
         for (dimension, fingerprint) in keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))) {
-            let prepared = match self.seat(fingerprint, clock) {
+            let place = if makes_room || self.has_place(fingerprint) {
+                self.seat(fingerprint, clock)
+            } else {
+                self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
+                Err(1)
+            };
+            let prepared = match place {
                 Ok(seat) => self.cells.prepare(seat, cost, clock),
                 Err(_) if admits_without_place => continue,
                 Err(retry_after_ns) => {
@@ -107,10 +124,16 @@ impl Table {
             return Attempt::Done(Together::Admitted(Admission::UNCOUNTED));
         }
         if !self.cells.claim_together(parts.each()) {
-            return Attempt::Again;
+            let lost = parts.each().any(|part| self.cells.has_lost(part));
+            return if lost { Attempt::Lost } else { Attempt::Again };
         }
         parts.each().for_each(|part| self.cells.publish(part, clock));
         Attempt::Done(Together::Admitted(admission))
+    }
+
+    /// Whether the key has a cell, or there is one to be had without taking one back.
+    fn has_place(&self, fingerprint: Fingerprint) -> bool {
+        self.cells.has_room() || !matches!(self.locate::<false>(self.route(), fingerprint), Located::Nowhere)
     }
 
     /// The cell of a key, made if there is none, with no permits. An error says how long until there may be a place.

@@ -32,6 +32,8 @@ pub(crate) enum Told {
         retry_after: u64,
         quota: usize,
     },
+    /// Denied, among others, by a quota of the key; how long it would have to wait for that one alone was not said.
+    InTheWay,
     /// Denied for want of a place for the key, about which its permits say nothing.
     NoPlace,
 }
@@ -118,6 +120,30 @@ impl Run {
             summary.denials += events.iter().map(|event| u64::from(event.told != Told::Admitted)).sum::<u64>();
         }
         Ok(summary)
+    }
+
+    /// The denials [`Told::InTheWay`] that this quota does not explain: however the stamps lay, they would have fitted.
+    pub(crate) fn not_in_the_way(&self) -> Vec<Event> {
+        let mut keys: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+        for &event in &self.events {
+            keys.entry(event.key).or_default().push(event);
+        }
+        let mut not_in_the_way = Vec::new();
+        for events in keys.values() {
+            let grants = self.grants(events);
+            let latest_so_far = latest_so_far(&grants, |grant| grant.latest_in_order);
+            let denials = events.iter().filter(|event| event.told == Told::InTheWay);
+            not_in_the_way.extend(denials.filter(|&&denial| {
+                let (begun, ended) = self.bounds(denial);
+                let could_be_seen = grants.partition_point(|grant| grant.earliest <= ended);
+                let ends_later = |latest: i128| latest + i128::from(self.window) > begun;
+                let seen = grants[..could_be_seen].iter().zip(&latest_so_far).rev();
+                let live = seen.take_while(|&(_, &latest)| ends_later(latest)).map(|(grant, _)| grant);
+                let live = live.filter(|grant| ends_later(grant.latest_in_order)).map(|grant| grant.permits);
+                live.sum::<u64>() <= u64::from(self.limit - denial.cost)
+            }));
+        }
+        not_in_the_way
     }
 
     /// The grants, by their earliest stamps.

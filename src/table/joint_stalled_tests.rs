@@ -1,0 +1,169 @@
+//! A thread that stops for ever in the middle of a request on several keys holds up nobody, and what it had taken is either charged
+//! to all of them or given back.
+//!
+//! The steps are taken by hand, as far as the stalled thread got.
+
+use core::time::Duration;
+
+use super::*;
+use crate::cell::Stalled;
+use crate::quota::Quota;
+
+/// A clock that stands still at the given reading.
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+fn key(dimension: usize, number: u64) -> Fingerprint {
+    Fingerprint::new((number << 52) | dimension as u64, number << 4).in_dimension(dimension)
+}
+
+/// Three dimensions: one permit, two permits, and four that make a ring grow, in ten nanoseconds each. Each dimension's key 1 is
+/// known, and the third has been granted one at time zero.
+fn table() -> Table {
+    let plans = [1, 2, 4].map(|limit| Plan::new(&[Quota::new(limit, Duration::from_nanos(10))]));
+    let table = Table::together(plans.into(), 64, 0);
+    for dimension in 0..3 {
+        assert!(table.seat(key(dimension, 1), &At(0)).is_ok());
+    }
+    assert!(table.admits([0, 0, 1], 1, 0));
+    table
+}
+
+impl Table {
+    /// Key numbers by dimension; zero for none.
+    fn admits(&self, numbers: [u64; 3], cost: u32, at: u64) -> bool {
+        matches!(self.acquire_together(&keys(numbers), cost, false, &At(at)), Together::Admitted(_))
+    }
+
+    /// What is left of the keys with number 1.
+    fn left(&self, at: u64) -> [u32; 3] {
+        [0, 1, 2].map(|dimension| self.peek(key(dimension, 1), 0, &At(at)).remaining())
+    }
+
+    /// A request on all three keys by a thread that stops after so many steps.
+    fn stall(&self, at: u64, stalled: Stalled) {
+        let clock = At(at);
+        let parts = [0, 1, 2].map(|dimension| {
+            let seat = self.seat(key(dimension, 1), &clock).ok().expect("there is room");
+            match self.cells.prepare(seat, 1, &clock) {
+                crate::cell::Prepared::Fits(part, _) => part,
+                crate::cell::Prepared::Again => panic!("dimension {dimension} has room"),
+            }
+        });
+        self.cells.claim_and_stall(parts.iter(), stalled);
+    }
+}
+
+fn keys(numbers: [u64; 3]) -> Vec<Option<Fingerprint>> {
+    let key = |(dimension, number)| (number != 0).then(|| key(dimension, number));
+    numbers.into_iter().enumerate().map(key).collect()
+}
+
+/// Other keys are served, also together with those of the stalled request, and tables turn.
+fn goes_on(table: &Table, at: u64) {
+    for number in 2..2000 {
+        let at = at + 20 * number;
+        assert!(table.admits([number, number, number], 1, at), "{number}");
+        assert!(!table.admits([number, 1, 1], 1, at), "{number}");
+        assert!(table.admits([0, 1, 1], 2, at), "{number}");
+        assert!(table.admits([1, 0, number], 1, at), "{number}");
+    }
+}
+
+/// What was only written down is nobody's business.
+#[test]
+fn after_writing_down() {
+    let table = table();
+    table.stall(5, Stalled::WrittenDown);
+    assert_eq!(table.left(5), [1, 2, 3]);
+    assert!(table.admits([1, 1, 1], 1, 5) && !table.admits([1, 0, 0], 1, 14));
+    goes_on(&table, 20);
+}
+
+/// Whoever meets a held cell finishes the request.
+#[test]
+fn after_holding_some() {
+    for held in 1..=3 {
+        for meets in 0..held {
+            let table = table();
+            table.stall(5, Stalled::Held(held));
+            let met = table.peek(key(meets, 1), 0, &At(7)).remaining();
+            assert_eq!(met, [0, 1, 2][meets], "{held} held, met in dimension {meets}");
+            assert_eq!(table.left(7), [0, 1, 2]);
+            assert_eq!(table.left(14), [0, 1, 3]);
+            // The stamps are from when they were met, or before.
+            assert_eq!(table.left(17), [1, 2, 4]);
+            goes_on(&table, 20);
+        }
+    }
+}
+
+/// A key that the stalled request has not reached is claimed by another: the request can't be finished, and is undone.
+#[test]
+fn after_holding_some_while_another_takes_the_rest() {
+    for held in 1..=2 {
+        let table = table();
+        table.stall(5, Stalled::Held(held));
+        assert!(table.admits([0, 0, 1], 2, 6));
+        assert_eq!(table.left(6), [1, 2, 1]);
+        assert!(table.admits([1, 1, 1], 1, 6));
+        assert_eq!(table.left(6), [0, 1, 0]);
+        goes_on(&table, 20);
+    }
+}
+
+#[test]
+fn after_the_decision() {
+    for let_go in 0..=3 {
+        let table = table();
+        table.stall(5, Stalled::LetGo(let_go));
+        assert!(!table.admits([1, 0, 0], 1, 7));
+        assert_eq!(table.left(7), [0, 1, 2], "{let_go} let go");
+        assert_eq!(table.left(17), [1, 2, 4], "{let_go} let go");
+        goes_on(&table, 20);
+    }
+}
+
+/// The key of a held cell is forgotten, or its cell is looked at by a sweep.
+#[test]
+fn after_holding_all_while_a_key_is_forgotten() {
+    for dimension in 0..3 {
+        let table = table();
+        table.stall(5, Stalled::Held(3));
+        assert!(table.forget(key(dimension, 1), &At(7)));
+        let mut left = [0, 1, 2];
+        left[dimension] = [1, 2, 4][dimension];
+        assert_eq!(table.left(7), left, "dimension {dimension} forgotten");
+        goes_on(&table, 20);
+    }
+    let table = table();
+    table.stall(5, Stalled::Held(3));
+    table.clear(&At(7));
+    assert_eq!(table.left(7), [1, 2, 4]);
+    goes_on(&table, 20);
+}
+
+/// A helper sleeps before it puts the larger ring in its place. Meanwhile others do it, the key is forgotten, and its cell goes to
+/// another key, all of it at one tick of the clock.
+#[test]
+fn before_replacing_a_ring_while_its_cell_changes_hands() {
+    let table = Table::together([Plan::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
+    let ask = |number| table.admits([number, 0, 0], 1, 0);
+    assert!(ask(1));
+    let seat = table.seat(key(0, 1), &At(0)).ok().expect("there is room");
+    let crate::cell::Prepared::Fits(part, _) = table.cells.prepare(seat, 1, &At(0)) else { panic!("there is room") };
+    table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
+    // It grows once more, so that the parity of the next life is the same.
+    assert!(ask(1) && ask(1) && ask(1));
+    assert!(table.forget(key(0, 1), &At(0)));
+    table.cells.reclaim(seat.cell, seat.head.life(), time_of(0), &At(0));
+    assert!(ask(2));
+    assert!(!table.cells.replaces_late(&part), "the ring of another key was replaced");
+    assert_eq!(table.peek(key(0, 2), 0, &At(0)).remaining(), 7);
+    assert!(ask(2));
+}

@@ -63,7 +63,7 @@ enum How {
 /// What the lower bits of a head say in a cell with an account. No more bits than `used` needs; the rest tell eras apart.
 ///
 /// ```text
-/// { era: 51 - used, how: 2, used: as many as the rule needs }
+/// { era: 50 - used, how: 2, used: as many as the rule needs }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {

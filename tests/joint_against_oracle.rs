@@ -69,7 +69,7 @@ fn limiter(cap: usize, at_cap: AtKeyCap) -> (JointLimiter<MockClock>, MockClock)
 
 impl Model {
     fn new() -> Self {
-        let logs = LOGS.map(|(dimension, limit, window)| (dimension, Oracle::new(Rule { limit, window })));
+        let logs = LOGS.map(|(dimension, limit, window)| (dimension, Oracle::new(&[Rule { limit, window }])));
         Self { logs: logs.into(), buckets: std::collections::HashMap::new(), now: 0 }
     }
 

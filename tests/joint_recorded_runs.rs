@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use checker::{Event, Expiry, Fault, Run, Told};
+use checker::{Event, Expiry, Fault, Limit, Run, Told};
 use tollgate::{Clock, Decision, JointLimiter, MockClock, MonotonicClock, Quota};
 
 /// By how much readings of the real clock may disagree between processors, or be taken out of order on one.
@@ -133,8 +133,7 @@ impl Round {
         let (mut permits, mut denials) = (0, 0);
         for (dimension, quotas) in quotas().into_iter().enumerate() {
             let run = |(limit, window), events| Run {
-                limit,
-                window,
+                limits: vec![Limit { permits: limit, window }],
                 events,
                 reading_error: self.reading_error,
                 expiry: Expiry::EachOnItsOwn,
@@ -150,7 +149,7 @@ impl Round {
                     let by = call
                         .denied
                         .filter(|by| (usize::from(by.dimension), usize::from(by.quota)) == (dimension, place))?;
-                    Some(Told::Denied { retry_after: by.retry_after })
+                    Some(Told::Denied { retry_after: by.retry_after, quota: 0 })
                 };
                 let mut events = granted.clone();
                 events.extend(in_dimension(&denied, &self.calls));

@@ -136,11 +136,13 @@ impl Run {
             not_in_the_way.extend(denials.filter(|&&denial| {
                 let (begun, ended) = self.bounds(denial);
                 let could_be_seen = grants.partition_point(|grant| grant.earliest <= ended);
-                let ends_later = |latest: i128| latest + i128::from(self.window) > begun;
-                let seen = grants[..could_be_seen].iter().zip(&latest_so_far).rev();
-                let live = seen.take_while(|&(_, &latest)| ends_later(latest)).map(|(grant, _)| grant);
-                let live = live.filter(|grant| ends_later(grant.latest_in_order)).map(|grant| grant.permits);
-                live.sum::<u64>() <= u64::from(self.limit - denial.cost)
+                self.limits.iter().all(|limit| {
+                    let ends_later = |latest: i128| latest + i128::from(limit.window) > begun;
+                    let seen = grants[..could_be_seen].iter().zip(&latest_so_far).rev();
+                    let live = seen.take_while(|&(_, &latest)| ends_later(latest)).map(|(grant, _)| grant);
+                    let live = live.filter(|grant| ends_later(grant.latest_in_order)).map(|grant| grant.permits);
+                    live.sum::<u64>() <= u64::from(limit.permits - denial.cost)
+                })
             }));
         }
         not_in_the_way

@@ -46,6 +46,7 @@
 //! | a clock that costs one load | [`CoarseClock`] |
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | user, address and endpoint decided as one | [`JointLimiter`] |
+//! | a restart that forgives nobody | `Limiter::snapshot` and `Snapshot` (feature `serde`) |
 //! | dimensions and quotas from a file | `Policy` (feature `policy`) |
 //! | what the limiter holds | [`counts`](Limiter::counts) |
 //! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`), by hand or with the very file that the service loads |

@@ -18,7 +18,8 @@
 //!
 //! # Why a helper that slept does no harm
 //! It may hold a cell for a claim that has been decided since. If that was committed, the cell's head has moved, and never returns:
-//! the swap fails. If it was aborted, the cell is let go again with the head that it had: by the helper, or by whoever meets it.
+//! the swap fails. (Nor does the reference to a ring that a larger one takes the place of: a cell whose key was forgotten starts its
+//! next life with a ring, see `life.rs`.) If it was aborted, the cell is let go again with the head that it had: by the helper, or by whoever meets it.
 //! What is written down stays until then, because helpers are counted: each one lets everything go before it leaves, and who
 //! leaves last frees the place for the next claim, under the next serial number.
 //!

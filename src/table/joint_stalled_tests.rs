@@ -49,7 +49,7 @@ impl Table {
     fn stall(&self, at: u64, stalled: Stalled) {
         let clock = At(at);
         let parts = [0, 1, 2].map(|dimension| {
-            let seat = self.seat(key(dimension, 1), &clock).ok().expect("there is room");
+            let Ok(seat) = self.seat(key(dimension, 1), &clock) else { panic!("there is room") };
             match self.cells.prepare(seat, 1, &clock) {
                 crate::cell::Prepared::Fits(part, _) => part,
                 crate::cell::Prepared::Again => panic!("dimension {dimension} has room"),
@@ -155,7 +155,7 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     let table = Table::together([Plan::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
     let ask = |number| table.admits([number, 0, 0], 1, 0);
     assert!(ask(1));
-    let seat = table.seat(key(0, 1), &At(0)).ok().expect("there is room");
+    let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };
     let crate::cell::Prepared::Fits(part, _) = table.cells.prepare(seat, 1, &At(0)) else { panic!("there is room") };
     table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
     // It grows once more, so that the parity of the next life is the same.

@@ -79,8 +79,8 @@ impl JointLimiter {
 impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// One permit of each of the keys, now or not at all.
     ///
-    /// Costs what a decision on each key costs; an admission also executes three locked instructions a dimension and a few for
-    /// the whole. A denial writes nothing.
+    /// Looks at each key, and if none is in the way looks once more and claims all of them. A denial writes nothing, unless it meets a
+    /// request halfway and finishes that.
     ///
     /// # Errors
     ///

@@ -59,7 +59,7 @@
 //! | bursts, and a steady rate in the long run | [`Quota::token_bucket`]; as a meter [`Quota::leaky_bucket`] |
 //! | an even outflow, each request told its [delay](Admission::delay) | [`Quota::leaky_queue`] |
 //! | a plain count a window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
-//! | a moving window in one word, nearly | [`Quota::sliding_counter`] |
+//! | a moving window without a log, nearly | [`Quota::sliding_counter`] |
 //! | several at once, all or nothing | [`LimiterBuilder::and`], [`DirectLimiter::with_quotas`]; a denial says [which](Denial::quota) |
 //!
 //! # Cost

@@ -233,7 +233,7 @@ impl Cells {
         }
     }
 
-    /// Works out what a request comes to, and closes an account that is over so that the next can open. A cost of zero fits.
+    /// Works out what a request of at least one permit comes to, and closes an account that is over so that the next can open.
     pub(super) fn account_ready(
         &self,
         metered: &Metered,

@@ -161,7 +161,7 @@ impl Quota {
     /// current one is weighed by the part of it that a window ending now would still cover.
     ///
     /// `elapsed` into the current window, a request of cost n is admitted if and only if
-    /// `current + previous * (window - elapsed) / window + n <= limit`, in exact arithmetic. It needs one word where the log needs
+    /// `current + previous * (window - elapsed) / window + n <= limit`, in exact arithmetic. It needs two words where the log needs
     /// one for each permit, and takes the permits of the previous window as evenly spread, which they need not be.
     ///
     /// - `limit()`: the most that can be had at once. At most [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT).

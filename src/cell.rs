@@ -57,6 +57,8 @@ mod account;
 mod account_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod account_stalled_tests;
+mod ahead;
+mod give_back;
 mod growth;
 mod joint;
 #[cfg(feature = "serde")]
@@ -134,6 +136,18 @@ pub(crate) enum Ask {
     Acquire,
     /// Only say what would be.
     Peek,
+    /// Grant if possible after at most so many nanoseconds.
+    Reserve { within: u64 },
+}
+
+/// What has to be known of a charge to give it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Charged {
+    /// The head as the charge left it, or a later one of the same life.
+    head: Head,
+    /// A log: no later than the charge's stamps. An account: when it opened, or to where it has advanced. Zero if that is not known,
+    /// or if nothing was charged.
+    mark: u64,
 }
 
 /// A cell that decides for the key that was asked for, as of the head that was seen.
@@ -174,7 +188,7 @@ impl Cells {
     pub(crate) fn seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
         let words = self.cells.block_of(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
-        let decides = matches!(head.state(), State::Open | State::Growing | State::Held) && head.life() == life;
+        let decides = !matches!(head.state(), State::Free | State::Dead) && head.life() == life;
         // Acquired, so that who sees the fingerprint of the cell's next key also sees that the head has changed.
         let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
         (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(Seat {
@@ -198,6 +212,17 @@ impl Cells {
     /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer
     /// decides for the key.
     pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
+        self.decide_to_lend(ask, seat, cost, clock).map(|(status, _)| status)
+    }
+
+    /// As [`decide`](Self::decide), and says what has to be known to give back what was charged.
+    pub(crate) fn decide_to_lend(
+        &self,
+        ask: Ask,
+        seat: Seat<'_>,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Option<(Status, Charged)> {
         let Seat { mut head, words, .. } = seat;
         let life = head.life();
         loop {
@@ -206,7 +231,7 @@ impl Cells {
                 Plan::Account(metered) => self.account_attempt(metered, ask, words, head, cost, clock),
             };
             match attempt {
-                Attempt::Decided(status) => return Some(status),
+                Attempt::Decided(status, charged) => return Some((status, charged)),
                 Attempt::Lost(now) => head = now,
             }
             if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
@@ -240,7 +265,9 @@ impl Cells {
         match self.plan_of(words) {
             Plan::Log(_) if reference.epoch() != head.epoch() => {}
             Plan::Log(limits) => self.ring(words, reference).settle(&words[HEAD], head, limits, time),
-            Plan::Account(metered) => metered.settle(words, head, Slot(reference.0), time),
+            Plan::Account(metered) => {
+                metered.settle(words, head, Slot(reference.0), time);
+            }
         }
     }
 
@@ -300,7 +327,7 @@ impl Cells {
 
 /// How one attempt at a decision ended.
 enum Attempt {
-    Decided(Status),
+    Decided(Status, Charged),
     /// Something changed meanwhile; this is the head now.
     Lost(Head),
 }

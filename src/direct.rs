@@ -7,6 +7,7 @@ use crate::decision::{Decision, Status};
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::quota::Quota;
 use crate::quotas::Quotas;
+use crate::reservation::{LimiterId, Lents};
 use crate::single::Single;
 
 /// A rate limiter for one thing as a whole (a service, an outgoing connection): a [`Limiter`](crate::Limiter) without keys.
@@ -24,6 +25,7 @@ pub struct DirectLimiter<C = MonotonicClock> {
     state: Single,
     quotas: Quotas,
     clock: C,
+    id: LimiterId,
 }
 
 impl DirectLimiter {
@@ -54,7 +56,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`BuildError`] when there is no quota, one can't be used, or there are several and not all of them are sliding window logs.
     pub fn with_quotas(quotas: &[Quota], clock: C) -> Result<Self, BuildError> {
         let quotas = Quotas::new(quotas)?;
-        Ok(Self { state: Single::new(&quotas), quotas, clock })
+        Ok(Self { state: Single::new(&quotas), quotas, clock, id: LimiterId::new() })
     }
 
     /// One permit, now or not at all.
@@ -112,6 +114,27 @@ impl<C: Clock> DirectLimiter<C> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.clock
+    }
+
+    pub(crate) fn id(&self) -> LimiterId {
+        self.id
+    }
+
+    /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
+    pub(crate) fn acquire_within(&self, cost: u32, within: u64) -> Result<(Status, Lents), CostExceedsLimit> {
+        self.quotas.check_cost(cost)?;
+        if cost == 0 {
+            return Ok((self.state.peek(0, &self.clock), Lents::Nothing));
+        }
+        let (status, lent) = self.state.acquire_within(cost, within, &self.clock);
+        Ok((status, Lents::One(lent)))
+    }
+
+    pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
+        match lents {
+            Lents::One(lent) => self.state.give_back(lent, &self.clock),
+            _ => 0,
+        }
     }
 
     #[inline]

@@ -12,7 +12,8 @@ use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
 use crate::keys::Keys;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-use crate::table::{Table, Together};
+use crate::reservation::{LimiterId, Lents};
+use crate::table::{Lent, Table, Together};
 
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
 /// for it, and is charged to all of them or to none.
@@ -48,6 +49,7 @@ pub struct JointLimiter<C = MonotonicClock, F = SipFingerprinter> {
     fingerprinter: F,
     admits_at_cap: bool,
     tally: Option<Tally>,
+    id: LimiterId,
 }
 
 struct Dimension {
@@ -96,11 +98,15 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// [`JointError`] when there are not as many keys as dimensions, or `cost` is more than a limit of one that is asked: no wait
     /// would ever be long enough.
     pub fn try_acquire_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
-        let keys = self.fingerprints(&keys, cost)?;
+        self.acquire(&keys, cost, |_| {})
+    }
+
+    fn acquire(&self, keys: &impl Keys, cost: u32, lend: impl FnMut(Lent)) -> Result<Decision, JointError> {
+        let keys = self.fingerprints(keys, cost)?;
         if cost == 0 {
             return Ok(Decision::Admitted(Admission::COUNTED));
         }
-        let decision = match self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock) {
+        let decision = match self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, lend) {
             Together::Admitted(admission) => Decision::Admitted(admission),
             Together::Denied(denial) => Decision::Denied(denial),
         };
@@ -108,6 +114,23 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
             tally.count(decision.is_admitted());
         }
         Ok(decision)
+    }
+
+    pub(crate) fn id(&self) -> LimiterId {
+        self.id
+    }
+
+    /// Decides a request, and says what could be given back of it.
+    pub(crate) fn acquire_to_lend(&self, keys: impl Keys, cost: u32) -> Result<(Decision, Lents), JointError> {
+        let mut lents = Vec::new();
+        let decision = self.acquire(&keys, cost, |lent| lents.push(lent))?;
+        Ok((decision, Lents::Several(lents.into())))
+    }
+
+    pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
+        let Lents::Several(lents) = lents else { return 0 };
+        let given = lents.iter().map(|lent| self.table.give_back(lent, &self.clock));
+        given.fold(0, u32::max)
     }
 
     /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
@@ -291,7 +314,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         let table = Table::together(plans, key_cap, expected_keys);
         let tally = count_decisions.then(Tally::new);
         let admits_at_cap = at_key_cap == AtKeyCap::Admit;
-        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally })
+        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id: LimiterId::new() })
     }
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot).
     ///

@@ -88,6 +88,7 @@ mod limiter;
 pub mod policy;
 mod quota;
 mod quotas;
+mod reservation;
 mod rule;
 mod single;
 mod slab;
@@ -109,6 +110,7 @@ pub use limiter::Limiter;
 #[cfg(feature = "policy")]
 pub use policy::{Policy, PolicyError};
 pub use quota::{Algorithm, Quota};
+pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "serde")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
 

@@ -13,6 +13,7 @@ use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
 use crate::quota::Quota;
 use crate::quotas::Quotas;
+use crate::reservation::{LimiterId, Lents};
 use crate::single::Single;
 use crate::table::{Placed, Table};
 
@@ -40,6 +41,7 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     /// What keys that found no place share, under [`AtKeyCap::Share`].
     overflow: Option<Single>,
     tally: Option<Tally>,
+    id: LimiterId,
     key: PhantomData<fn(&K)>,
 }
 
@@ -69,7 +71,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         overflow: Option<Single>,
         tally: Option<Tally>,
     ) -> Self {
-        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, key: PhantomData }
+        let id = LimiterId::new();
+        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, id, key: PhantomData }
     }
 
     /// One permit for `key`, now or not at all.
@@ -247,6 +250,42 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             (AtKeyCap::Share, Some(overflow)) => overflow.acquire(cost, &self.clock),
             (AtKeyCap::Admit, _) => without_a_place(Decision::Admitted(Admission::UNCOUNTED), limit),
             _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0)), 0),
+        }
+    }
+
+    pub(crate) fn id(&self) -> LimiterId {
+        self.id
+    }
+
+    /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
+    pub(crate) fn acquire_within<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        cost: u32,
+        within: u64,
+    ) -> Result<(Status, Lents), CostExceedsLimit> {
+        self.quotas.check_cost(cost)?;
+        let fingerprint = self.fingerprint(key);
+        if cost == 0 {
+            return Ok((self.look_up(fingerprint, 0), Lents::Nothing));
+        }
+        let (status, lents) = match (self.table.acquire_within(fingerprint, cost, within, &self.clock), &self.overflow) {
+            (Ok((status, lent)), _) => (status, Lents::One(lent)),
+            (Err(_), Some(overflow)) if self.at_key_cap == AtKeyCap::Share => {
+                let (status, lent) = overflow.acquire_within(cost, within, &self.clock);
+                (status, Lents::Overflow(lent))
+            }
+            (Err(retry_after_ns), _) => (self.decide_at_cap(cost, retry_after_ns), Lents::Nothing),
+        };
+        self.count(status.decision);
+        Ok((status, lents))
+    }
+
+    pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
+        match (lents, &self.overflow) {
+            (Lents::One(lent), _) => self.table.give_back(lent, &self.clock),
+            (Lents::Overflow(lent), Some(overflow)) => overflow.give_back(lent, &self.clock),
+            _ => 0,
         }
     }
 

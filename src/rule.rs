@@ -69,6 +69,25 @@ pub(crate) struct Opening {
     pub(crate) wait_ns: Option<u64>,
 }
 
+/// What has become of an account since something was charged to it that is to be given back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Since {
+    /// What had been used, with the charge.
+    pub(crate) used: u64,
+    /// The account has advanced, once.
+    pub(crate) advanced: bool,
+    /// Nothing has been given back meanwhile.
+    pub(crate) only_charged: bool,
+}
+
+/// What can be given back of a charge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Given {
+    pub(crate) permits: u32,
+    /// What is used then. Where nothing is, the account may be over.
+    pub(crate) used: u64,
+}
+
 /// An algorithm with its numbers, made ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
@@ -124,6 +143,25 @@ impl Rule {
     #[inline]
     pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
         ask!(self, step(account, now, cost))
+    }
+
+    /// Decides a request that would wait for up to `within` nanoseconds; and says how long it has to. Only buckets and queues let
+    /// anybody wait, and a bucket no longer than it takes to fill.
+    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Step, u64) {
+        match (self, self.step(account, now, cost)) {
+            (Self::Bucket(bucket), Step::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
+            (_, step @ Step::Deny { .. }) => (step, 0),
+            (_, step) => match self.delay_ns(account, now) {
+                delay if delay > within => (Step::Deny { wait_ns: delay - within }, 0),
+                delay => (step, delay),
+            },
+        }
+    }
+
+    /// What becomes of the running account if up to `cost` permits are given back that were charged to it; `None` if they no longer
+    /// count.
+    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        ask!(self, give_back(account, now, cost, since))
     }
 
     /// The anchor after [`Step::Advance`].

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quotas::Quotas;
-use crate::table::{Placed, Table};
+use crate::table::{Lent, Placed, Table};
 
 /// The one key.
 const KEY: Fingerprint = Fingerprint::new(0, 0);
@@ -35,6 +35,20 @@ impl Single {
                 return status;
             }
         }
+    }
+
+    /// As [`Table::acquire_within`].
+    pub(crate) fn acquire_within(&self, cost: u32, within: u64, clock: &impl Clock) -> (Status, Lent) {
+        loop {
+            // As above.
+            if let Ok(lent) = self.table.acquire_within(KEY, cost, within, clock) {
+                return lent;
+            }
+        }
+    }
+
+    pub(crate) fn give_back(&self, lent: &Lent, clock: &impl Clock) -> u32 {
+        self.table.give_back(lent, clock)
     }
 
     pub(crate) fn peek(&self, cost: u32, clock: &impl Clock) -> Status {

@@ -38,6 +38,7 @@ mod joint_loom_tests;
 mod joint_stalled_tests;
 #[cfg(feature = "serde")]
 mod keep;
+mod lend;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod route;
@@ -56,6 +57,7 @@ use index::{Found, Index, Put};
 pub(crate) use joint::Together;
 #[cfg(feature = "serde")]
 pub(crate) use keep::PutBackError;
+pub(crate) use lend::Lent;
 use route::{Route, SIZES};
 
 /// log2 of the slots of the smallest index.

@@ -43,7 +43,7 @@
 
 use super::plan::Metered;
 use super::words::{Head, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, HEAD, RING, RingRef, Seat};
+use super::{Ask, Attempt, Cells, Charged, HEAD, RING, RingRef, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::rule::{Account, Rule, Step};
@@ -76,7 +76,7 @@ impl Layout {
     }
 
     #[inline]
-    fn used(self, head: Head) -> u64 {
+    pub(super) fn used(self, head: Head) -> u64 {
         head.below_life() & ((1 << self.used_bits) - 1)
     }
 
@@ -105,6 +105,22 @@ impl Layout {
         head.with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
     }
 
+    /// The head after something has been given back: two eras on, which keeps the parity and so the anchor.
+    pub(super) fn given_back(self, head: Head, used: u64) -> Head {
+        let how = self.how(head) as u64;
+        head.with_below_life((((self.era(head) + 2) << 2 | how) << self.used_bits) | used)
+    }
+
+    /// How many eras later the other head is, of the same life.
+    pub(super) fn eras_between(self, earlier: Head, later: Head) -> u64 {
+        self.era(later).wrapping_sub(self.era(earlier)) & ((1 << (50 - self.used_bits)) - 1)
+    }
+
+    /// Whether the era came about by an advance.
+    pub(super) fn advances(self, head: Head) -> bool {
+        self.how(head) == How::Advances
+    }
+
     /// The head and the slot of a cell whose first account is about to open.
     pub(super) fn opening(self, free: Head, used: u64, mark: u64) -> (Head, Slot) {
         let head = self.next(free, How::Opens as u64, used);
@@ -120,7 +136,7 @@ impl Layout {
 
 /// What a cell says about its key's account.
 #[derive(Clone, Copy)]
-enum Seen {
+pub(super) enum Seen {
     Running(Account),
     /// Over since this moment: the next request opens another.
     Over(u64),
@@ -137,7 +153,7 @@ impl Metered {
     }
 
     #[inline]
-    fn seen(&self, head: Head, slot: Slot) -> Seen {
+    pub(super) fn seen(&self, head: Head, slot: Slot) -> Seen {
         if !slot.is_of_lap(self.layout.era(head)) {
             Seen::Unpublished
         } else if slot.joined() {
@@ -159,43 +175,61 @@ impl Metered {
     }
 
     /// Publishes the anchor of the era that was claimed last; proposes `time`, or as little later as it takes, where an account
-    /// opens. Does nothing if the head is no longer `head`.
-    pub(super) fn settle(&self, words: &[AtomicU64], head: Head, slot: Slot, time: u64) {
+    /// opens. Does nothing if the head is no longer `head`. Gives what it published itself.
+    pub(super) fn settle(&self, words: &[AtomicU64], head: Head, slot: Slot, time: u64) -> Option<Slot> {
         let era = self.layout.era(head);
         if slot.is_of_lap(era) {
-            return;
+            return None;
         }
         let anchor = match self.layout.how(head) {
             How::Opens => Slot::new(time.max(slot.time()), false, era),
             How::Advances => Slot::new(self.rule.advanced(self.account(head, slot).anchor), false, era),
-            How::Closes => Slot::new(self.rule.all_free_at(self.account(head, slot)), true, era),
+            // Later than it opened, even if all of it was given back: a time must not return.
+            How::Closes => {
+                let over = self.rule.all_free_at(self.account(head, slot)).max(slot.time() + 1);
+                Slot::new(over, true, era)
+            }
         };
         // What was read is of this head only if the head still stands.
-        if words[HEAD].load(Ordering::Relaxed) == head.0 {
-            // Failing is as good: then somebody else has published it.
-            let _ = words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed);
+        if words[HEAD].load(Ordering::Relaxed) != head.0 {
+            return None;
         }
+        // Failing is as good: then somebody else has published it.
+        let swap = words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed);
+        swap.is_ok().then_some(anchor)
     }
 
     /// Claims the next era and publishes its anchor. `None` when the head has moved.
-    fn begin(&self, words: &[AtomicU64], head: Head, slot: Slot, how: How, used: u64, time: u64) -> Option<()> {
+    fn begin(&self, words: &[AtomicU64], head: Head, slot: Slot, how: How, used: u64, time: u64) -> Option<Charged> {
         let next = self.layout.next(head, how as u64, used);
         claim(words, head, next)?;
-        self.settle(words, next, slot, time);
-        Some(())
+        let published = self.settle(words, next, slot, time);
+        Some(self.charged(words, next, published))
+    }
+
+    /// What was charged by opening an account or going on with it, and what of that was published, if that was not by somebody else.
+    pub(super) fn charged(&self, words: &[AtomicU64], next: Head, published: Option<Slot>) -> Charged {
+        let published = published.or_else(|| {
+            // What is there is of this era if the head still is.
+            let published = Slot(words[RING].load(Ordering::Acquire));
+            let now = Head(words[HEAD].load(Ordering::Acquire));
+            let is_of_it = now.life() == next.life() && self.layout.era(now) == self.layout.era(next);
+            (now.state() == State::Open && is_of_it && published.is_of_lap(self.layout.era(next))).then_some(published)
+        });
+        Charged { head: next, mark: published.map_or(0, Slot::time) }
     }
 }
 
 /// What a request comes to at an account, short of claiming it.
 pub(super) enum Ready {
-    /// It fits. This is the head that follows.
-    Claim(Head, Admission),
+    /// It fits. This is the head that follows; and the mark to give it back by, where that is known before.
+    Claim(Head, Admission, u64),
     /// It does not, or something had to be published or closed first.
     Again,
 }
 
 #[inline]
-fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
+pub(super) fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
     words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
 }
 
@@ -254,7 +288,7 @@ impl Cells {
                 return Ready::Again;
             }
         };
-        let next = match step {
+        let (next, mark) = match step {
             Step::Deny { .. } => return Ready::Again,
             Step::Open { .. } if !slot.joined() => {
                 let closed = next(How::Closes, account.used);
@@ -263,11 +297,11 @@ impl Cells {
                 }
                 return Ready::Again;
             }
-            Step::Charge { used } => metered.layout.charged(head, used),
-            Step::Advance { used } => next(How::Advances, used),
-            Step::Open { used } => next(How::Opens, used),
+            Step::Charge { used } => (metered.layout.charged(head, used), slot.time()),
+            Step::Advance { used } => (next(How::Advances, used), metered.rule.advanced(account.anchor)),
+            Step::Open { used } => (next(How::Opens, used), 0),
         };
-        Ready::Claim(next, Admission::delayed(metered.rule.delay_ns(account, time)))
+        Ready::Claim(next, Admission::delayed(metered.rule.delay_ns(account, time)), mark)
     }
 
     /// One attempt at a decision.
@@ -298,25 +332,33 @@ impl Cells {
                 return lost();
             }
         };
-        let delay = Admission::delayed(metered.rule.delay_ns(account, time));
-        let told = |decision, account| Attempt::Decided(Status { decision, ..metered.status(account, time) });
+        let (step, delay) = match ask {
+            Ask::Reserve { within } if !slot.joined() => metered.rule.reserve(account, time, cost, within),
+            _ => (step, metered.rule.delay_ns(account, time)),
+        };
+        let delay = Admission::delayed(delay);
+        let told = |decision, account, charged| {
+            Attempt::Decided(Status { decision, ..metered.status(account, time) }, charged)
+        };
         if ask == Ask::Peek || matches!(step, Step::Deny { .. }) {
             let decision = match step {
                 Step::Deny { wait_ns } => denied(wait_ns),
                 _ => Decision::Admitted(delay),
             };
             let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
-            return if stands { told(decision, account) } else { lost() };
+            return if stands { told(decision, account, Charged::nothing(head)) } else { lost() };
         }
         let is_running = !slot.joined();
         let claimed = match step {
             Step::Charge { used } => {
                 let charged = metered.layout.charged(head, used);
-                claim(words, head, charged).map(|()| Account { used, ..account })
+                let mark = slot.time();
+                claim(words, head, charged).map(|()| (Account { used, ..account }, Charged { head: charged, mark }))
             }
             Step::Advance { used } => {
                 let anchor = metered.rule.advanced(account.anchor);
-                metered.begin(words, head, slot, How::Advances, used, time).map(|()| Account { anchor, used })
+                let begun = metered.begin(words, head, slot, How::Advances, used, time);
+                begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
             }
             Step::Open { .. } if is_running => {
                 // Then again, with what is over closed.
@@ -325,11 +367,12 @@ impl Cells {
             }
             Step::Open { used } => {
                 let anchor = metered.rule.anchor_at(time.max(slot.time()));
-                metered.begin(words, head, slot, How::Opens, used, time).map(|()| Account { anchor, used })
+                let begun = metered.begin(words, head, slot, How::Opens, used, time);
+                begun.map(|charged| (Account { anchor, used }, charged))
             }
             Step::Deny { .. } => None,
         };
-        claimed.map_or_else(lost, |account| told(Decision::Admitted(delay), account))
+        claimed.map_or_else(lost, |(account, charged)| told(Decision::Admitted(delay), account, charged))
     }
 }
 

@@ -28,14 +28,16 @@ pub(super) struct Larger {
 }
 
 impl Cells {
-    /// How many slots a ring of this class has. No ring is longer than the largest limit.
+    /// How many slots a ring of this class has: a power of two or, the smallest that is long enough for the largest limit, just so
+    /// many. A ring is longer only where permits are reserved.
     pub(super) fn slots_of(&self, class: usize) -> usize {
-        if class == 0 { 1 } else { (2_usize << class).min(self.longest) }
+        let slots = |class| if class == 0 { 1 } else { 2_usize << class };
+        let is_enough = slots(class) >= self.longest && (class == 0 || slots(class - 1) < self.longest);
+        if is_enough { self.longest } else { slots(class) }
     }
 
     /// The smallest class with this many slots, or the largest there is.
     fn class_for(&self, slots: usize) -> usize {
-        let slots = slots.min(self.longest);
         (0..CLASSES).find(|&class| self.slots_of(class) >= slots).unwrap_or(CLASSES - 1)
     }
 
@@ -47,7 +49,7 @@ impl Cells {
 
     /// Makes the pools before they are needed, as the model checker wants it.
     pub(super) fn make_all_pools(&self) {
-        for class in 1..=self.class_for(self.longest) {
+        for class in 1..=self.class_for(2 * self.longest) {
             self.rings_of(class);
         }
     }
@@ -100,10 +102,9 @@ impl Cells {
         wanted: Wanted,
         clock: &impl Clock,
     ) -> Option<(u64, usize)> {
-        let growing = head.with_state(State::Growing);
-        if head != growing {
-            words[HEAD].compare_exchange(head.0, growing.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        }
+        // What is claimed now is later than all that was reserved.
+        let growing = if head.state().is_open() { head.with_state(State::Growing) } else { head };
+        replacing(words, head, growing)?;
         let newest = wanted.newest;
         let Larger { offer, time, live } = self.larger_ring(words, limits, growing, old, wanted, clock);
         self.offer(words, growing, old, newest, offer).then_some((time, live))
@@ -121,7 +122,7 @@ impl Cells {
     ) -> Larger {
         let Wanted { needed, live, time, .. } = wanted;
         let stamps = self.ring(words, old);
-        let next = head.on_larger_ring();
+        let next = head.on_new_ring();
         let (offer, new) = self.new_ring(next.epoch(), (live + needed).max(stamps.len() + 1), next.lap());
         // After the ring has been taken: no earlier than what its last owner knew when it gave the ring back. And before the
         // clock is read, so that only a clock that lags reads less.
@@ -140,17 +141,24 @@ impl Cells {
     /// start afresh, or the horizon has been raised to the end of the newest.
     #[cold]
     pub(super) fn empty(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot) {
-        self.raise_horizon(newest.time());
+        if growing.state() != State::GrowingAhead {
+            self.raise_horizon(newest.time());
+        }
         let stamps = self.ring(words, old);
         let (offer, _) = self.new_ring(!growing.epoch(), stamps.len() + 1, growing.lap().wrapping_add(1));
         self.offer(words, growing, old, newest, offer);
     }
 
     /// Offers a ring in place of the old one, and opens the cell on it. Says whether it was taken.
-    fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot, offer: RingRef) -> bool {
+    pub(super) fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot, offer: RingRef) -> bool {
         // A reference never returns, so success says that the old ring stood still while it was copied.
         let swap = words[RING].compare_exchange(old.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
-        self.drop_ring(if swap.is_ok() { old } else { offer }, newest);
+        match swap {
+            // Nothing was ever claimed in a ring whose newest stamps are ahead: it came with them (see `ahead.rs`).
+            Ok(_) if growing.state() == State::GrowingAhead => self.drop_unused_ring(old),
+            Ok(_) => self.drop_ring(old, newest),
+            Err(_) => self.drop_unused_ring(offer),
+        }
         if swap.is_ok() {
             self.open(words, growing);
         }
@@ -159,10 +167,18 @@ impl Cells {
 
     /// Opens a cell whose ring has been replaced. All of the new ring's slots are published, the newest stamp is in the last.
     pub(super) fn open(&self, words: &[AtomicU64], growing: Head) {
-        let open = growing.on_larger_ring();
+        let open = growing.on_new_ring();
         // Failing is as good: then somebody else has.
         let _ = words[HEAD].compare_exchange(growing.0, open.0, Ordering::AcqRel, Ordering::Relaxed);
     }
+}
+
+/// Marks a cell whose ring is to be replaced. `None` when its head has moved.
+pub(super) fn replacing(words: &[AtomicU64], head: Head, growing: Head) -> Option<()> {
+    if head != growing {
+        words[HEAD].compare_exchange(head.0, growing.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+    }
+    Some(())
 }
 
 impl Ring<'_> {

@@ -55,6 +55,8 @@ pub(crate) struct Part {
     pub(super) next: Head,
     /// The cell's second word and the larger ring that takes its place, if it takes one.
     pub(super) rings: Option<(RingRef, RingRef)>,
+    /// As that of what is charged, or zero where it comes to be known only later. Not written down.
+    pub(super) mark: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +147,7 @@ impl Joint {
                 seen: Head(word(1)),
                 next: Head(word(2)),
                 rings: new.is_ring().then_some((RingRef(word(3)), new)),
+                mark: 0,
             }
         })
     }

@@ -29,27 +29,20 @@ impl Cells {
                     self.help(head);
                     continue;
                 }
-                State::Open | State::Growing => {}
+                _ => {}
             }
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             let fingerprint = self.fingerprint_of(cell);
             let now = time_of(clock.now());
             let kept = match self.plan_of(words) {
-                Plan::Log(_) if reference.epoch() != head.epoch() => {
-                    if head.state() == State::Growing {
-                        self.open(words, head);
-                    }
-                    continue;
-                }
                 Plan::Log(limits) => {
-                    let ring = self.ring(words, reference);
-                    let Some(newest) = ring.newest(head) else {
-                        self.settle(words, head, reference, now);
-                        continue;
-                    };
-                    let live = ring.live_at(head, now.max(newest.time()), limits.window());
+                    let Some(view) = self.log_view(words, head, clock) else { continue };
+                    let ring = view.ring;
+                    // What is reserved is kept beside what is live now.
+                    let live_at = if head.state().may_be_ahead() { view.reading } else { view.time };
+                    let live = ring.live_at(head, live_at, limits.window());
                     let stamps = (ring.len() - live..ring.len()).map(|at| ring.load(head.pos() + at).time());
-                    let ages: Vec<i64> = stamps.map(|stamp| age(now, stamp)).collect();
+                    let ages: Vec<i64> = stamps.map(|stamp| age(view.reading, stamp)).collect();
                     (!ages.is_empty()).then_some(Kept::Stamps(ages))
                 }
                 Plan::Account(metered) => match metered.kept(head, Slot(reference.0), now) {
@@ -83,8 +76,10 @@ impl Cells {
         };
         let (reference, head) = match (self.plan(fingerprint.plan()), kept) {
             (Plan::Log(limits), Kept::Stamps(ages)) => {
-                // No more than the limit can ever be in the way.
-                let ages = &ages[ages.len().saturating_sub(limits.limit())..];
+                // No more than the limit can ever be in the way, beside as many that are reserved.
+                let ages = &ages[ages.len().saturating_sub(2 * limits.limit())..];
+                let is_ahead = ages.last().is_some_and(|&age| at(age) > now);
+                let opened = if is_ahead { opened.with_state(State::Ahead) } else { opened };
                 match ages {
                     [] => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
                     [age] => (RingRef(Slot::new(at(*age), false, opened.lap() + 1).0), opened),

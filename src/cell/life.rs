@@ -1,5 +1,6 @@
 //! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
 
+use super::growth::replacing;
 use super::plan::Plan;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 use super::{Cells, HEAD, HIGH, Known, LOW, RING};
@@ -56,7 +57,7 @@ impl Cells {
         let words = self.cells.block(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.life() == life && head.state() == State::Open {
+        if head.life() == life && head.state().is_open() {
             // Read after the head: what is unpublished by now may be a later claim.
             self.settle(words, head, reference, time_of(clock.now()));
         }
@@ -89,7 +90,7 @@ impl Cells {
                     self.help(head);
                     continue;
                 }
-                State::Open | State::Growing | State::Dead => {}
+                _ => {}
             }
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             let (end, newest) = match self.known_of(words, head, reference) {
@@ -100,7 +101,7 @@ impl Cells {
                 }
                 // Either a growth that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
-                    if head.state() == State::Growing {
+                    if head.state().is_growing() {
                         self.open(words, head);
                     }
                     continue;
@@ -115,7 +116,7 @@ impl Cells {
             }
             // Before the cell is free: whoever finds its key gone has to see it.
             self.raise_horizon(if head.state() == State::Dead { newest.time() } else { end });
-            if head.state() == State::Growing {
+            if head.state().is_growing() {
                 self.empty(words, head, reference, newest);
                 continue;
             }
@@ -155,8 +156,13 @@ impl Cells {
                 _ if head.life() != life => return false,
                 State::Free | State::Dead => return false,
                 // Emptied first: whoever wants the ring to grow may be about to replace it.
-                State::Growing => self.empty_what_grows(words, head, clock),
+                State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(words, head, clock),
                 State::Held => self.help(head),
+                // So that what is lost with it is known not to have been claimed in place.
+                State::Ahead => {
+                    // Failing is as good: then its head has changed.
+                    let _ = replacing(words, head, head.with_state(State::GrowingAhead));
+                }
                 State::Open => {
                     let dead = head.with_state(State::Dead);
                     if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -216,7 +222,7 @@ impl Cells {
                 State::Dead => return (true, false),
                 // A claim is being made just now.
                 State::Held => return (true, true),
-                State::Open | State::Growing => {}
+                _ => {}
             }
             // A claim that is not yet published was made just now; a ring that has just grown has live stamps.
             let live = match self.known_of(words, head, reference) {

@@ -1,9 +1,10 @@
 //! Cells whose permits are a ring of stamps: the sliding window log. The essay is in `cell.rs`.
 
 use super::growth::Wanted;
-use super::plan::{Limits, admitted};
+use super::plan::{Limits, Refusal, admitted};
+use super::ring::Ring;
 use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, HEAD, RING, Seat};
+use super::{Ask, Attempt, Cells, Charged, HEAD, RING, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Status};
 use crate::sync::{AtomicU64, Ordering};
@@ -43,6 +44,29 @@ impl Cells {
         if newest.is_ancient() { self.horizon.load(Ordering::Acquire) } else { newest.time() }
     }
 
+    /// The log of a cell once all of it is published. `None` if something had to be done first, or has changed.
+    pub(super) fn log_view<'a>(&'a self, words: &'a [AtomicU64], head: Head, clock: &impl Clock) -> Option<View<'a>> {
+        if head.state() == State::Held {
+            self.help(head);
+            return None;
+        }
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        if reference.epoch() != head.epoch() {
+            if head.state().is_growing() {
+                self.open(words, head);
+            }
+            return None;
+        }
+        // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
+        let reading = time_of(clock.now());
+        let ring = self.ring(words, reference);
+        let Some(newest) = ring.newest(head) else {
+            self.settle(words, head, reference, reading);
+            return None;
+        };
+        Some(View { reference, ring, newest, reading, time: reading.max(self.floor(newest)) })
+    }
+
     /// One attempt at a decision.
     pub(super) fn log_attempt(
         &self,
@@ -54,39 +78,26 @@ impl Cells {
         clock: &impl Clock,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        if head.state() == State::Held {
-            self.help(head);
-            return lost();
-        }
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if reference.epoch() != head.epoch() {
-            if head.state() == State::Growing {
-                self.open(words, head);
-            }
-            return lost();
-        }
-        // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
-        let reading = time_of(clock.now());
+        let Some(view) = self.log_view(words, head, clock) else { return lost() };
+        let View { reference, ring, newest, reading, time } = view;
         let needed = cost as usize;
-        let ring = self.ring(words, reference);
-        let Some(newest) = ring.newest(head) else {
-            self.settle(words, head, reference, reading);
-            return lost();
-        };
-        let time = reading.max(self.floor(newest));
         let live = ring.live_at(head, time, limits.window());
-        let refusal = limits.refusal(ring, head, time, needed);
-        let (limit, left) = limits.left(ring, head, time, live);
-        if refusal.is_none() && ask == Ask::Acquire {
+        let refusal = view.refusal(limits, head, needed);
+        let (limit, left) = if view.is_behind(head) { limits.none() } else { limits.left(ring, head, time, live) };
+        if let (Some(refusal), Ask::Reserve { within }) = (refusal, ask) {
+            return self.reserve_ahead(limits, words, head, &view, refusal, needed, within);
+        }
+        if refusal.is_none() && ask != Ask::Peek {
             let granted = |time: u64, left: usize| {
                 let reset_after = time.saturating_add(limits.window()).saturating_sub(reading);
-                Attempt::Decided(admitted(limit, left.saturating_sub(needed), reset_after))
+                let status = admitted(limit, left.saturating_sub(needed), reset_after);
+                Attempt::Decided(status, Charged { head, mark: time })
             };
             // Loads of different heads may contradict each other. Then there may be no room for what is not refused.
             if live + needed > limits.limit() {
                 return lost();
             }
-            if head.state() == State::Growing || ring.len() - live < needed {
+            if head.state().is_growing() || ring.len() - live < needed {
                 let wanted = Wanted { needed, live, newest, time };
                 return self.grow(words, limits, head, reference, wanted, clock).map_or_else(lost, |(time, fewer)| {
                     // What has expired meanwhile, in the widest quota at least.
@@ -106,9 +117,39 @@ impl Cells {
         if let Some(refusal) = refusal {
             status = Status { decision: refusal.denial(reading), ..status };
         }
-        // While a cell grows its head stands still, but the ring may be given away.
-        let stands =
-            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
-        if stands { Attempt::Decided(status) } else { lost() }
+        if view.stands(words, head) { Attempt::Decided(status, Charged::nothing(head)) } else { lost() }
+    }
+}
+
+/// A log, all of it published, as of a head.
+pub(super) struct View<'a> {
+    pub(super) reference: RingRef,
+    pub(super) ring: Ring<'a>,
+    pub(super) newest: Slot,
+    /// What the clock showed.
+    pub(super) reading: u64,
+    /// The time to decide by: the reading or, for a clock that lags, the newest stamp. Where that lies ahead for another reason, the
+    /// log is [behind](Self::is_behind) it.
+    pub(super) time: u64,
+}
+
+impl View<'_> {
+    /// Whether something is reserved for later than now.
+    pub(super) fn is_behind(&self, head: Head) -> bool {
+        head.state().may_be_ahead() && self.reading < self.newest.time()
+    }
+
+    /// Why so many permits are not to be had now. What was reserved is not overtaken.
+    pub(super) fn refusal(&self, limits: &Limits, head: Head, needed: usize) -> Option<Refusal> {
+        if needed == 0 {
+            return None;
+        }
+        let refusal = limits.refusal(self.ring, head, self.time, needed);
+        refusal.or_else(|| self.is_behind(head).then(|| limits.reserved_until(self.newest.time())))
+    }
+
+    /// Whether what was seen was there all the time. While a cell grows its head stands still, but the ring may be given away.
+    pub(super) fn stands(&self, words: &[AtomicU64], head: Head) -> bool {
+        words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == self.reference.0
     }
 }

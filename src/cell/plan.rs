@@ -195,6 +195,16 @@ impl Limits {
         left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
     }
 
+    /// As [`left`](Self::left), of a key whose next permits are reserved.
+    pub(super) fn none(&self) -> (usize, usize) {
+        (self.all().0, 0)
+    }
+
+    /// The refusal of whoever would overtake what is reserved until then.
+    pub(super) fn reserved_until(&self, until: u64) -> Refusal {
+        Refusal { until, quota: self.widest.quota }
+    }
+
     /// As [`left`](Self::left), of a key without permits.
     fn all(&self) -> (usize, usize) {
         let least = self.each().map(|bound| bound.limit).min().unwrap_or_default();
@@ -251,6 +261,16 @@ impl Metered {
 }
 
 impl Refusal {
+    /// When the request would fit.
+    pub(super) fn until(self) -> u64 {
+        self.until
+    }
+
+    /// What a request is told at `time` that would wait for so long.
+    pub(super) fn denial_within(self, time: u64, within: u64) -> Decision {
+        Self { until: self.until.saturating_sub(within), ..self }.denial(time)
+    }
+
     /// What a request is told at `time`.
     #[inline]
     pub(super) fn denial(self, time: u64) -> Decision {

@@ -3,9 +3,10 @@
 use super::account::Ready;
 use super::growth::Wanted;
 use super::joint::Part;
+use super::log::View;
 use super::plan::{Limits, Plan};
 use super::words::{Head, RingRef, State, time_of};
-use super::{Cells, HEAD, RING, Seat};
+use super::{Cells, Charged, HEAD, RING, Seat};
 use crate::clock::Clock;
 use crate::decision::Admission;
 use crate::sync::{AtomicU64, Ordering};
@@ -27,21 +28,21 @@ impl Cells {
             return Prepared::Again;
         }
         match head.state() {
-            State::Open => {}
+            State::Open | State::Ahead => {}
             State::Held => {
                 self.help(head);
                 return Prepared::Again;
             }
             // Nothing grows by itself here.
-            State::Free | State::Growing | State::Dead => return Prepared::Again,
+            _ => return Prepared::Again,
         }
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
         match self.plan(seat.plan) {
-            Plan::Log(limits) => self.prepare_log(limits, words, cell, head, reference, cost, clock),
+            Plan::Log(limits) => self.prepare_log(limits, words, cell, head, cost, clock),
             Plan::Account(metered) => {
+                let reference = RingRef(words[RING].load(Ordering::Acquire));
                 match self.account_ready(metered, words, head, reference, cost, time_of(clock.now())) {
-                    Ready::Claim(next, admission) => {
-                        Prepared::Fits(Part { cell, seen: head, next, rings: None }, admission)
+                    Ready::Claim(next, admission, mark) => {
+                        Prepared::Fits(Part { cell, seen: head, next, rings: None, mark }, admission)
                     }
                     Ready::Again => Prepared::Again,
                 }
@@ -49,43 +50,36 @@ impl Cells {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what is known of one cell, and what is asked of it")]
     fn prepare_log(
         &self,
         limits: &Limits,
         words: &[AtomicU64],
         cell: u32,
         head: Head,
-        reference: RingRef,
         cost: u32,
         clock: &impl Clock,
     ) -> Prepared {
-        let reading = time_of(clock.now());
-        let ring = self.ring(words, reference);
-        let Some(newest) = ring.newest(head).filter(|_| reference.epoch() == head.epoch()) else {
-            self.settle(words, head, reference, reading);
-            return Prepared::Again;
-        };
+        let Some(view) = self.log_view(words, head, clock) else { return Prepared::Again };
+        let View { reference, ring, newest, time, .. } = view;
         // The one slot in the cell may have been published between the two looks at it; then it is not what a larger ring
         // would replace.
         if !reference.is_ring() && reference.0 != newest.0 {
             return Prepared::Again;
         }
-        let time = reading.max(self.floor(newest));
         let needed = cost as usize;
-        if limits.refusal(ring, head, time, needed).is_some() {
+        if view.refusal(limits, head, needed).is_some() {
             return Prepared::Again;
         }
         let live = ring.live_at(head, time, limits.window());
         if live + needed > limits.limit() {
             return Prepared::Again;
         }
-        let part = |next, rings| Prepared::Fits(Part { cell, seen: head, next, rings }, Admission::COUNTED);
+        let part = |next, rings, mark| Prepared::Fits(Part { cell, seen: head, next, rings, mark }, Admission::COUNTED);
         if ring.len() - live >= needed {
-            return part(head.advanced(needed, ring.len()), None);
+            return part(head.advanced(needed, ring.len()), None, time);
         }
         let larger = self.larger_ring(words, limits, head, reference, Wanted { needed, live, newest, time }, clock);
-        part(head.on_larger_ring(), Some((reference, larger.offer)))
+        part(head.with_state(State::Open).on_new_ring(), Some((reference, larger.offer)), larger.time)
     }
 
     /// Whether the cell has been taken back since the part was prepared.
@@ -93,13 +87,17 @@ impl Cells {
         Head(self.cells.block(part.cell)[HEAD].load(Ordering::Acquire)).life() != part.seen.life()
     }
 
-    /// Publishes what was claimed of a cell together with others, if nobody else has.
-    pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) {
+    /// Publishes what was claimed of a cell together with others, if nobody else has, and says what could be given back.
+    pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) -> Charged {
         let words = self.cells.block(part.cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         if head == part.next {
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             self.settle(words, head, reference, time_of(clock.now()));
+        }
+        match self.plan_of(words) {
+            Plan::Account(metered) if part.mark == 0 => metered.charged(words, part.next, None),
+            _ => Charged { head: part.next, mark: part.mark },
         }
     }
 }

@@ -32,6 +32,54 @@ pub(crate) enum State {
     Dead = 3,
     /// Part of a claim on several cells at once that has not been decided; see `joint.rs`.
     Held = 4,
+    /// Open, and its newest stamps may lie ahead: they are reserved. See `ahead.rs`.
+    Ahead = 5,
+    /// As `Growing`, of a ring whose newest stamps may lie ahead.
+    GrowingAhead = 6,
+    /// As `Growing`, and the new ring's newest stamps may lie ahead, though the old one's do not.
+    GoingAhead = 7,
+}
+
+impl State {
+    /// Whether permits can be claimed as it is.
+    #[inline]
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::Ahead)
+    }
+
+    /// Whether the ring is being replaced.
+    #[inline]
+    pub(crate) fn is_growing(self) -> bool {
+        matches!(self, Self::Growing | Self::GrowingAhead | Self::GoingAhead)
+    }
+
+    /// Whether the newest stamps may lie ahead of every clock.
+    pub(crate) fn may_be_ahead(self) -> bool {
+        matches!(self, Self::Ahead | Self::GrowingAhead)
+    }
+
+    /// The state while the ring is being replaced by one that has no stamps ahead but those that there are.
+    pub(crate) fn growing(self) -> Self {
+        match self {
+            Self::Open => Self::Growing,
+            Self::Ahead => Self::GrowingAhead,
+            growing => growing,
+        }
+    }
+
+    /// The state while the ring is being replaced by one with a stamp ahead.
+    pub(crate) fn going_ahead(self) -> Self {
+        match self {
+            Self::Open | Self::Growing => Self::GoingAhead,
+            Self::Ahead => Self::GrowingAhead,
+            growing => growing,
+        }
+    }
+
+    /// The state once the ring has been replaced.
+    fn grown(self) -> Self {
+        if self == Self::GrowingAhead || self == Self::GoingAhead { Self::Ahead } else { Self::Open }
+    }
 }
 
 /// The head of a cell's ring: how far permits have been claimed, and whether they may be.
@@ -92,8 +140,11 @@ impl Head {
             0 => State::Free,
             1 => State::Open,
             2 => State::Growing,
+            3 => State::Dead,
             4 => State::Held,
-            _ => State::Dead,
+            5 => State::Ahead,
+            6 => State::GrowingAhead,
+            _ => State::GoingAhead,
         }
     }
 
@@ -101,12 +152,12 @@ impl Head {
         Self::new(state, self.epoch(), self.life(), self.lap(), self.pos())
     }
 
-    /// The head after `cost` more permits of a ring with `slots` slots.
+    /// The head after `cost` more permits of a ring with `slots` slots. Nothing is ahead of those who claim them.
     #[inline]
     pub(crate) fn advanced(self, cost: usize, slots: usize) -> Self {
         let pos = self.pos() + cost;
         let (lap, pos) = if pos >= slots { (self.lap() + 1, pos - slots) } else { (self.lap(), pos) };
-        Self::new(self.state(), self.epoch(), self.life(), lap, pos)
+        Self::new(State::Open, self.epoch(), self.life(), lap, pos)
     }
 
     /// What is below the life: the lap and the position, or what a cell with an account has there.
@@ -120,9 +171,9 @@ impl Head {
         Self((self.0 & !mask(Self::LIFE_AT)) | (below & mask(Self::LIFE_AT)))
     }
 
-    /// The head once a larger ring has taken the place of this one's: at its start, all of it published in the lap before.
-    pub(crate) fn on_larger_ring(self) -> Self {
-        Self::new(State::Open, !self.epoch(), self.life(), self.lap() + 1, 0)
+    /// The head once another ring has taken the place of this one's: at its start, all of it published in the lap before.
+    pub(crate) fn on_new_ring(self) -> Self {
+        Self::new(self.state().grown(), !self.epoch(), self.life(), self.lap() + 1, 0)
     }
 
     /// The head of this cell while the claim with that ticket holds it.
@@ -282,8 +333,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_head_gives_back_what_went_in(state in 0..5_u64, epoch: bool, life in 0..1_u64 << 8, lap in 0..1_u64 << 28, pos in 0..1_usize << 24) {
-            let state = [State::Free, State::Open, State::Growing, State::Dead, State::Held][usize::try_from(state).unwrap()];
+        fn a_head_gives_back_what_went_in(state in 0..8_u64, epoch: bool, life in 0..1_u64 << 8, lap in 0..1_u64 << 28, pos in 0..1_usize << 24) {
+            let all = [State::Free, State::Open, State::Growing, State::Dead, State::Held, State::Ahead, State::GrowingAhead, State::GoingAhead];
+            let state = all[usize::try_from(state).unwrap()];
             let head = Head::new(state, epoch, life, lap, pos);
             prop_assert_eq!((head.state(), head.epoch(), head.life(), head.lap(), head.pos()), (state, epoch, life, lap, pos));
         }

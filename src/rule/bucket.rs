@@ -26,7 +26,7 @@
 //! cell rate algorithm, with which it agrees for evenly spaced permits).
 
 use super::rate::{Rate, Stride};
-use super::{Account, Opening, Step};
+use super::{Account, Given, Opening, Since, Step};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bucket {
@@ -66,6 +66,41 @@ impl Bucket {
             return Step::Deny { wait_ns: passes_at.saturating_sub(now) };
         }
         if used < self.advances_at { Step::Charge { used } } else { Step::Advance { used: used - self.stride.permits } }
+    }
+
+    /// Decides a request that is denied now, and passes after `wait_ns`, if it may wait.
+    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, wait_ns: u64, within: u64) -> (Step, u64) {
+        let longest = self.rate.time_within(self.capacity).min(within);
+        if wait_ns > longest {
+            return (Step::Deny { wait_ns: wait_ns - longest }, 0);
+        }
+        let used = account.used + u64::from(cost);
+        let has_passed = || self.rate.flow(now.saturating_sub(account.anchor)) >= self.rate.volume(self.stride.permits);
+        let step = if used >= self.advances_at && has_passed() {
+            Step::Advance { used: used - self.stride.permits }
+        } else {
+            Step::Charge { used }
+        };
+        (step, wait_ns)
+    }
+
+    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        let refilled = self.rate.flow(now.saturating_sub(account.anchor));
+        let taken = self.rate.volume(account.used);
+        if taken <= refilled {
+            return None;
+        }
+        let is_ahead = taken > refilled + self.rate.volume(self.capacity);
+        let permits = match is_ahead {
+            false => cost,
+            true if since.only_charged => {
+                let moved = if since.advanced { self.stride.permits } else { 0 };
+                let later = (account.used + moved).saturating_sub(since.used);
+                cost.min(u32::try_from(self.capacity.saturating_sub(later)).unwrap_or(u32::MAX))
+            }
+            true => 0,
+        };
+        Some(Given { permits, used: account.used.checked_sub(permits.into())? })
     }
 
     /// More than `used` ever is: see the head of this file.

@@ -19,7 +19,7 @@
 //! <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
 
 use super::window::Grid;
-use super::{Account, Step, saturated};
+use super::{Account, Given, Since, Step, saturated};
 
 const COUNT_BITS: u32 = 16;
 
@@ -103,6 +103,18 @@ impl Counter {
         let room = self.limit.saturating_sub(fading.current + cost);
         let left = (u128::from(room) * u128::from(self.window)).checked_div(u128::from(fading.previous));
         fading.end.saturating_sub(left.map_or(self.window, saturated))
+    }
+
+    /// From the count that it was added to, as long as that weighs anything.
+    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        let written = self.as_written(account);
+        let weighs_until = if since.advanced { written.end } else { self.one_on(written).end };
+        let cost_there = if since.advanced { u64::from(cost) << COUNT_BITS } else { cost.into() };
+        let count = if since.advanced { written.previous } else { written.current };
+        if weighs_until <= now || count < cost.into() {
+            return None;
+        }
+        Some(Given { permits: cost, used: account.used - cost_there })
     }
 
     /// More than `used` ever is.

@@ -23,7 +23,7 @@
 //! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue with an even outflow.
 
 use super::rate::{Rate, Stride};
-use super::{Account, Step};
+use super::{Account, Given, Since, Step};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Queue {
@@ -59,6 +59,17 @@ impl Queue {
         } else {
             Step::Advance { used: account.used - self.stride.permits + cost }
         }
+    }
+
+    /// Only the last place can be given back: those behind it have been told theirs.
+    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        let moved = if since.advanced { self.stride.permits } else { 0 };
+        let is_last = since.only_charged && account.used + moved == since.used;
+        let is_over = self.rate.volume(account.used) <= self.rate.flow(now.saturating_sub(account.anchor));
+        if !is_last || is_over {
+            return None;
+        }
+        Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
     /// More than `used` ever is: see the head of this file.

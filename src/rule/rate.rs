@@ -46,6 +46,11 @@ impl Rate {
         saturated(self.volume(permits).div_ceil(u128::from(self.permits.max(1))))
     }
 
+    /// The most nanoseconds in which no more than so many permits flow.
+    pub(crate) fn time_within(self, permits: u64) -> u64 {
+        saturated(self.volume(permits) / u128::from(self.permits.max(1)))
+    }
+
     /// A stride of whole nanoseconds that is at least one limit and leaves room in 32 bits for twice the limit beside it: no
     /// longer than is worth while, because what `used` does not need tells eras apart.
     ///

@@ -9,7 +9,7 @@
 //!
 //! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis' `INCR`.
 
-use super::{Account, Step};
+use super::{Account, Given, Since, Step};
 
 /// Windows that stand still, side by side: one begins at `first` and at every whole number of windows after it. What is before
 /// the first boundary is the rest of a window that began before time did; its anchor is zero.
@@ -73,6 +73,13 @@ impl Window {
         } else {
             Step::Deny { wait_ns: end - now }
         }
+    }
+
+    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, _since: Since) -> Option<Given> {
+        if self.end_of(account.anchor) <= now {
+            return None;
+        }
+        Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
     /// More than `used` ever is.

@@ -1,6 +1,6 @@
 //! Requests on several keys at once, one of each dimension: all of them are charged, or none.
 
-use super::{BroughtIn, Located, Placed, Table};
+use super::{BroughtIn, Lent, Located, Placed, Table};
 use crate::cell::{MAX_CELLS, Part, Prepared, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Denial, DenialReason};
@@ -17,12 +17,14 @@ pub(crate) enum Together {
 /// The parts of one attempt.
 struct Parts {
     parts: [Option<Part>; MAX_CELLS],
+    keys: [Option<Fingerprint>; MAX_CELLS],
     count: usize,
 }
 
 impl Parts {
-    fn push(&mut self, part: Part) {
+    fn push(&mut self, key: Fingerprint, part: Part) {
         self.parts[self.count] = Some(part);
+        self.keys[self.count] = Some(key);
         self.count += 1;
     }
 
@@ -45,20 +47,22 @@ const MAKES_ROOM: u32 = 4;
 
 impl Table {
     /// `cost` permits, at least 1, of each of these keys, or none at all. `keys` holds at most [`MAX_CELLS`] keys, by their
-    /// dimension; those that are not there are not asked. A key that finds no place is passed over if `admits_without_place`.
+    /// dimension; those that are not there are not asked. A key that finds no place is passed over if `admits_without_place`. What
+    /// could be given back is told to `lend`.
     pub(crate) fn acquire_together(
         &self,
         keys: &[Option<Fingerprint>],
         cost: u32,
         admits_without_place: bool,
         clock: &impl Clock,
+        mut lend: impl FnMut(Lent),
     ) -> Together {
         let mut lost = 0;
         loop {
             if let Some(denial) = self.denied_together(keys, cost, clock) {
                 return Together::Denied(denial);
             }
-            match self.attempt_together(keys, cost, admits_without_place, lost < MAKES_ROOM, clock) {
+            match self.attempt_together(keys, cost, admits_without_place, lost < MAKES_ROOM, clock, &mut lend) {
                 Attempt::Done(together) => return together,
                 Attempt::Again => {}
                 Attempt::Lost => lost += 1,
@@ -83,6 +87,7 @@ impl Table {
         denial
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what is asked of several keys, and what may be done for it")]
     fn attempt_together(
         &self,
         keys: &[Option<Fingerprint>],
@@ -90,8 +95,9 @@ impl Table {
         admits_without_place: bool,
         makes_room: bool,
         clock: &impl Clock,
+        lend: &mut impl FnMut(Lent),
     ) -> Attempt {
-        let mut parts = Parts { parts: [None; MAX_CELLS], count: 0 };
+        let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
         for (dimension, fingerprint) in keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))) {
             let place = if makes_room || self.has_place(fingerprint) {
@@ -111,7 +117,7 @@ impl Table {
             };
             match prepared {
                 Prepared::Fits(part, another) => {
-                    parts.push(part);
+                    parts.push(fingerprint, part);
                     admission = admission.and(another);
                 }
                 Prepared::Again => {
@@ -127,7 +133,10 @@ impl Table {
             let lost = parts.each().any(|part| self.cells.has_lost(part));
             return if lost { Attempt::Lost } else { Attempt::Again };
         }
-        parts.each().for_each(|part| self.cells.publish(part, clock));
+        for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
+            let charged = self.cells.publish(part, clock);
+            lend(Lent { fingerprint, charged, cost });
+        }
         Attempt::Done(Together::Admitted(admission))
     }
 

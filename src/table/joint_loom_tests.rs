@@ -35,7 +35,7 @@ impl Table {
     /// Permits of all the keys that are asked: granted (1) or denied (0).
     fn all(&self, asked: Asked<'_>, cost: u32, at: u64) -> u32 {
         let keys: Vec<_> = asked.iter().enumerate().map(|(at, number)| number.map(|number| key(at, number))).collect();
-        match self.acquire_together(&keys, cost, false, &At(at)) {
+        match self.acquire_together(&keys, cost, false, &At(at), |_| {}) {
             Together::Admitted(_) => cost,
             Together::Denied(_) => 0,
         }

@@ -1,0 +1,84 @@
+//! Permits of a log that are reserved: their stamps lie ahead.
+//!
+//! # How it works
+//! A request that does not fit now fits at some later time: it is the moment that a denial tells. Whoever reserves takes the
+//! permits as of that moment, by replacing the ring with one that has their stamps (as growth does, see the essay on cells), and
+//! the cell is *ahead*. A cell that is ahead denies whoever's clock is before its newest stamp: **nobody overtakes what is
+//! reserved**. Once the clock has reached it, the next claim makes the cell open again.
+//!
+//! # Why it is exact
+//! 1. The stamps are what a limiter would have granted whose clock had reached that moment, so the argument of the essay on cells holds for
+//!    them: no window has more than its limit.
+//! 2. Nobody is admitted before the newest stamp, so what is granted later has later stamps, and what goes on is what the stamps
+//!    say. But for a clock that lags: a cell that is not ahead takes the newest stamp for the time, as ever.
+//! 3. What is reserved may be given back, and then what it took the place of must still be there. So the new ring keeps all that is
+//!    live now, beside what is live then: up to twice the limit. For that, and because a queue has to end somewhere, nobody
+//!    reserves more than one window ahead.
+//!
+//! # Why the horizon does not move ahead
+//! Were it raised to a stamp that lies ahead, every new key would start there. It has to be as late as what was claimed *in place*,
+//! in a ring that changes hands. In the ring of a cell that is ahead nothing was: it came with what is reserved, and the first
+//! claim in place makes the cell open. So three states tell rings apart that are being replaced: *growing*, an open cell's, by a
+//! ring with nothing ahead; *going ahead*, an open cell's, by a ring with stamps ahead; *growing ahead*, the ring of a cell that is ahead.
+
+use super::growth::replacing;
+use super::log::View;
+use super::plan::{Limits, Refusal, admitted};
+use super::words::Head;
+use super::{Attempt, Cells, Charged, HEAD};
+use crate::decision::{Admission, Decision, Status};
+use crate::sync::{AtomicU64, Ordering};
+
+/// The longest ring that a head can tell the places of.
+const LONGEST: usize = 1 << 24;
+
+impl Cells {
+    /// One attempt to take permits that do not fit now, if they do within so many nanoseconds.
+    #[expect(clippy::too_many_arguments, reason = "what is known of one cell, and what is asked of it")]
+    pub(super) fn reserve_ahead(
+        &self,
+        limits: &Limits,
+        words: &[AtomicU64],
+        head: Head,
+        view: &View<'_>,
+        refusal: Refusal,
+        needed: usize,
+        within: u64,
+    ) -> Attempt {
+        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let &View { reference, ring, newest, reading, time } = view;
+        let within = within.min(limits.window());
+        // What is live now by any clock. A stamp must not be earlier than the horizon, so no clock may be.
+        let now = if head.state().may_be_ahead() { reading } else { time }.max(self.horizon.load(Ordering::Acquire));
+        let live = ring.live_at(head, now, limits.window());
+        let (at, slots) = (refusal.until().max(now), live + needed);
+        if at.saturating_sub(reading) > within || slots > LONGEST {
+            let (limit, remaining) = limits.none();
+            let reset_after = newest.time().saturating_add(limits.window()).saturating_sub(reading);
+            let status = admitted(limit, remaining, reset_after);
+            let decision = if slots > LONGEST { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
+            let denied = Attempt::Decided(Status { decision, ..status }, Charged::nothing(head));
+            return if view.stands(words, head) { denied } else { lost() };
+        }
+        let growing = head.with_state(head.state().going_ahead());
+        if replacing(words, head, growing).is_none() {
+            return lost();
+        }
+        let next = growing.on_new_ring();
+        let (offer, new) = self.new_ring(next.epoch(), slots.max(2), next.lap());
+        // After the ring has been taken: see `larger_ring`.
+        if self.horizon.load(Ordering::Acquire) > now {
+            self.drop_unused_ring(offer);
+            return lost();
+        }
+        let kept = (ring.len() - live..ring.len()).map(|position| ring.load(head.pos() + position).time());
+        new.write_last(slots, kept.chain(core::iter::repeat_n(at, needed)), next.lap());
+        if !self.offer(words, growing, reference, newest, offer) {
+            return lost();
+        }
+        let (limit, remaining) = limits.none();
+        let status = admitted(limit, remaining, at.saturating_add(limits.window()).saturating_sub(reading));
+        let decision = Decision::Admitted(Admission::delayed(at.saturating_sub(reading)));
+        Attempt::Decided(Status { decision, ..status }, Charged { head, mark: at })
+    }
+}

@@ -1,0 +1,138 @@
+//! Permits that are given back, and are at once there for others.
+//!
+//! # A log
+//! The ring is replaced by one without the stamps that are given back (as growth does, see the essay on cells). Which they are
+//! need not be known to the nanosecond, and may not be: a claim that stalls is published by somebody else, with a later stamp.
+//! What is taken out are **the oldest stamps that are no earlier than the claim**. They are no later than its own, so what is left is
+//! live for at least as long as it would be; and there are enough of them for every claim that has not been given back, because
+//! each has its own among them.
+//!
+//! # An account
+//! What has been used becomes less, which no claim does, so the head must be told from what it was before: an account that is given
+//! something back goes two eras on. The parity stays, so the anchor that was published stays the anchor, and nothing has to be
+//! published. The time at which an account opened never returns in a key's life (see the essay on accounts), so it says whether the
+//! account that was charged is still the one that runs; and so does the one to which an account advanced.
+
+use super::account::{Seen, claim};
+use super::growth::replacing;
+use super::plan::{Limits, Metered};
+use super::words::{Head, Slot, State, time_of};
+use super::{Cells, Charged, HEAD, Plan, RING, Seat};
+use crate::clock::Clock;
+use crate::rule::Since;
+use crate::sync::{AtomicU64, Ordering};
+
+impl Charged {
+    pub(super) fn nothing(head: Head) -> Self {
+        Self { head, mark: 0 }
+    }
+}
+
+impl Cells {
+    /// Gives back up to `cost` permits that were charged to a cell, and says how many. What no longer counts can't be given back.
+    pub(crate) fn give_back(&self, seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> u32 {
+        let Seat { mut head, words, .. } = seat;
+        loop {
+            let is_gone = matches!(head.state(), State::Free | State::Dead) || head.life() != charged.head.life();
+            if is_gone || charged.mark == 0 {
+                return 0;
+            }
+            let given = match self.plan(seat.plan) {
+                Plan::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
+                Plan::Account(metered) => self.give_back_used(metered, words, head, charged, cost, clock),
+            };
+            if let Some(given) = given {
+                return given;
+            }
+            head = Head(words[HEAD].load(Ordering::Acquire));
+        }
+    }
+
+    /// One attempt to take stamps out of a log; `None` if it came to nothing.
+    fn give_back_stamps(
+        &self,
+        limits: &Limits,
+        words: &[AtomicU64],
+        head: Head,
+        mark: u64,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Option<u32> {
+        let view = self.log_view(words, head, clock)?;
+        let now = if head.state().may_be_ahead() { view.reading } else { view.time };
+        let ring = view.ring;
+        let live = ring.live_at(head, now, limits.window());
+        let stamp = |nth: usize| ring.load(head.pos() + ring.len() - live + nth).time();
+        let count = cost as usize;
+        let first = (0..live).find(|&nth| stamp(nth) >= mark).unwrap_or(live);
+        if now.saturating_sub(mark) >= limits.window() || live - first < count {
+            return view.stands(words, head).then_some(0);
+        }
+        let growing = head.with_state(head.state().growing());
+        replacing(words, head, growing)?;
+        let next = growing.on_new_ring();
+        let left = live - count;
+        let (offer, new) = self.new_ring(next.epoch(), left.max(2), next.lap());
+        // After the ring has been taken: see `larger_ring`.
+        let later = now.max(self.horizon.load(Ordering::Acquire));
+        let kept = (0..first).chain(first + count..live).map(|nth| limits.put_off(stamp(nth), now, later));
+        new.write_last(left, kept, next.lap());
+        self.offer(words, growing, view.reference, view.newest, offer).then_some(cost)
+    }
+
+    /// One attempt to make less of what an account has used; `None` if it came to nothing.
+    fn give_back_used(
+        &self,
+        metered: &Metered,
+        words: &[AtomicU64],
+        head: Head,
+        charged: Charged,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Option<u32> {
+        if head.state() == State::Held {
+            self.help(head);
+            return None;
+        }
+        let slot = Slot(words[RING].load(Ordering::Acquire));
+        // Read after the head.
+        let now = time_of(clock.now());
+        let account = match metered.seen(head, slot) {
+            Seen::Running(account) => account,
+            Seen::Over(_) => return (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
+            Seen::Unpublished => {
+                metered.settle(words, head, slot, now);
+                return None;
+            }
+        };
+        let given = metered
+            .since(head, slot, charged)
+            .and_then(|since| metered.rule.give_back(account, now, cost, since))
+            .filter(|given| given.permits > 0);
+        match given {
+            None => (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
+            Some(given) => {
+                claim(words, head, metered.layout.given_back(head, given.used)).map(|()| given.permits)
+            }
+        }
+    }
+}
+
+impl Metered {
+    /// What has become, since it was charged, of the account that runs; `None` if it is another.
+    fn since(&self, head: Head, slot: Slot, charged: Charged) -> Option<Since> {
+        let charged_used = self.layout.used(charged.head);
+        let eras = self.layout.eras_between(charged.head, head);
+        let advanced = match () {
+            () if slot.time() == charged.mark => false,
+            () if self.layout.advances(head)
+                && slot.time() == self.rule.advanced(self.rule.anchor_at(charged.mark)) =>
+            {
+                true
+            }
+            () => return None,
+        };
+        // Each time that something is given back takes the account two eras on.
+        Some(Since { used: charged_used, advanced, only_charged: eras == u64::from(advanced) })
+    }
+}

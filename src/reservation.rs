@@ -1,0 +1,236 @@
+//! Permits that are given back when they turn out not to be used: [`Reservation`] and [`Receipt`].
+
+mod of_limiters;
+
+use core::fmt;
+use core::hash::BuildHasher;
+use core::time::Duration;
+use std::hash::RandomState;
+
+use crate::decision::Denial;
+use crate::error::{CostExceedsLimit, JointError};
+use crate::table::Lent;
+
+/// Tells limiters apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LimiterId(u64);
+
+impl LimiterId {
+    /// An id that no other limiter of this process has, but for one chance in 2^64.
+    pub(crate) fn new() -> Self {
+        Self(RandomState::new().hash_one(()))
+    }
+}
+
+/// A limiter that reserves permits and takes them back: [`Limiter`](crate::Limiter), [`DirectLimiter`](crate::DirectLimiter) and
+/// [`JointLimiter`](crate::JointLimiter).
+pub trait Lender: sealed::TakeBack {}
+
+impl<L: sealed::TakeBack> Lender for L {}
+
+pub(crate) mod sealed {
+    /// Only limiters of this crate do.
+    pub trait TakeBack {
+        /// Gives back what still counts of the permits of a receipt, which is this limiter's.
+        fn take_back(&self, receipt: &super::Receipt) -> u32;
+    }
+}
+
+/// Permits that are taken, for now or for a moment ahead, until it is known whether they are used.
+///
+/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like. **Dropped, it gives its permits back**;
+/// [`commit`](Self::commit) keeps them.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Quota};
+///
+/// // Failed log-ins count, those that succeed do not.
+/// let limiter = Limiter::<str>::new(Quota::per_minute(3))?;
+/// let logs_in = |password: &str| {
+///     let attempt = limiter.reserve("alice", 1, Duration::ZERO)?;
+///     let is_right = password == "open sesame";
+///     if !is_right {
+///         attempt.commit();
+///     }
+///     Ok::<bool, tollgate::ReserveError>(is_right)
+/// };
+/// assert!(!logs_in("123456")?);
+/// for _ in 0..10 {
+///     assert!(logs_in("open sesame")?);
+/// }
+/// assert!(!logs_in("qwerty")?);
+/// assert!(!logs_in("letmein")?);
+/// assert!(logs_in("open sesame").is_err(), "three have failed within a minute");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a reservation that is dropped gives its permits back"]
+pub struct Reservation<'a, L: Lender> {
+    limiter: &'a L,
+    receipt: Option<Receipt>,
+    delay_ns: u64,
+}
+
+impl<'a, L: Lender> Reservation<'a, L> {
+    pub(crate) fn new(limiter: &'a L, receipt: Receipt, delay_ns: u64) -> Self {
+        Self { limiter, receipt: Some(receipt), delay_ns }
+    }
+
+    /// How long to wait before going on; zero if the permits are for now.
+    #[must_use]
+    pub const fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay_ns)
+    }
+
+    /// Keeps the permits. The receipt is for whoever may want to give them back later; it can be dropped.
+    pub fn commit(mut self) -> Receipt {
+        self.receipt.take().unwrap_or_else(Receipt::of_nothing)
+    }
+
+    /// Gives the permits back, as dropping the reservation does, and says how many that were: see
+    /// [`refund`](crate::Limiter::refund).
+    pub fn cancel(mut self) -> u32 {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> u32 {
+        self.receipt.take().map_or(0, |receipt| self.limiter.take_back(&receipt))
+    }
+}
+
+impl<L: Lender> Drop for Reservation<'_, L> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl<L: Lender> fmt::Debug for Reservation<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reservation").field("receipt", &self.receipt).field("delay", &self.delay()).finish()
+    }
+}
+
+/// Permits that were granted and can be given back once, by [`Limiter::refund`](crate::Limiter::refund) and its like. Dropped, it
+/// does nothing.
+#[derive(Debug)]
+pub struct Receipt {
+    limiter: Option<LimiterId>,
+    cost: u32,
+    lent: Lents,
+}
+
+/// What a receipt is for.
+#[derive(Debug)]
+pub(crate) enum Lents {
+    /// Nothing was charged.
+    Nothing,
+    One(Lent),
+    /// What keys that found no place share.
+    Overflow(Lent),
+    Several(Box<[Lent]>),
+}
+
+impl Receipt {
+    pub(crate) fn new(limiter: LimiterId, cost: u32, lent: Lents) -> Self {
+        Self { limiter: Some(limiter), cost, lent }
+    }
+
+    fn of_nothing() -> Self {
+        Self { limiter: None, cost: 0, lent: Lents::Nothing }
+    }
+
+    /// The permits that were granted.
+    #[must_use]
+    pub const fn cost(&self) -> u32 {
+        self.cost
+    }
+
+    pub(crate) fn lents(&self) -> &Lents {
+        &self.lent
+    }
+
+    /// The receipt, if it is of this limiter.
+    pub(crate) fn check(self, limiter: LimiterId) -> Result<Self, OtherLimiter> {
+        let is_of_it = self.limiter.is_none_or(|own| own == limiter);
+        if is_of_it { Ok(self) } else { Err(OtherLimiter { receipt: self }) }
+    }
+}
+
+/// A receipt was shown to a limiter that did not write it.
+#[derive(Debug)]
+pub struct OtherLimiter {
+    receipt: Receipt,
+}
+
+impl OtherLimiter {
+    /// The receipt, to be shown to the limiter that wrote it.
+    pub fn into_receipt(self) -> Receipt {
+        self.receipt
+    }
+}
+
+impl fmt::Display for OtherLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the receipt is of another limiter: give the permits back to the one that granted them")
+    }
+}
+
+impl core::error::Error for OtherLimiter {}
+
+/// Why nothing was reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReserveError {
+    /// The request is denied; the denial says when the same request passes.
+    Denied(Denial),
+    /// It could never pass.
+    CostExceedsLimit(CostExceedsLimit),
+    /// The keys are not those of the limiter's dimensions, or it could never pass in one of them.
+    Joint(JointError),
+}
+
+impl ReserveError {
+    /// The denial, if it is one.
+    #[must_use]
+    pub const fn denial(&self) -> Option<Denial> {
+        match self {
+            Self::Denied(denial) => Some(*denial),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied(denial) => denial.fmt(f),
+            Self::CostExceedsLimit(error) => error.fmt(f),
+            Self::Joint(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReserveError {}
+
+impl From<Denial> for ReserveError {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(denial)
+    }
+}
+
+impl From<CostExceedsLimit> for ReserveError {
+    fn from(error: CostExceedsLimit) -> Self {
+        Self::CostExceedsLimit(error)
+    }
+}
+
+impl From<JointError> for ReserveError {
+    fn from(error: JointError) -> Self {
+        Self::Joint(error)
+    }
+}
+
+/// As many nanoseconds as fit.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,142 @@
+//! Reserving and refunding, by each kind of limiter.
+
+use core::borrow::Borrow;
+use core::hash::Hash;
+use core::time::Duration;
+
+use super::sealed::TakeBack;
+use super::{OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision};
+use crate::direct::DirectLimiter;
+use crate::fingerprint::Fingerprinter;
+use crate::joint::JointLimiter;
+use crate::keys::Keys;
+use crate::limiter::Limiter;
+
+/// The delay of what was admitted.
+fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
+    let admission: Admission = decision.into_result()?;
+    Ok(nanoseconds(admission.delay()))
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    /// `cost` permits for `key` that may be given back, now or `within` so much time: all of them, or none.
+    ///
+    /// What does not fit now is taken as of the moment at which it does, and [`delay`](Reservation::delay) says how long that is.
+    /// **Nobody overtakes a reservation**: until its moment has come, the key's other requests are denied, or reserved for later.
+    ///
+    /// - A sliding window log reserves up to one window ahead; no window ever holds more than its limit.
+    /// - A token bucket, or a leaky bucket, reserves as far ahead as it takes to fill.
+    /// - A [leaky queue](crate::Quota::leaky_queue) gives places with a delay anyhow; here none is longer than `within`.
+    /// - A fixed window and a sliding counter have no window but the one that runs: they reserve nothing ahead.
+    ///
+    /// Costs what [`try_acquire_n`](Self::try_acquire_n) does if it is for now; if not, or given back, a log copies the key's live stamps. A
+    /// cost of zero reserves nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let clock = MockClock::new();
+    /// let limiter = Limiter::<str>::builder(Quota::new(2, Duration::from_secs(10))).clock(clock.clone()).build()?;
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+    /// let ahead = limiter.reserve("alice", 1, Duration::from_secs(60))?;
+    /// assert_eq!(ahead.delay(), Duration::from_secs(10));
+    /// assert_eq!(ahead.cancel(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError`] when the request is denied, with the time after which the same reservation succeeds, or `cost` is more than the
+    /// limit.
+    pub fn reserve<Q>(&self, key: &Q, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        let (status, lents) = self.acquire_within(key, cost, nanoseconds(within))?;
+        let delay_ns = delay_ns(status.decision)?;
+        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+    }
+
+    /// Gives back the permits of a receipt. Says how many: none if they no longer count, because they have left their window, the
+    /// bucket has been full since, or the key was forgotten.
+    ///
+    /// They are at once there for others. Exactly what was taken comes back, with three exceptions, which never let more pass than
+    /// the quota: a queue takes back its last place only, as those behind it know theirs; a bucket that owes permits to reservations
+    /// behind this one comes back only as far as it is not full by then; and of what several threads take from a bucket, a queue or a
+    /// counter in the very moment in which its account opens and another gives something back, nothing may come back.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherLimiter`], with the receipt, when it is of another limiter.
+    pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
+        Ok(self.take_back(&receipt.check(self.id())?))
+    }
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F> {
+    fn take_back(&self, receipt: &Receipt) -> u32 {
+        self.give_back(receipt.lents())
+    }
+}
+
+impl<C: Clock> DirectLimiter<C> {
+    /// As [`Limiter::reserve`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::reserve`].
+    pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError> {
+        let (status, lents) = self.acquire_within(cost, nanoseconds(within))?;
+        let delay_ns = delay_ns(status.decision)?;
+        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+    }
+
+    /// As [`Limiter::refund`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::refund`].
+    pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
+        Ok(self.take_back(&receipt.check(self.id())?))
+    }
+}
+
+impl<C: Clock> TakeBack for DirectLimiter<C> {
+    fn take_back(&self, receipt: &Receipt) -> u32 {
+        self.give_back(receipt.lents())
+    }
+}
+
+impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+    /// `cost` permits of each of the keys that may be given back: all of them now, or none. (Nothing is reserved ahead here: it would
+    /// block the other keys of all dimensions.)
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError`] when the request is denied, there are not as many keys as dimensions, or `cost` is more than a limit.
+    pub fn reserve(&self, keys: impl Keys, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
+        let (decision, lents) = self.acquire_to_lend(keys, cost)?;
+        let delay_ns = delay_ns(decision)?;
+        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+    }
+
+    /// Gives back the permits of a receipt in each dimension, one after the other. Says how many: of the dimensions, what came back in
+    /// the one where most did. See [`Limiter::refund`] for what no longer counts.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherLimiter`], with the receipt, when it is of another limiter.
+    pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
+        Ok(self.take_back(&receipt.check(self.id())?))
+    }
+}
+
+impl<C: Clock, F: Fingerprinter> TakeBack for JointLimiter<C, F> {
+    fn take_back(&self, receipt: &Receipt) -> u32 {
+        self.give_back(receipt.lents())
+    }
+}

@@ -7,7 +7,7 @@ use crate::decision::{Decision, Status};
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-use crate::reservation::{LimiterId, Lents};
+use crate::reservation::{Lents, LimiterId};
 use crate::single::Single;
 
 /// A rate limiter for one thing as a whole (a service, an outgoing connection): a [`Limiter`](crate::Limiter) without keys.

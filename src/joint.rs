@@ -12,7 +12,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
 use crate::keys::Keys;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-use crate::reservation::{LimiterId, Lents};
+use crate::reservation::{Lents, LimiterId};
 use crate::table::{Lent, Table, Together};
 
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room

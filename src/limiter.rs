@@ -13,7 +13,7 @@ use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-use crate::reservation::{LimiterId, Lents};
+use crate::reservation::{Lents, LimiterId};
 use crate::single::Single;
 use crate::table::{Placed, Table};
 
@@ -269,7 +269,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         if cost == 0 {
             return Ok((self.look_up(fingerprint, 0), Lents::Nothing));
         }
-        let (status, lents) = match (self.table.acquire_within(fingerprint, cost, within, &self.clock), &self.overflow) {
+        let (status, lents) = match (self.table.acquire_within(fingerprint, cost, within, &self.clock), &self.overflow)
+        {
             (Ok((status, lent)), _) => (status, Lents::One(lent)),
             (Err(_), Some(overflow)) if self.at_key_cap == AtKeyCap::Share => {
                 let (status, lent) = overflow.acquire_within(cost, within, &self.clock);

@@ -150,11 +150,8 @@ impl Rule {
     pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Step, u64) {
         match (self, self.step(account, now, cost)) {
             (Self::Bucket(bucket), Step::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
-            (_, step @ Step::Deny { .. }) => (step, 0),
-            (_, step) => match self.delay_ns(account, now) {
-                delay if delay > within => (Step::Deny { wait_ns: delay - within }, 0),
-                delay => (step, delay),
-            },
+            (Self::Queue(queue), step) => queue.reserve(account, now, step, within),
+            (_, step) => (step, 0),
         }
     }
 

@@ -56,7 +56,8 @@ impl Cells {
             let (limit, remaining) = limits.none();
             let reset_after = newest.time().saturating_add(limits.window()).saturating_sub(reading);
             let status = admitted(limit, remaining, reset_after);
-            let decision = if slots > LONGEST { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
+            let decision =
+                if slots > LONGEST { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             let denied = Attempt::Decided(Status { decision, ..status }, Charged::nothing(head));
             return if view.stands(words, head) { denied } else { lost() };
         }

@@ -111,9 +111,7 @@ impl Cells {
             .filter(|given| given.permits > 0);
         match given {
             None => (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
-            Some(given) => {
-                claim(words, head, metered.layout.given_back(head, given.used)).map(|()| given.permits)
-            }
+            Some(given) => claim(words, head, metered.layout.given_back(head, given.used)).map(|()| given.permits),
         }
     }
 }

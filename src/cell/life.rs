@@ -158,12 +158,12 @@ impl Cells {
                 // Emptied first: whoever wants the ring to grow may be about to replace it.
                 State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(words, head, clock),
                 State::Held => self.help(head),
-                // So that what is lost with it is known not to have been claimed in place.
-                State::Ahead => {
+                // Emptied too, so that what is lost with it was not claimed in place.
+                State::Ahead if !self.is_empty(words, head) => {
                     // Failing is as good: then its head has changed.
                     let _ = replacing(words, head, head.with_state(State::GrowingAhead));
                 }
-                State::Open => {
+                _ => {
                     let dead = head.with_state(State::Dead);
                     if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                         return true;
@@ -171,6 +171,12 @@ impl Cells {
                 }
             }
         }
+    }
+
+    /// Whether the ring of an open cell has never held a stamp.
+    fn is_empty(&self, words: &[AtomicU64], head: Head) -> bool {
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        matches!(self.known_of(words, head, reference), Known::Until(_, newest) if newest.is_ancient())
     }
 
     /// Takes the next step towards a growing cell that is open again, with nothing in it unless another ring came first.

@@ -61,10 +61,17 @@ impl Queue {
         }
     }
 
+    /// Decides a request to which that step was the answer, if its delay must not be longer than `within` either.
+    pub(crate) fn reserve(&self, account: Account, now: u64, step: Step, within: u64) -> (Step, u64) {
+        let (delay, longest) = (self.delay_ns(account, now), self.max_delay.min(within));
+        if delay > longest { (Step::Deny { wait_ns: delay - longest }, 0) } else { (step, delay) }
+    }
+
     /// Only the last place can be given back: those behind it have been told theirs.
     pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         let moved = if since.advanced { self.stride.permits } else { 0 };
-        let is_last = since.only_charged && account.used + moved == since.used;
+        // Places are given back as from a stack, so what was used then says whose place is the last.
+        let is_last = account.used + moved == since.used;
         let is_over = self.rate.volume(account.used) <= self.rate.flow(now.saturating_sub(account.anchor));
         if !is_last || is_over {
             return None;

@@ -66,7 +66,8 @@ impl Window {
     pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
         let end = self.end_of(account.anchor);
         let used = account.used + u64::from(cost);
-        if end <= now {
+        // A window whose permits have all been given back might as well not have begun.
+        if end <= now || account.used == 0 {
             Step::Open { used: cost.into() }
         } else if used <= self.limit {
             Step::Charge { used }

@@ -63,6 +63,8 @@ mod growth;
 mod joint;
 #[cfg(feature = "serde")]
 mod keep;
+#[cfg(all(test, tollgate_loom))]
+mod lending_loom_tests;
 mod life;
 mod log;
 #[cfg(all(test, tollgate_loom))]

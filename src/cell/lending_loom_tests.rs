@@ -1,0 +1,252 @@
+//! Every interleaving of threads that reserve, give back, and claim, on the production code.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+
+use core::time::Duration;
+
+use loom::{sync::Arc, thread};
+
+use super::loom_kit::{At, KEY, One, explore};
+use super::*;
+use crate::quota::Quota;
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+impl One {
+    /// Takes permits that may be given back, now or within one window; and the delay.
+    fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
+        let (status, charged) = self.cells.decide_to_lend(Ask::Reserve { within }, self.seat()?, cost, &At(at))?;
+        let delay = status.decision().into_result().ok()?.delay();
+        Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
+    }
+
+    fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
+        self.seat().map_or(0, |seat| self.cells.give_back(seat, charged, cost, &At(at)))
+    }
+
+    /// With so many permits granted at time zero, one by one, all of which may be given back.
+    fn lent(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charged>) {
+        let one = Self::of(quotas, 0, 0);
+        let charged = costs.iter().map(|&cost| one.reserve(cost, 0, 0).unwrap().1).collect();
+        (one, charged)
+    }
+}
+
+fn spawned<T: Send + 'static>(one: &Arc<One>, run: impl FnOnce(&One) -> T + Send + 'static) -> thread::JoinHandle<T> {
+    let one = Arc::clone(one);
+    thread::spawn(move || run(&one))
+}
+
+fn log(limit: u32) -> [Quota; 1] {
+    [Quota::new(limit, nanos(10))]
+}
+
+/// One permit every ten nanoseconds.
+fn bucket(capacity: u32) -> [Quota; 1] {
+    [Quota::token_bucket(capacity, 1, nanos(10))]
+}
+
+#[test]
+fn loom_what_is_given_back_is_claimed_once() {
+    for quotas in [log(2), bucket(2)] {
+        explore(move || {
+            let (one, charged) = One::lent(&quotas, &[1, 1]);
+            let (one, first) = (Arc::new(one), charged[0]);
+            let claims = spawned(&one, |one| one.acquire(1, 5) + one.acquire(1, 6));
+            let back = spawned(&one, move |one| one.give_back(first, 1, 5));
+            assert_eq!(back.join().unwrap(), 1);
+            let granted = claims.join().unwrap();
+            assert_eq!(granted + one.remaining(6), 1);
+            assert_eq!(one.remaining(9), 1 - granted);
+        });
+    }
+}
+
+#[test]
+fn loom_two_give_back_what_each_has_taken() {
+    for quotas in [log(4), bucket(4)] {
+        explore(move || {
+            let (one, charged) = One::lent(&quotas, &[2, 1]);
+            let (one, second) = (Arc::new(one), charged[1]);
+            let first = charged[0];
+            let threads = [
+                spawned(&one, move |one| one.give_back(first, 2, 5)),
+                spawned(&one, move |one| one.give_back(second, 1, 6)),
+            ];
+            assert_eq!(threads.map(|thread| thread.join().unwrap()), [2, 1]);
+            assert_eq!(one.remaining(6), 4);
+        });
+    }
+}
+
+#[test]
+fn loom_what_has_left_its_window_is_not_given_back() {
+    explore(|| {
+        let (one, charged) = One::lent(&log(1), &[1]);
+        let (one, first) = (Arc::new(one), charged[0]);
+        // Until 10 it can be given back; then the claim may have taken its place.
+        let claim = spawned(&one, |one| one.acquire(1, 10));
+        one.give_back(first, 1, 9);
+        assert_eq!(claim.join().unwrap(), 1);
+        assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 1]);
+    });
+}
+
+#[test]
+fn loom_what_a_helper_has_put_off_is_given_back() {
+    for quotas in [log(1), bucket(1)] {
+        explore(move || {
+            let (one, _) = One::lent(&quotas, &[1]);
+            let one = Arc::new(one);
+            // May find the claim at 10 unpublished, and publish it at 13.
+            let helper = spawned(&one, |one| one.remaining(13));
+            let (delay, charged) = one.reserve(1, 0, 10).unwrap();
+            helper.join().unwrap();
+            assert_eq!((delay, one.give_back(charged, 1, 14), one.remaining(14)), (0, 1, 1));
+        });
+    }
+}
+
+#[test]
+fn loom_giving_back_while_the_ring_grows() {
+    explore(|| {
+        let (one, charged) = One::lent(&log(4), &[1]);
+        let (one, first) = (Arc::new(one), charged[0]);
+        let claims = spawned(&one, |one| one.acquire(2, 5));
+        assert_eq!(one.give_back(first, 1, 6), 1);
+        assert_eq!(claims.join().unwrap(), 2);
+        assert_eq!([6, 10].map(|at| one.remaining(at)), [2, 2]);
+        assert_eq!((one.acquire(2, 7), one.acquire(1, 9)), (2, 0));
+    });
+}
+
+#[test]
+fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
+    explore(|| {
+        let (one, charged) = One::lent(&bucket(2), &[2]);
+        let (one, first) = (Arc::new(one), charged[0]);
+        let claims = spawned(&one, |one| one.acquire(2, 5));
+        let back = spawned(&one, move |one| one.give_back(first, 2, 4));
+        assert_eq!(back.join().unwrap(), 2);
+        let granted = claims.join().unwrap();
+        assert_eq!(one.remaining(5), 2 - granted);
+        // One flows in ten nanoseconds after the account opened, which was at 5.
+        assert_eq!([14, 15].map(|at| one.remaining(at)), if granted == 2 { [0, 1] } else { [2, 2] });
+    });
+}
+
+#[test]
+fn loom_an_account_that_is_over_is_given_nothing_back() {
+    explore(|| {
+        let (one, charged) = One::lent(&bucket(2), &[1]);
+        let (one, first) = (Arc::new(one), charged[0]);
+        // The account is over at 10, and another opens.
+        let claims = spawned(&one, |one| one.acquire(2, 10));
+        let given = one.give_back(first, 1, 9);
+        assert_eq!(claims.join().unwrap(), 2);
+        assert_eq!([10, 19, 20].map(|at| one.remaining(at)), [0, 0, 1], "{given} given back");
+    });
+}
+
+#[test]
+fn loom_a_place_ahead_is_reserved_once() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 9, 4).map(|(delay, _)| delay));
+        let mine = one.reserve(1, 9, 5).map(|(delay, _)| delay);
+        let both = (mine, other.join().unwrap());
+        assert!(both == (Some(5), None) || both == (None, Some(6)), "{both:?}");
+        assert_eq!([10, 19, 20].map(|at| one.acquire(1, at)), [0, 0, 1]);
+    });
+}
+
+#[test]
+fn loom_two_places_ahead_are_one_behind_the_other() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(2), 1, 0));
+        assert_eq!(one.acquire(1, 4), 1);
+        let other = spawned(&one, |one| one.reserve(1, 10, 5).map(|(delay, _)| delay));
+        let mine = one.reserve(1, 10, 5).map(|(delay, _)| delay);
+        let both = (mine, other.join().unwrap());
+        assert!(both == (Some(5), Some(9)) || both == (Some(9), Some(5)), "{both:?}");
+        assert_eq!([10, 14, 19].map(|at| one.acquire(1, at)), [0, 0, 0]);
+        assert_eq!([20, 24].map(|at| one.acquire(1, at)), [1, 1]);
+    });
+}
+
+#[test]
+fn loom_nobody_overtakes_what_is_reserved() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(2), 2, 0));
+        // Both fit at 10, or what was reserved and one of the claims; never before.
+        let claims = spawned(&one, |one| [one.acquire(1, 9), one.acquire(1, 10), one.acquire(1, 11)]);
+        let ahead = one.reserve(1, 9, 5);
+        let [at_nine, at_ten, at_eleven] = claims.join().unwrap();
+        assert_eq!(at_nine, 0);
+        assert_eq!(u32::from(ahead.is_some()) + at_ten + at_eleven, 2, "{ahead:?}");
+        assert_eq!(one.acquire(1, 19), 0);
+    });
+}
+
+#[test]
+fn loom_a_reservation_is_cancelled_or_has_come() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let (delay, ahead) = one.reserve(1, 9, 5).unwrap();
+        let claim = spawned(&one, |one| one.acquire(1, 10));
+        assert_eq!((delay, one.give_back(ahead, 1, 7)), (5, 1));
+        let granted = claim.join().unwrap();
+        assert_eq!(granted + one.acquire(1, 10), 1);
+        assert_eq!([19, 20].map(|at| one.acquire(1, at)), [0, 1]);
+    });
+}
+
+#[test]
+fn loom_what_a_cancelled_reservation_took_the_place_of_is_still_there() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(2), 2, 0));
+        let other = spawned(&one, |one| {
+            let (_, ahead) = one.reserve(2, 9, 5).unwrap();
+            one.give_back(ahead, 2, 6)
+        });
+        let claims = spawned(&one, |one| [one.acquire(1, 8), one.acquire(1, 9)]);
+        assert_eq!((claims.join().unwrap(), other.join().unwrap()), ([0, 0], 2));
+        assert_eq!([9, 10].map(|at| one.remaining(at)), [0, 2]);
+    });
+}
+
+#[test]
+fn loom_a_key_with_a_reservation_is_forgotten() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 9, 5).is_some());
+        assert!(one.cells.forget(one.cell, one.life, &At(6)));
+        other.join().unwrap();
+        assert!(one.seat().is_none());
+        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(6), &At(6)), Reclaimed::Gone);
+        // Nobody else's permits are put off for it.
+        let horizon = one.cells.horizon.load(Ordering::Acquire);
+        assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
+        let (cell, life) = one.cells.create(KEY, 1).unwrap();
+        one.cells.grant(cell, life, &At(7));
+        let next = One { cell, life, ..Arc::try_unwrap(one).ok().unwrap() };
+        assert_eq!([16, 17].map(|at| next.remaining(at)), [0, 1]);
+    });
+}
+
+#[test]
+fn loom_a_bucket_reserves_ahead_once() {
+    explore(|| {
+        let one = Arc::new(One::of(&bucket(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 9, 4).map(|(delay, _)| delay));
+        let mine = spawned(&one, |one| one.reserve(1, 9, 5)).join().unwrap();
+        let both = (mine.map(|(delay, _)| delay), other.join().unwrap());
+        assert!(both == (Some(5), None) || both == (None, Some(6)), "{both:?}");
+        assert_eq!([10, 19].map(|at| one.acquire(1, at)), [0, 0]);
+        if let Some((_, ahead)) = mine {
+            assert_eq!((one.give_back(ahead, 1, 6), one.acquire(1, 9), one.acquire(1, 10)), (1, 0, 1));
+        }
+    });
+}

@@ -1,5 +1,7 @@
 //! [`Limiter`]: one quota, many keys.
 
+mod modes;
+
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
@@ -11,10 +13,14 @@ use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
+use crate::lists::Lists;
+use crate::modes::{Modes, Shadow};
+use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::single::Single;
 use crate::table::{Placed, Table};
+use modes::Wants;
 
 /// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by reference or `Arc`.
 ///
@@ -40,6 +46,8 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     /// What keys that found no place share, under [`AtKeyCap::Share`].
     overflow: Option<Single>,
     tally: Option<Tally>,
+    /// What it does beside deciding by quota, if anything.
+    modes: Option<Box<Modes>>,
     key: PhantomData<fn(&K)>,
 }
 
@@ -69,7 +77,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         overflow: Option<Single>,
         tally: Option<Tally>,
     ) -> Self {
-        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, key: PhantomData }
+        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, modes: None, key: PhantomData }
+    }
+
+    pub(crate) fn in_modes(self, modes: Option<Box<Modes>>) -> Self {
+        Self { modes, ..self }
     }
 
     /// One permit for `key`, now or not at all.
@@ -137,20 +149,25 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
-    /// which may have been permits that had all expired.
+    /// which may have been permits that had all expired. Ends a [penalty](crate::Penalty) too, and changes no list.
     pub fn forget<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.table.forget(self.fingerprint(key), &self.clock)
+        let fingerprint = self.fingerprint(key);
+        let penalised = self.penalties().is_some_and(|penalties| penalties.forget(fingerprint, &self.clock));
+        self.table.forget(fingerprint, &self.clock) | penalised
     }
 
-    /// Forgets every key, and what keys that found no place were charged together.
+    /// Forgets every key, its penalties, and what keys that found no place were charged together. Changes no list.
     ///
     /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in proportion to the cells.
     pub fn clear(&self) {
         self.table.clear(&self.clock);
+        if let Some(penalties) = self.penalties() {
+            penalties.clear(&self.clock);
+        }
         if let Some(overflow) = &self.overflow {
             overflow.clear(&self.clock);
         }
@@ -160,6 +177,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let held = self.table.held(&self.clock);
+        let modes = self.modes.as_deref();
         Counts {
             live_keys: held.live_keys,
             cells: held.cells,
@@ -167,9 +185,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
                 + held.bytes
                 + self.quotas.bytes()
                 + self.overflow.as_ref().map_or(0, Single::bytes)
-                + self.tally.as_ref().map_or(0, Tally::bytes),
+                + self.tally.as_ref().map_or(0, Tally::bytes)
+                + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
             refused_at_cap: held.refused_at_cap,
+            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, Shadow::overruled),
+            penalties: self.penalties().map_or(0, Penalties::begun),
+            penalties_refused: self.penalties().map_or(0, Penalties::refused),
+            listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
         }
     }
 
@@ -202,6 +225,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         &self.clock
     }
 
+    fn penalties(&self) -> Option<&Penalties> {
+        self.modes.as_ref()?.penalties.as_ref()
+    }
+
     #[inline]
     fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
         self.fingerprinter.fingerprint(key).of_plan(0)
@@ -212,6 +239,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         let fingerprint = self.fingerprint(key);
         if cost == 0 {
             return self.look_up(fingerprint, 0).decision;
+        }
+        if let Some(modes) = &self.modes {
+            return self.decide_in_modes(modes, fingerprint, cost, Wants::Decision).decision;
         }
         match self.table.decide_at_once(fingerprint, cost, &self.clock) {
             Some(decision) => {
@@ -224,12 +254,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// Decides whatever it takes, and says what remains.
     fn decide_in_full(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        let status = match self.table.acquire(fingerprint, cost, &self.clock) {
-            Placed::Decided(status) => status,
-            Placed::NoRoom { retry_after_ns } => self.decide_at_cap(cost, retry_after_ns),
-        };
+        if let Some(modes) = &self.modes {
+            return self.decide_in_modes(modes, fingerprint, cost, Wants::Numbers);
+        }
+        let (status, _) = self.ask_quota(fingerprint, cost, &self.clock);
         self.count(status.decision);
         status
+    }
+
+    /// What the quota says, whatever it takes, and whether it is the key's own that says so.
+    fn ask_quota(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
+        match self.table.acquire(fingerprint, cost, clock) {
+            Placed::Decided(status) => (status, true),
+            Placed::NoRoom { retry_after_ns } => (self.decide_at_cap(cost, retry_after_ns), false),
+        }
     }
 
     #[inline]
@@ -255,7 +293,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     fn look_up(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        self.table.peek(fingerprint, cost, &self.clock)
+        match &self.modes {
+            // A request for nothing is admitted whatever happens.
+            Some(modes) if cost > 0 => self.look_in_modes(modes, fingerprint, cost),
+            _ => self.table.peek(fingerprint, cost, &self.clock),
+        }
     }
 }
 

@@ -20,7 +20,8 @@ use core::time::Duration;
 pub enum Decision {
     /// The permits were granted and charged; the [`Admission`] tells where they were not charged.
     Admitted(Admission),
-    /// Nothing was charged and nothing was written.
+    /// Nothing was charged, and nothing was written but where denials are counted ([`Penalty`](crate::Penalty), or by
+    /// [`count_decisions`](crate::LimiterBuilder::count_decisions)).
     Denied(Denial),
 }
 

@@ -117,6 +117,22 @@ fn neither_peeks_nor_requests_for_nothing_nor_the_block_itself_count() {
 }
 
 #[test]
+fn denials_by_the_block_do_not_count_towards_the_next() {
+    let (clock, builder) = builder(3, 100, 50);
+    let limiter = builder.build().expect("good");
+    let last_of_two_at = |time: u64| {
+        clock.set(time);
+        [(); 2].map(|()| told(limiter.try_acquire("a")).map(|(reason, _)| reason))[1]
+    };
+    assert_eq!([0, 90].map(last_of_two_at), [Some(QUOTA); 2]);
+    clock.set(95);
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)));
+    // The denial at 0 has left the window, so there is room for another, which those by the block do not take.
+    assert_eq!([105, 145].map(last_of_two_at), [Some(PENALTY), Some(QUOTA)]);
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)), "at 90 and 145, and this one");
+}
+
+#[test]
 fn denials_at_the_key_cap_and_by_the_shared_quota_do_not_count() {
     for at_key_cap in [AtKeyCap::Deny, AtKeyCap::Share] {
         let (_, builder) = builder(2, 1000, 1000);

@@ -5,44 +5,48 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollgate::{Decision, DenialReason, Limiter, MockClock, Penalty, Quota};
+use tollgate::{Denial, DenialReason, Limiter, MockClock, Penalty, Quota};
 
 const THREADS: u32 = 4;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Each thread asks for each key as often, and they meet at each.
+/// The permits of all keys are spent. Then the threads meet at key after key, and each asks twice.
 #[test]
 fn denials_that_come_at_once_begin_exactly_one_block() {
-    const KEYS: u32 = 400;
-    const ASKS: u32 = 4;
+    const KEYS: u32 = 2000;
+    const ASKS: u32 = 2;
     for denials in [1, 2, 3, 5] {
-        let limiter = Limiter::<u32>::builder(Quota::per_minute(2))
+        let limiter = Limiter::<u32>::builder(Quota::per_minute(1))
             .penalty(Penalty::new(denials, MINUTE, 10 * MINUTE))
             .clock(MockClock::new())
             .build()
             .expect("good");
-        let barrier = Barrier::new(usize::try_from(THREADS).expect("few"));
+        assert!((0..KEYS).all(|key| limiter.try_acquire(&key).is_admitted()));
+        let arrived = AtomicU32::new(0);
         let ask = || {
             let mut seen = Vec::new();
             for key in 0..KEYS {
-                barrier.wait();
-                seen.extend((0..ASKS).map(|_| (key, limiter.try_acquire(&key))));
+                // Spinning, so that they leave together.
+                arrived.fetch_add(1, Ordering::AcqRel);
+                while arrived.load(Ordering::Acquire) < (key + 1) * THREADS {
+                    thread::yield_now();
+                }
+                seen.extend((0..ASKS).map(|_| limiter.try_acquire(&key).into_result().expect_err("no permit is left")));
             }
             seen
         };
-        let seen: Vec<(u32, Decision)> = thread::scope(|scope| {
+        let seen: Vec<Vec<Denial>> = thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(ask)).collect();
-            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
         for key in 0..KEYS {
-            let of_key = seen.iter().filter(|(other, _)| *other == key).map(|(_, decision)| *decision);
-            let denied: Vec<_> = of_key.clone().filter_map(|decision| decision.into_result().err()).collect();
-            let by = |reason| denied.iter().filter(|denial| denial.reason() == reason).count();
-            assert_eq!(of_key.filter(Decision::is_admitted).count(), 2, "key {key}");
-            assert_eq!(by(DenialReason::Quota), usize::try_from(denials - 1).expect("few"), "key {key}");
-            assert_eq!(denied.len() - by(DenialReason::Quota), by(DenialReason::Penalty));
-            let waits = denied.iter().filter(|denial| denial.reason() == DenialReason::Penalty);
-            assert!(waits.clone().all(|denial| denial.retry_after() == 10 * MINUTE), "key {key}");
+            let asks = usize::try_from(key * ASKS).expect("few")..usize::try_from((key + 1) * ASKS).expect("few");
+            let denied: Vec<Denial> = seen.iter().flat_map(|seen| &seen[asks.clone()]).copied().collect();
+            let by = |reason| denied.iter().filter(move |denial| denial.reason() == reason);
+            let counted = by(DenialReason::Quota).count();
+            assert_eq!(counted, usize::try_from(denials - 1).expect("few"), "denials of {key} before the block");
+            assert_eq!(denied.len() - counted, by(DenialReason::Penalty).count());
+            assert!(by(DenialReason::Penalty).all(|denial| denial.retry_after() == 10 * MINUTE), "key {key}");
         }
         assert_eq!(limiter.counts().penalties, u64::from(KEYS), "one for each key, after {denials} denials");
     }

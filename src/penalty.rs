@@ -11,6 +11,9 @@
 //! itself written into the log. So a thread that stalls between the two steps leaves nothing half done: the log is as full as it
 //! was, and the next denial does not fit either and begins the block.
 
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
+
 use core::fmt;
 use core::time::Duration;
 

@@ -8,6 +8,8 @@ use crate::counts::Tally;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprinter, HashTwice, SipFingerprinter};
 use crate::limiter::Limiter;
+use crate::modes::Wanted;
+use crate::penalty::Penalty;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::single::Single;
@@ -56,6 +58,7 @@ pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     expected_keys: usize,
     at_key_cap: AtKeyCap,
     count_decisions: bool,
+    modes: Wanted,
     clock: C,
     fingerprinter: F,
     key: PhantomData<fn(&K)>,
@@ -69,6 +72,7 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
             expected_keys: 0,
             at_key_cap: AtKeyCap::default(),
             count_decisions: false,
+            modes: Wanted::default(),
             clock: MonotonicClock::new(),
             fingerprinter: SipFingerprinter::new(),
             key: PhantomData,
@@ -119,10 +123,50 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         Self { count_decisions, ..self }
     }
 
+    /// Whether to admit what would be denied, to see what a limit would do before it does it; not unless said.
+    ///
+    /// All is decided, charged, penalised and counted as ever, and then nobody is denied: an admission in place of a denial says
+    /// [which](crate::Admission::overruled), charges nothing, and is counted in [`Counts::overruled`](crate::Counts::overruled) (a
+    /// write for each, to one of several counters).
+    ///
+    /// ```
+    /// use tollgate::{Decision, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).shadow(true).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// match limiter.try_acquire("alice") {
+    ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some(), "one a minute"),
+    ///     Decision::Denied(_) => unreachable!("nobody is denied"),
+    /// }
+    /// assert_eq!(limiter.counts().overruled, 1);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn shadow(mut self, shadow: bool) -> Self {
+        self.modes.shadow = shadow;
+        self
+    }
+
+    /// Keys that are denied too often are blocked for a while; none unless said. [`Penalty`] says what counts and what it costs.
+    pub fn penalty(mut self, penalty: Penalty) -> Self {
+        self.modes.penalty = Some(penalty);
+        self
+    }
+
+    /// Makes the limiter one with lists, of keys that are always admitted and keys that never are, with room for so many listed
+    /// keys (of both lists together); without lists unless said. Keys are listed at run time: [`Limiter::allow`],
+    /// [`Limiter::deny`], [`Limiter::unlist`].
+    ///
+    /// Each decision then looks its key up in the lists first, which are a small table of their own: two look-ups more. Memory is
+    /// taken as keys are listed.
+    pub fn list_cap(mut self, list_cap: usize) -> Self {
+        self.modes.list_cap = Some(list_cap);
+        self
+    }
+
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
-        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, fingerprinter, key, .. } = self;
-        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
+        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, fingerprinter, key, .. } = self;
+        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, fingerprinter, key }
     }
 
     /// A standard hasher to make fingerprints with, in place of the default SipHash; see [`HashTwice`].
@@ -132,24 +176,26 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// Another way to make fingerprints, in place of [`SipFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
-        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, key, .. } = self;
-        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, key }
+        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, key, .. } = self;
+        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, fingerprinter, key }
     }
 
     /// The limiter.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota can't be used, the cap is zero or more than [`MAX_KEY_CAP`], or more keys are expected
-    /// than the cap allows.
+    /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`], or more keys are
+    /// expected than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter, .. } = self;
+        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, fingerprinter, .. } =
+            self;
         let quotas = Quotas::new(&quotas)?;
         check_keys(key_cap, expected_keys)?;
+        let modes = modes.made(key_cap)?;
         let table = Table::new(quotas.plan(), key_cap, expected_keys);
         let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(&quotas));
         let tally = count_decisions.then(Tally::new);
-        Ok(Limiter::from_parts(table, quotas, clock, fingerprinter, at_key_cap, overflow, tally))
+        Ok(Limiter::from_parts(table, quotas, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))
     }
 
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot). What has expired since, by

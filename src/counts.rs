@@ -18,14 +18,23 @@ pub struct Counts {
     pub decisions: Option<DecisionCounts>,
     /// Requests of new keys that found no place under the key cap, whatever the policy then answered.
     pub refused_at_cap: u64,
+    /// Requests that were admitted and would have been denied, had the limiter not been in
+    /// [shadow mode](crate::LimiterBuilder::shadow).
+    pub overruled: u64,
+    /// Times that a key was blocked under the [`Penalty`](crate::Penalty).
+    pub penalties: u64,
+    /// Denials that found no place to be counted towards a penalty, or to begin one.
+    pub penalties_refused: u64,
+    /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny) together.
+    pub listed: usize,
 }
 
 /// How many requests were admitted and denied since the limiter was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecisionCounts {
-    /// Requests admitted. Peeks and requests of cost zero do not count.
+    /// Requests admitted, but not for shadow mode only. Peeks and requests of cost zero do not count.
     pub admitted: u64,
-    /// Requests denied, for whatever reason.
+    /// Requests denied, for whatever reason. In [shadow mode](crate::LimiterBuilder::shadow) those that would have been.
     pub denied: u64,
 }
 

@@ -18,9 +18,10 @@ use core::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a decision that nobody looks at limits nothing"]
 pub enum Decision {
-    /// The permits were granted and charged.
+    /// The permits were granted and charged; the [`Admission`] tells where they were not charged.
     Admitted(Admission),
-    /// Nothing was charged and nothing was written.
+    /// Nothing was charged, and nothing was written but where denials are counted ([`Penalty`](crate::Penalty), or by
+    /// [`count_decisions`](crate::LimiterBuilder::count_decisions)).
     Denied(Denial),
 }
 
@@ -35,6 +36,14 @@ impl Decision {
     #[must_use]
     pub const fn is_denied(&self) -> bool {
         matches!(self, Self::Denied(_))
+    }
+
+    /// The same decision, admitted: what shadow mode makes of a denial.
+    pub(crate) const fn overrule(self) -> Self {
+        match self {
+            Self::Admitted(_) => self,
+            Self::Denied(denial) => Self::Admitted(Admission(How::Overruled(denial))),
+        }
     }
 
     /// How long to wait before the same request can succeed; `None` when it was admitted.
@@ -61,37 +70,58 @@ impl Decision {
 
 /// A granted request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Admission {
-    counted: bool,
-    delay_ns: u64,
+pub struct Admission(How);
+
+/// How a request came to be admitted. As large as a denial, so that a decision is no larger for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum How {
+    Charged { delay_ns: u64 },
+    Uncharged,
+    Overruled(Denial),
 }
 
 impl Admission {
     pub(crate) const COUNTED: Self = Self::delayed(0);
-    pub(crate) const UNCOUNTED: Self = Self { counted: false, delay_ns: 0 };
+    pub(crate) const UNCOUNTED: Self = Self(How::Uncharged);
 
     #[inline]
     pub(crate) const fn delayed(delay_ns: u64) -> Self {
-        Self { counted: true, delay_ns }
+        Self(How::Charged { delay_ns })
     }
 
     /// The admission of a request that was granted both.
     pub(crate) fn and(self, other: Self) -> Self {
-        Self { counted: self.counted, delay_ns: self.delay_ns.max(other.delay_ns) }
+        match (self.0, other.0) {
+            (How::Charged { delay_ns }, How::Charged { delay_ns: another }) => Self::delayed(delay_ns.max(another)),
+            _ => self,
+        }
     }
 
     /// How long to wait before going on: the place in the queue of [`Quota::leaky_queue`](crate::Quota::leaky_queue), and zero
     /// for every other algorithm.
     #[must_use]
     pub const fn delay(&self) -> Duration {
-        Duration::from_nanos(self.delay_ns)
+        match self.0 {
+            How::Charged { delay_ns } => Duration::from_nanos(delay_ns),
+            How::Uncharged | How::Overruled(_) => Duration::ZERO,
+        }
     }
 
-    /// Whether the permits were charged to the key. Only the policy [`AtKeyCap::Admit`](crate::AtKeyCap::Admit) admits
-    /// without charging.
+    /// Whether the permits were charged to the key. Not charged is what the policy [`AtKeyCap::Admit`](crate::AtKeyCap::Admit)
+    /// admits, a key on the [allow list](crate::Limiter::allow), and what [shadow mode](crate::LimiterBuilder::shadow) admits in
+    /// place of a denial.
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        self.counted
+        matches!(self.0, How::Charged { .. })
+    }
+
+    /// The denial that the request would have met, had the limiter not been in [shadow mode](crate::LimiterBuilder::shadow).
+    #[must_use]
+    pub const fn overruled(&self) -> Option<Denial> {
+        match self.0 {
+            How::Overruled(denial) => Some(denial),
+            How::Charged { .. } | How::Uncharged => None,
+        }
     }
 }
 
@@ -108,6 +138,9 @@ pub struct Denial {
 }
 
 impl Denial {
+    /// In place of a wait: none would be long enough. (Waits are less than 2^62.)
+    pub(crate) const NEVER: u64 = u64::MAX;
+
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
         Self { retry_after_ns, reason, quota, dimension: 0, violated: 1 }
     }
@@ -127,10 +160,16 @@ impl Denial {
 
     /// With no other traffic the same request succeeds after exactly this long, and not a nanosecond sooner.
     ///
-    /// A denial at the key cap ([`DenialReason::KeyCap`]) can only give the earliest moment at which a place may be free.
+    /// A denial at the key cap ([`DenialReason::KeyCap`]) can only give the earliest moment at which a place may be free. Where no
+    /// wait helps ([`DenialReason::DenyList`]) it is [`Duration::MAX`], which no `Instant` can be moved by.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
-        Duration::from_nanos(self.retry_after_ns)
+        if self.retry_after_ns == Self::NEVER { Duration::MAX } else { Duration::from_nanos(self.retry_after_ns) }
+    }
+
+    /// The wait in nanoseconds.
+    pub(crate) const fn wait_ns(&self) -> u64 {
+        self.retry_after_ns
     }
 
     /// What stood in the way.
@@ -166,6 +205,10 @@ impl core::fmt::Display for Denial {
             DenialReason::KeyCap => {
                 write!(f, "the limiter holds as many keys as it may: try again in {:?}", self.retry_after())
             }
+            DenialReason::Penalty => {
+                write!(f, "blocked after too many denied requests: try again in {:?}", self.retry_after())
+            }
+            DenialReason::DenyList => f.write_str("on the deny list: trying again does not help"),
         }
     }
 }
@@ -180,6 +223,10 @@ pub enum DenialReason {
     Quota,
     /// The key is new and the limiter already holds as many keys as its cap allows.
     KeyCap,
+    /// The key is blocked for having been denied too often, also by this very denial; see [`Penalty`](crate::Penalty).
+    Penalty,
+    /// The key is on the [deny list](crate::Limiter::deny).
+    DenyList,
 }
 
 /// A decision with the numbers that response headers show, taken at the same instant.
@@ -193,6 +240,11 @@ pub struct Status {
 }
 
 impl Status {
+    /// A decision that asked nobody for the numbers.
+    pub(crate) const fn bare(decision: Decision) -> Self {
+        Self { decision, limit: 0, remaining: 0, reset_after_ns: 0 }
+    }
+
     /// The decision itself.
     pub const fn decision(&self) -> Decision {
         self.decision
@@ -230,9 +282,10 @@ impl Status {
         self.remaining
     }
 
-    /// How long until every permit is free again if nothing else is granted; zero when all are free.
+    /// How long until every permit is free again if nothing else is granted; zero when all are free. A key that is blocked has
+    /// none before its block has ended, and one on the deny list never: [`Duration::MAX`].
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
-        Duration::from_nanos(self.reset_after_ns)
+        if self.reset_after_ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(self.reset_after_ns) }
     }
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::penalty::PenaltyError;
 use crate::quota::{Algorithm, Quota};
 
 /// Why a [`Quota`] cannot be used.
@@ -148,6 +149,15 @@ pub enum BuildError {
     },
     /// Keys of several dimensions that find no place can't share a quota.
     NothingToShare,
+    /// The penalty cannot be used.
+    Penalty(PenaltyError),
+    /// The cap on listed keys is zero: no key could be listed.
+    ZeroListCap,
+    /// The cap on listed keys is more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
+    ListCapTooLarge {
+        /// The cap that was asked for.
+        list_cap: usize,
+    },
     /// The cap on keys is zero: every key would be refused.
     ZeroKeyCap,
     /// The cap on keys is more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
@@ -183,6 +193,13 @@ impl fmt::Display for BuildError {
                 f.write_str("keys of several dimensions can't share a quota at the key cap: deny them or admit them")
             }
             Self::NoQuota => f.write_str("no quota: give at least one"),
+            Self::Penalty(error) => error.fmt(f),
+            Self::ZeroListCap => {
+                f.write_str("the cap on listed keys is zero: allow at least one, or don't ask for lists")
+            }
+            Self::ListCapTooLarge { list_cap } => {
+                write!(f, "a cap of {list_cap} listed keys is too large: at most {}", crate::MAX_KEY_CAP)
+            }
             Self::ZeroKeyCap => f.write_str("the cap on keys is zero: allow at least one key"),
             Self::KeyCapTooLarge { key_cap } => {
                 write!(f, "a cap of {key_cap} keys is too large: at most {}", crate::MAX_KEY_CAP)
@@ -198,8 +215,15 @@ impl core::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Quota(error) => Some(error),
+            Self::Penalty(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl From<PenaltyError> for BuildError {
+    fn from(error: PenaltyError) -> Self {
+        Self::Penalty(error)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::decision::{Admission, Decision};
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
 use crate::keys::Keys;
+use crate::modes::Shadow;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::reservation::{Lents, LimiterId};
@@ -50,6 +51,7 @@ pub struct JointLimiter<C = MonotonicClock, F = SipFingerprinter> {
     admits_at_cap: bool,
     tally: Option<Tally>,
     id: LimiterId,
+    shadow: Option<Shadow>,
 }
 
 struct Dimension {
@@ -72,6 +74,7 @@ impl JointLimiter {
             expected_keys: 0,
             at_key_cap: AtKeyCap::default(),
             count_decisions: false,
+            shadow: false,
             clock: MonotonicClock::new(),
             fingerprinter: SipFingerprinter::new(),
         }
@@ -113,7 +116,13 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         if let Some(tally) = &self.tally {
             tally.count(decision.is_admitted());
         }
-        Ok(decision)
+        Ok(match &self.shadow {
+            Some(shadow) if decision.is_denied() => {
+                shadow.count();
+                decision.overrule()
+            }
+            _ => decision,
+        })
     }
 
     pub(crate) fn id(&self) -> LimiterId {
@@ -141,7 +150,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     pub fn peek_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
         let keys = self.fingerprints(&keys, cost)?;
         let denial = self.table.denied_together(&keys, cost, &self.clock);
-        Ok(denial.map_or(Decision::Admitted(Admission::COUNTED), Decision::Denied))
+        let decision = denial.map_or(Decision::Admitted(Admission::COUNTED), Decision::Denied);
+        Ok(if self.shadow.is_some() { decision.overrule() } else { decision })
     }
 
     /// Gives each of these keys its full quota back, in its own dimension. Says whether anything was held for one of them.
@@ -172,9 +182,14 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
                 + held.bytes
                 + size_of_val(&*self.dimensions)
                 + names.sum::<usize>()
-                + self.tally.as_ref().map_or(0, Tally::bytes),
+                + self.tally.as_ref().map_or(0, Tally::bytes)
+                + self.shadow.as_ref().map_or(0, Shadow::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
             refused_at_cap: held.refused_at_cap,
+            overruled: self.shadow.as_ref().map_or(0, Shadow::overruled),
+            penalties: 0,
+            penalties_refused: 0,
+            listed: 0,
         }
     }
 
@@ -245,6 +260,7 @@ pub struct JointLimiterBuilder<C = MonotonicClock, F = SipFingerprinter> {
     expected_keys: usize,
     at_key_cap: AtKeyCap,
     count_decisions: bool,
+    shadow: bool,
     clock: C,
     fingerprinter: F,
 }
@@ -278,16 +294,40 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         Self { count_decisions, ..self }
     }
 
+    /// Whether to admit what would be denied, and tell so ([`Admission::overruled`], [`Counts::overruled`]); not unless said. As
+    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
+    pub fn shadow(self, shadow: bool) -> Self {
+        Self { shadow, ..self }
+    }
+
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> JointLimiterBuilder<D, F> {
-        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, fingerprinter, .. } = self;
-        JointLimiterBuilder { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter }
+        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, fingerprinter, .. } = self;
+        JointLimiterBuilder {
+            dimensions,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            shadow,
+            clock,
+            fingerprinter,
+        }
     }
 
     /// Another way to make fingerprints, in place of [`SipFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<C, G> {
-        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, .. } = self;
-        JointLimiterBuilder { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter }
+        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, clock, .. } = self;
+        JointLimiterBuilder {
+            dimensions,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            shadow,
+            clock,
+            fingerprinter,
+        }
     }
 
     /// The limiter.
@@ -297,7 +337,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     /// [`BuildError`] when there is no dimension or more than [`JointLimiter::MAX_DIMENSIONS`], a quota can't be used or has none to
     /// share its key with, the cap is zero or too large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
     pub fn build(self) -> Result<JointLimiter<C, F>, BuildError> {
-        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, clock, fingerprinter } = self;
+        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, clock, fingerprinter } =
+            self;
         let (count, most) = (dimensions.len(), MAX_CELLS);
         if !(1..=most).contains(&count) {
             return Err(BuildError::DimensionCount { dimensions: count, most });
@@ -314,7 +355,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         let table = Table::together(plans, key_cap, expected_keys);
         let tally = count_decisions.then(Tally::new);
         let admits_at_cap = at_key_cap == AtKeyCap::Admit;
-        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id: LimiterId::new() })
+        let shadow = shadow.then(Shadow::new);
+        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id: LimiterId::new(), shadow })
     }
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot).
     ///

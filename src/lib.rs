@@ -49,6 +49,9 @@
 //! | a restart that forgives nobody | `Limiter::snapshot` and `Snapshot` (feature `serde`) |
 //! | dimensions and quotas from a file | `Policy` (feature `policy`) |
 //! | what the limiter holds | [`counts`](Limiter::counts) |
+//! | a limit that is tried out before it denies anybody | [`shadow`](LimiterBuilder::shadow) |
+//! | keys that are blocked for a while once they were denied too often | [`Penalty`] |
+//! | keys that are always admitted, and keys that never are | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
 //! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`), by hand or with the very file that the service loads |
 //!
 //! Which quota:
@@ -84,6 +87,9 @@ mod fingerprint;
 mod joint;
 mod keys;
 mod limiter;
+mod lists;
+mod modes;
+mod penalty;
 #[cfg(feature = "policy")]
 pub mod policy;
 mod quota;
@@ -107,6 +113,8 @@ pub use fingerprint::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{DimensionKey, Keys};
 pub use limiter::Limiter;
+pub use lists::ListError;
+pub use penalty::{Penalty, PenaltyError};
 #[cfg(feature = "policy")]
 pub use policy::{Policy, PolicyError};
 pub use quota::{Algorithm, Quota};

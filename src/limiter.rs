@@ -1,5 +1,7 @@
 //! [`Limiter`]: one quota, many keys.
 
+mod modes;
+
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
@@ -11,11 +13,15 @@ use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
+use crate::lists::Lists;
+use crate::modes::{Modes, Shadow};
+use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::reservation::{Lents, LimiterId};
 use crate::single::Single;
 use crate::table::{Placed, Table};
+use modes::Wants;
 
 /// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by reference or `Arc`.
 ///
@@ -42,6 +48,8 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     overflow: Option<Single>,
     tally: Option<Tally>,
     id: LimiterId,
+    /// What it does beside deciding by quota, if anything.
+    modes: Option<Box<Modes>>,
     key: PhantomData<fn(&K)>,
 }
 
@@ -71,13 +79,18 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         overflow: Option<Single>,
         tally: Option<Tally>,
     ) -> Self {
-        let id = LimiterId::new();
-        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, id, key: PhantomData }
+        let (id, modes) = (LimiterId::new(), None);
+        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, id, modes, key: PhantomData }
+    }
+
+    pub(crate) fn in_modes(self, modes: Option<Box<Modes>>) -> Self {
+        Self { modes, ..self }
     }
 
     /// One permit for `key`, now or not at all.
     ///
-    /// Costs one hash, one clock reading and one look-up. A denial writes nothing.
+    /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted: see
+    /// [`Decision::Denied`].
     pub fn try_acquire<Q>(&self, key: &Q) -> Decision
     where
         K: Borrow<Q>,
@@ -140,20 +153,25 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
-    /// which may have been permits that had all expired.
+    /// which may have been permits that had all expired. Ends a [penalty](crate::Penalty) too, and changes no list.
     pub fn forget<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.table.forget(self.fingerprint(key), &self.clock)
+        let fingerprint = self.fingerprint(key);
+        let penalised = self.penalties().is_some_and(|penalties| penalties.forget(fingerprint, &self.clock));
+        self.table.forget(fingerprint, &self.clock) | penalised
     }
 
-    /// Forgets every key, and what keys that found no place were charged together.
+    /// Forgets every key, its penalties, and what keys that found no place were charged together. Changes no list.
     ///
     /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in proportion to the cells.
     pub fn clear(&self) {
         self.table.clear(&self.clock);
+        if let Some(penalties) = self.penalties() {
+            penalties.clear(&self.clock);
+        }
         if let Some(overflow) = &self.overflow {
             overflow.clear(&self.clock);
         }
@@ -163,6 +181,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let held = self.table.held(&self.clock);
+        let modes = self.modes.as_deref();
         Counts {
             live_keys: held.live_keys,
             cells: held.cells,
@@ -170,9 +189,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
                 + held.bytes
                 + self.quotas.bytes()
                 + self.overflow.as_ref().map_or(0, Single::bytes)
-                + self.tally.as_ref().map_or(0, Tally::bytes),
+                + self.tally.as_ref().map_or(0, Tally::bytes)
+                + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
             refused_at_cap: held.refused_at_cap,
+            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, Shadow::overruled),
+            penalties: self.penalties().map_or(0, Penalties::begun),
+            penalties_refused: self.penalties().map_or(0, Penalties::refused),
+            listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
         }
     }
 
@@ -205,6 +229,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         &self.clock
     }
 
+    fn penalties(&self) -> Option<&Penalties> {
+        self.modes.as_ref()?.penalties.as_ref()
+    }
+
     #[inline]
     fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
         self.fingerprinter.fingerprint(key).of_plan(0)
@@ -215,6 +243,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         let fingerprint = self.fingerprint(key);
         if cost == 0 {
             return self.look_up(fingerprint, 0).decision;
+        }
+        if let Some(modes) = &self.modes {
+            return self.decide_in_modes(modes, fingerprint, cost, &mut Wants::Decision).decision;
         }
         match self.table.decide_at_once(fingerprint, cost, &self.clock) {
             Some(decision) => {
@@ -227,12 +258,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// Decides whatever it takes, and says what remains.
     fn decide_in_full(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        let status = match self.table.acquire(fingerprint, cost, &self.clock) {
-            Placed::Decided(status) => status,
-            Placed::NoRoom { retry_after_ns } => self.decide_at_cap(cost, retry_after_ns),
-        };
+        if let Some(modes) = &self.modes {
+            return self.decide_in_modes(modes, fingerprint, cost, &mut Wants::Numbers);
+        }
+        let (status, _) = self.ask_quota(fingerprint, cost, &self.clock);
         self.count(status.decision);
         status
+    }
+
+    /// What the quota says, whatever it takes, and whether it is the key's own that says so.
+    fn ask_quota(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
+        match self.table.acquire(fingerprint, cost, clock) {
+            Placed::Decided(status) => (status, true),
+            Placed::NoRoom { retry_after_ns } => (self.decide_at_cap(cost, retry_after_ns), false),
+        }
     }
 
     #[inline]
@@ -269,17 +308,26 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         if cost == 0 {
             return Ok((self.look_up(fingerprint, 0), Lents::Nothing));
         }
-        let (status, lents) = match (self.table.acquire_within(fingerprint, cost, within, &self.clock), &self.overflow)
-        {
+        if let Some(modes) = &self.modes {
+            let mut wants = Wants::ToBeLent { within, lents: Lents::Nothing };
+            let status = self.decide_in_modes(modes, fingerprint, cost, &mut wants);
+            let lents = if let Wants::ToBeLent { lents, .. } = wants { lents } else { Lents::Nothing };
+            return Ok((status, lents));
+        }
+        let (status, lents) = self.ask_quota_to_lend(fingerprint, cost, within, &self.clock);
+        self.count(status.decision);
+        Ok((status, lents))
+    }
+
+    fn ask_quota_to_lend(&self, key: Fingerprint, cost: u32, within: u64, clock: &impl Clock) -> (Status, Lents) {
+        match (self.table.acquire_within(key, cost, within, clock), &self.overflow) {
             (Ok((status, lent)), _) => (status, Lents::One(lent)),
             (Err(_), Some(overflow)) if self.at_key_cap == AtKeyCap::Share => {
                 let (status, lent) = overflow.acquire_within(cost, within, &self.clock);
                 (status, Lents::Overflow(lent))
             }
             (Err(retry_after_ns), _) => (self.decide_at_cap(cost, retry_after_ns), Lents::Nothing),
-        };
-        self.count(status.decision);
-        Ok((status, lents))
+        }
     }
 
     pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
@@ -295,7 +343,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     fn look_up(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        self.table.peek(fingerprint, cost, &self.clock)
+        match &self.modes {
+            // A request for nothing is admitted whatever happens.
+            Some(modes) if cost > 0 => self.look_in_modes(modes, fingerprint, cost),
+            _ => self.table.peek(fingerprint, cost, &self.clock),
+        }
     }
 }
 

@@ -51,6 +51,7 @@
 //! |---|---|
 //! | `key_cap` | the most keys held at once, of all dimensions together; 1,048,576 unless said |
 //! | `at_key_cap` | what a request with a new key is told then: `"deny"` (unless said) or `"admit"`, see [`AtKeyCap`] |
+//! | `shadow` | whether to admit what would be denied: `true`, or `false` (unless said), see [`JointLimiterBuilder::shadow`]. `tollgate replay` tells what would be denied either way |
 //! | `dimension` | one to [`JointLimiter::MAX_DIMENSIONS`] of them |
 //!
 //! | of a dimension | |
@@ -95,6 +96,7 @@ pub use error::{PolicyError, PolicyProblem};
 pub struct Policy {
     key_cap: Option<usize>,
     at_key_cap: Option<AtKeyCap>,
+    shadow: Option<bool>,
     dimensions: Vec<Dimension>,
 }
 
@@ -126,7 +128,7 @@ impl Policy {
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
         }
-        builder.at_key_cap(self.at_key_cap.unwrap_or_default())
+        builder.at_key_cap(self.at_key_cap.unwrap_or_default()).shadow(self.shadow.unwrap_or_default())
     }
 
     /// The dimensions, in the order of the file. Requests give their keys in this order.
@@ -145,6 +147,12 @@ impl Policy {
     #[must_use]
     pub const fn at_key_cap(&self) -> Option<AtKeyCap> {
         self.at_key_cap
+    }
+
+    /// Whether to admit what would be denied, if the policy says so.
+    #[must_use]
+    pub const fn shadow(&self) -> Option<bool> {
+        self.shadow
     }
 }
 
@@ -184,6 +192,9 @@ impl fmt::Display for Policy {
             None => {}
             Some(AtKeyCap::Admit) => writeln!(f, "at_key_cap = \"admit\"")?,
             Some(_) => writeln!(f, "at_key_cap = \"deny\"")?,
+        }
+        if let Some(shadow) = self.shadow {
+            writeln!(f, "shadow = {shadow}")?;
         }
         for Dimension { name, key, quotas } in &self.dimensions {
             writeln!(f, "\n[[dimension]]\nname = {}", Quoted(name))?;

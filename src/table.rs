@@ -108,7 +108,12 @@ enum Located<'a> {
 impl Table {
     /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
     pub(crate) fn new(plan: Plan, key_cap: usize, expected_keys: usize) -> Self {
-        Self::of_cells(Cells::new([plan].into(), number(key_cap)), key_cap, expected_keys)
+        Self::of_plans([plan].into(), key_cap, expected_keys)
+    }
+
+    /// As [`new`](Self::new), for keys of several plans.
+    pub(crate) fn of_plans(plans: Box<[Plan]>, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for keys of several plans that may be claimed together.
@@ -210,7 +215,12 @@ impl Table {
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
-        Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap.load(Ordering::Relaxed) }
+        Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+    }
+
+    /// Requests of new keys that found no place.
+    pub(crate) fn refused_at_cap(&self) -> u64 {
+        self.refused_at_cap.load(Ordering::Relaxed)
     }
 
     /// Bytes on the heap.

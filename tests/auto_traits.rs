@@ -8,8 +8,8 @@ use std::thread;
 
 use tollgate::{
     Admission, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision, Denial, DenialReason,
-    DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder, MockClock, MonotonicClock, Quota, QuotaError,
-    SipFingerprinter, Status,
+    DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder, ListError, MockClock, MonotonicClock, Penalty,
+    PenaltyError, Quota, QuotaError, SipFingerprinter, Status,
 };
 
 const THREE_A_MINUTE: Quota = Quota::per_minute(3);
@@ -39,10 +39,13 @@ fn what_compiles_here_can_be_shared() {
     plain::<AtKeyCap>();
     plain::<Counts>();
     plain::<Fingerprint>();
+    plain::<Penalty>();
     error::<Denial>();
     error::<CostExceedsLimit>();
     error::<BuildError>();
     error::<QuotaError>();
+    error::<PenaltyError>();
+    error::<ListError>();
 }
 
 /// A speed bump: who makes these larger must do it on purpose.

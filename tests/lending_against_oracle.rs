@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{DirectLimiter, Limiter, MockClock, Quota, Receipt};
+use tollgate::{Limiter, MockClock, Quota, Receipt};
 
 const KEY: &str = "alice";
 

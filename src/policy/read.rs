@@ -21,6 +21,7 @@ use crate::quotas::Quotas;
 struct File {
     key_cap: Option<Spanned<usize>>,
     at_key_cap: Option<Spanned<String>>,
+    shadow: Option<bool>,
     #[serde(default)]
     dimension: Vec<Spanned<FileDimension>>,
 }
@@ -85,7 +86,8 @@ fn checked(file: &File, text: &str) -> Result<Policy, Placed> {
         }
         named.push(dimension_of(dimension)?);
     }
-    Ok(Policy { key_cap: file.key_cap.as_ref().map(|cap| *cap.get_ref()), at_key_cap, dimensions: named })
+    let key_cap = file.key_cap.as_ref().map(|cap| *cap.get_ref());
+    Ok(Policy { key_cap, at_key_cap, shadow: file.shadow, dimensions: named })
 }
 
 fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {

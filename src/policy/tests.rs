@@ -115,6 +115,19 @@ fn all_that_a_file_says_is_there_and_in_the_limiter() {
 }
 
 #[test]
+fn a_policy_can_be_in_shadow_mode() {
+    for (text, shadow) in [("shadow = true\n", Some(true)), ("shadow = false\n", Some(false)), ("", None)] {
+        let policy = Policy::from_toml(&format!("{text}{}", with_quotas("{ limit = 1, per = \"1m\" }"))).unwrap();
+        assert_eq!(policy.shadow(), shadow);
+        assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
+        let limiter = policy.builder().clock(crate::MockClock::new()).build().unwrap();
+        assert!(limiter.try_acquire(("a",)).unwrap().is_admitted());
+        assert_eq!(limiter.try_acquire(("a",)).unwrap().is_admitted(), shadow == Some(true));
+    }
+    assert!(words("shadow = 1", 1).contains("boolean"));
+}
+
+#[test]
 fn what_is_not_toml_or_no_policy() {
     assert!(!words("key_cap = ", 1).is_empty());
     assert!(words("\nkey_cup = 5", 2).contains("key_cap"), "an unknown field names those there are");

@@ -204,7 +204,12 @@ impl Table {
                 return BroughtIn::Retry;
             }
             let mut retry_after_ns = 1;
-            if !route.is_turning() && !self.turns.forgotten.swap(false, Ordering::AcqRel) {
+            // Who has looked at as much as it may leaves the mark to the next.
+            let forgotten = || match chunks < most {
+                true => self.turns.forgotten.swap(false, Ordering::AcqRel),
+                false => self.turns.forgotten.load(Ordering::Acquire),
+            };
+            if !route.is_turning() && !forgotten() {
                 let until = self.turns.all_live_until(route.generation()).unwrap_or(0);
                 if until > time {
                     retry_after_ns = until - time;

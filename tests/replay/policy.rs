@@ -157,6 +157,15 @@ fn a_request_without_the_key_of_a_dimension_is_asked_in_the_others() {
 }
 
 #[test]
+fn a_policy_in_shadow_mode_is_told_what_it_would_deny() {
+    let scratch = Scratch::new("shadow");
+    let log = scratch.with("log.csv", "time,client\n1,a\n2,a\n3,a\n");
+    let policy = "shadow = true\n[[dimension]]\nname = \"client\"\nquota = [{ limit = 1, per = \"1m\" }]\n";
+    let replayed = replay(&["--policy", &scratch.with("policy.toml", policy), &log]);
+    assert_eq!((total(&replayed, "admitted"), total(&replayed, "denied")), (1, 2));
+}
+
+#[test]
 fn the_cap_on_keys_is_that_of_the_policy() {
     let scratch = Scratch::new("key-cap");
     let log = scratch.with("log.csv", "time,client\n1,a\n2,b\n3,c\n4,a\n");

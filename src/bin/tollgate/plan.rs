@@ -95,10 +95,11 @@ impl Plan {
         Ok(Self { dimensions: dimensions.collect(), policy: Some((policy, name)) })
     }
 
-    /// The limiter: of a policy, the very one that a service makes of it.
+    /// The limiter: of a policy, the very one that a service makes of it, but never in shadow mode.
     pub(crate) fn builder(&self) -> JointLimiterBuilder {
         if let Some((policy, _)) = &self.policy {
-            return policy.builder();
+            // A shadow denies nobody, and what it would deny is what is to be told.
+            return policy.builder().shadow(false);
         }
         // Every key of the log has a place, so that only the quotas decide.
         let limiter = JointLimiter::builder().key_cap(MAX_KEY_CAP);

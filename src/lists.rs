@@ -1,0 +1,112 @@
+//! Keys that are always admitted and keys that never are.
+//!
+//! A listed key has a cell in a table of its own: a log with one permit, taken by who lists the key. A key is on the list for
+//! as long as that permit is live, and off it when the cell is forgotten. So the lists are as lock-free as the table is, and a key
+//! that is listed by several threads at once is listed once. The clock of that table stands still: no listing expires.
+
+use core::fmt;
+
+use crate::builder::MAX_KEY_CAP;
+use crate::cell::Plan;
+use crate::clock::Clock;
+use crate::error::BuildError;
+use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
+use crate::table::{Placed, Table};
+
+/// Which list; the number of its plan in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Deny,
+    Allow,
+}
+
+/// A clock that stands still.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> u64 {
+        0
+    }
+}
+
+/// The allow list and the deny list of a limiter.
+pub(crate) struct Lists {
+    table: Table,
+    cap: usize,
+}
+
+impl Lists {
+    pub(crate) fn new(cap: usize) -> Result<Self, BuildError> {
+        if cap == 0 {
+            return Err(BuildError::ZeroListCap);
+        }
+        if cap > MAX_KEY_CAP {
+            return Err(BuildError::ListCapTooLarge { list_cap: cap });
+        }
+        let listed = [Quota::new(1, Quota::MAX_WINDOW)];
+        let plans = [Plan::new(&listed), Plan::new(&listed)];
+        Ok(Self { table: Table::of_plans(plans.into(), cap, 0), cap })
+    }
+
+    /// The list that the key is on; the deny list where it is on both.
+    pub(crate) fn of(&self, key: Fingerprint) -> Option<List> {
+        let is_on = |&list: &List| !self.table.peek(key.in_dimension(list as usize), 1, &Still).is_admitted();
+        [List::Deny, List::Allow].into_iter().find(is_on)
+    }
+
+    /// Puts the key on the list. Says whether it was not on it yet.
+    pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
+        // A cell that was forgotten is found by the sweep, and each refusal has swept a part of the index: so often, and it has
+        // seen all of it, even if it was in the middle when this began.
+        let sweeps = 2 * (self.cap / 64 + 2);
+        for _ in 0..sweeps {
+            if let Placed::Decided(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {
+                return Ok(status.is_admitted());
+            }
+        }
+        Err(ListError::Full { list_cap: self.cap })
+    }
+
+    /// Takes the key off both lists. Says whether it was on one.
+    pub(crate) fn take_off(&self, key: Fingerprint) -> bool {
+        let [denied, allowed] =
+            [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &Still));
+        denied | allowed
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.table.held(&Still).live_keys
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+}
+
+/// Why a key could not be put on a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ListError {
+    /// The limiter was not built with [`list_cap`](crate::LimiterBuilder::list_cap).
+    NoLists,
+    /// As many keys are listed as may be.
+    Full {
+        /// How many that are, on both lists together.
+        list_cap: usize,
+    },
+}
+
+impl fmt::Display for ListError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLists => f.write_str("the limiter has no lists: give its builder a `list_cap`"),
+            Self::Full { list_cap } => {
+                write!(f, "the lists are full: {list_cap} keys at most, so unlist one or raise `list_cap`")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ListError {}

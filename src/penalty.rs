@@ -1,0 +1,268 @@
+//! Keys that are denied too often are blocked for a while.
+//!
+//! # How
+//! Two sliding window logs for each key that was denied, in a table of their own. The *denials* have room for one less than makes
+//! a block. A denial that fits is counted and that is all. One that does not fit asks the *block* for its one permit; whoever
+//! gets it has begun the block, and the key is blocked for as long as that permit is live.
+//!
+//! # Threads
+//! Both steps are claims on a cell, so they are as exact and as lock-free as any. Of denials that come at once, as many are counted as
+//! fit, and of the others one begins the block: one block, whatever the number of threads. The denial that begins a block is not
+//! itself written into the log. So a thread that stalls between the two steps leaves nothing half done: the log is as full as it
+//! was, and the next denial does not fit either and begins the block.
+
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::cell::Plan;
+use crate::clock::Clock;
+use crate::error::BuildError;
+use crate::fingerprint::Fingerprint;
+use crate::modes::Noted;
+use crate::quota::Quota;
+use crate::sync::plain::{AtomicU64, Ordering};
+use crate::table::{Placed, Table};
+
+/// So many denials within a while, and the key is blocked for a while.
+///
+/// - **What counts**: a denial by the key's own quota ([`DenialReason::Quota`](crate::DenialReason::Quota)), once for each request,
+///   whatever its cost. Not a denial by the block itself, by a list or at the key cap, not one by the quota that keys share which
+///   found no place, no peek, and no request of cost zero, which is admitted whatever happens.
+/// - **When it begins**: with the denial before which `denials - 1` others were counted in the half-open window of `within` that
+///   ends with it. That very denial is by [`DenialReason::Penalty`](crate::DenialReason::Penalty) and tells the wait until the end
+///   of the block. A denial that was counted at `s` counts until just before `s + within`.
+/// - **How long**: until exactly `blocked_for` later. Requests do not prolong it. While it lasts all requests of the key are denied; their
+///   [`retry_after`](crate::Denial::retry_after) is what remains of the block, or of the quota's own wait if that is longer, so
+///   that it is honest as ever.
+/// - **Afterwards**: the denial that began the block is not counted towards the next; those before it are until they leave
+///   `within`. With `blocked_for` at least as long as `within` they have all left it by the end of the block, and the key starts
+///   afresh. With a shorter block a key that goes on as before is blocked again at its next denial.
+///
+/// A peek tells how things stand and never that it would begin a block. [`forget`](crate::Limiter::forget) and
+/// [`clear`](crate::Limiter::clear) end blocks too. They are not in a snapshot.
+///
+/// A request that was under way when the block began may still be admitted by its quota. A thread that was denied and then stalls
+/// before its denial is counted has it counted when it goes on.
+///
+/// Costs a look-up and a clock reading more for each decision, and for a denial by quota one write or two. Memory follows the keys that
+/// were denied: up to two cells of 32 bytes and `denials - 1` stamps each, taken back when they have expired. There is room for
+/// twice as many such cells as the key cap allows keys. A denial that finds no place there counts for nothing: the key is denied by its
+/// quota alone, and [`Counts::penalties_refused`](crate::Counts::penalties_refused) tells.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Decision, DenialReason, Limiter, MockClock, Penalty, Quota};
+///
+/// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+/// let clock = MockClock::new();
+/// // One a second; who is denied twice within a minute is blocked for ten.
+/// let limiter = Limiter::<str>::builder(Quota::per_second(1))
+///     .penalty(Penalty::new(2, minute, 10 * minute))
+///     .clock(clock.clone())
+///     .build()?;
+///
+/// assert!(limiter.try_acquire("mallory").is_admitted());
+/// assert_eq!(limiter.try_acquire("mallory").retry_after(), Some(second));
+/// match limiter.try_acquire("mallory") {
+///     Decision::Denied(denial) => {
+///         assert_eq!(denial.reason(), DenialReason::Penalty);
+///         assert_eq!(denial.retry_after(), 10 * minute);
+///     }
+///     Decision::Admitted(_) => unreachable!(),
+/// }
+/// clock.advance(10 * minute);
+/// assert!(limiter.try_acquire("mallory").is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Penalty {
+    denials: u32,
+    within: Duration,
+    blocked_for: Duration,
+}
+
+impl Penalty {
+    /// The most denials: as many as the largest limit of a quota.
+    pub const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
+
+    /// With the last of `denials` denials within `within` a key is blocked, for `blocked_for`. It is checked when a limiter is made
+    /// with it.
+    #[must_use]
+    pub const fn new(denials: u32, within: Duration, blocked_for: Duration) -> Self {
+        Self { denials, within, blocked_for }
+    }
+
+    /// How many denials it takes.
+    #[must_use]
+    pub const fn denials(&self) -> u32 {
+        self.denials
+    }
+
+    /// The window in which they have to be.
+    #[must_use]
+    pub const fn within(&self) -> Duration {
+        self.within
+    }
+
+    /// How long a block lasts.
+    #[must_use]
+    pub const fn blocked_for(&self) -> Duration {
+        self.blocked_for
+    }
+
+    /// Says whether a limiter can be made with it.
+    ///
+    /// # Errors
+    ///
+    /// [`PenaltyError`] when a number or a duration is zero or too large: [`MAX_DENIALS`](Self::MAX_DENIALS),
+    /// [`Quota::MAX_WINDOW`].
+    pub const fn validate(&self) -> Result<(), PenaltyError> {
+        let Self { denials, within, blocked_for } = *self;
+        if denials == 0 {
+            return Err(PenaltyError::ZeroDenials);
+        }
+        if denials > Self::MAX_DENIALS {
+            return Err(PenaltyError::TooManyDenials { denials });
+        }
+        if within.is_zero() {
+            return Err(PenaltyError::ZeroWithin);
+        }
+        if blocked_for.is_zero() {
+            return Err(PenaltyError::ZeroBlock);
+        }
+        if within.as_nanos() > Quota::MAX_WINDOW.as_nanos() {
+            return Err(PenaltyError::WithinTooLong { within });
+        }
+        if blocked_for.as_nanos() > Quota::MAX_WINDOW.as_nanos() {
+            return Err(PenaltyError::BlockTooLong { blocked_for });
+        }
+        Ok(())
+    }
+}
+
+/// The plans of the table.
+const DENIALS: usize = 0;
+const BLOCK: usize = 1;
+
+/// The denials and blocks of a limiter's keys.
+pub(crate) struct Penalties {
+    table: Table,
+    /// The first denial is one too many.
+    at_once: bool,
+    begun: AtomicU64,
+}
+
+impl Penalties {
+    pub(crate) fn new(penalty: Penalty, key_cap: usize) -> Result<Self, BuildError> {
+        penalty.validate()?;
+        let denials = Quota::new(penalty.denials.saturating_sub(1).max(1), penalty.within);
+        let block = Quota::new(1, penalty.blocked_for);
+        let plans = [Plan::new(&[denials]), Plan::new(&[block])];
+        let places = key_cap.saturating_mul(2).min(crate::MAX_KEY_CAP);
+        let table = Table::of_plans(plans.into(), places, 0);
+        Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })
+    }
+
+    /// Until when the key is blocked, if it is.
+    #[inline]
+    pub(crate) fn blocked_until<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
+        clock.denied_until(&self.table.peek(key.in_dimension(BLOCK), 1, clock))
+    }
+
+    /// Counts a denial by the key's quota. Until when the key is blocked, if it is now.
+    #[cold]
+    pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
+        if !self.at_once && self.takes_one(DENIALS, key, clock)? {
+            return None;
+        }
+        if self.takes_one(BLOCK, key, clock)? {
+            self.begun.fetch_add(1, Ordering::Relaxed);
+        }
+        // Who began it only now learns by which stamp.
+        self.blocked_until(key, clock)
+    }
+
+    /// Whether there was a permit left; `None` where there is no place for the key.
+    fn takes_one(&self, plan: usize, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
+        match self.table.acquire(key.in_dimension(plan), 1, clock) {
+            Placed::Decided(status) => Some(status.is_admitted()),
+            Placed::NoRoom { .. } => None,
+        }
+    }
+
+    /// Says whether anything was held for the key.
+    pub(crate) fn forget(&self, key: Fingerprint, clock: &impl Clock) -> bool {
+        let [denials, block] = [DENIALS, BLOCK].map(|plan| self.table.forget(key.in_dimension(plan), clock));
+        denials | block
+    }
+
+    pub(crate) fn clear(&self, clock: &impl Clock) {
+        self.table.clear(clock);
+    }
+
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Denials that found no place.
+    pub(crate) fn refused(&self) -> u64 {
+        self.table.refused_at_cap()
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+}
+
+/// Why a [`Penalty`] cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PenaltyError {
+    /// It takes no denials: every key would be blocked from the start.
+    ZeroDenials,
+    /// It takes more denials than [`Penalty::MAX_DENIALS`].
+    TooManyDenials {
+        /// The denials that were asked for.
+        denials: u32,
+    },
+    /// The window of the denials is zero: no two would ever be in it.
+    ZeroWithin,
+    /// The window of the denials is longer than [`Quota::MAX_WINDOW`].
+    WithinTooLong {
+        /// The window that was asked for.
+        within: Duration,
+    },
+    /// The block is over as soon as it begins.
+    ZeroBlock,
+    /// The block is longer than [`Quota::MAX_WINDOW`].
+    BlockTooLong {
+        /// The duration that was asked for.
+        blocked_for: Duration,
+    },
+}
+
+impl fmt::Display for PenaltyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = Quota::MAX_WINDOW;
+        match self {
+            Self::ZeroDenials => f.write_str("a penalty for no denials: give at least one"),
+            Self::TooManyDenials { denials } => {
+                write!(f, "a penalty for {denials} denials is for too many: at most {}", Penalty::MAX_DENIALS)
+            }
+            Self::ZeroWithin => f.write_str("the window of a penalty's denials is zero: give at least one nanosecond"),
+            Self::WithinTooLong { within } => {
+                write!(f, "the window {within:?} of a penalty's denials is too long: at most {longest:?}")
+            }
+            Self::ZeroBlock => f.write_str("a penalty that blocks for no time: give at least one nanosecond"),
+            Self::BlockTooLong { blocked_for } => {
+                write!(f, "a penalty that blocks for {blocked_for:?} is too long: at most {longest:?}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PenaltyError {}

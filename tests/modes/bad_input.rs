@@ -1,0 +1,81 @@
+//! What can be given wrong: each has a typed error when the limiter is made, or when a key is listed.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use tollgate::{BuildError, Limiter, ListError, MAX_KEY_CAP, MockClock, Penalty, PenaltyError, Quota};
+
+const SECOND: Duration = Duration::from_secs(1);
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
+fn refused(penalty: Penalty) -> (PenaltyError, String) {
+    let error = Limiter::<str>::builder(Quota::per_second(1)).penalty(penalty).build().expect_err("a bad penalty");
+    let BuildError::Penalty(why) = error else { panic!("{error:?}") };
+    assert_eq!(penalty.validate(), Err(why));
+    assert_eq!(error.to_string(), why.to_string());
+    assert_eq!(error.source().map(ToString::to_string), Some(why.to_string()));
+    (why, why.to_string())
+}
+
+#[test]
+fn penalties() {
+    let too_long = Quota::MAX_WINDOW + NANOSECOND;
+    let (error, text) = refused(Penalty::new(0, SECOND, SECOND));
+    assert_eq!((error, text.as_str()), (PenaltyError::ZeroDenials, "a penalty for no denials: give at least one"));
+    let denials = Penalty::MAX_DENIALS + 1;
+    let (error, text) = refused(Penalty::new(denials, SECOND, SECOND));
+    assert_eq!(error, PenaltyError::TooManyDenials { denials });
+    assert!(text.contains("16777217") && text.contains("16777216"), "{text}");
+    assert_eq!(refused(Penalty::new(3, Duration::ZERO, SECOND)).0, PenaltyError::ZeroWithin);
+    assert_eq!(refused(Penalty::new(1, Duration::ZERO, SECOND)).0, PenaltyError::ZeroWithin);
+    assert_eq!(refused(Penalty::new(3, SECOND, Duration::ZERO)).0, PenaltyError::ZeroBlock);
+    let (error, text) = refused(Penalty::new(3, too_long, SECOND));
+    assert_eq!(error, PenaltyError::WithinTooLong { within: too_long });
+    assert!(text.contains("1152921504.606846976s"), "{text}");
+    let (error, text) = refused(Penalty::new(3, SECOND, Duration::MAX));
+    assert_eq!(error, PenaltyError::BlockTooLong { blocked_for: Duration::MAX });
+    assert!(text.contains("1152921504.606846975s"), "{text}");
+}
+
+#[test]
+fn the_largest_penalty_and_the_smallest() {
+    for penalty in [
+        Penalty::new(Penalty::MAX_DENIALS, Quota::MAX_WINDOW, Quota::MAX_WINDOW),
+        Penalty::new(1, NANOSECOND, NANOSECOND),
+    ] {
+        assert_eq!(penalty.validate(), Ok(()));
+        let builder = Limiter::<str>::builder(Quota::per_second(1)).penalty(penalty).clock(MockClock::new());
+        let limiter = builder.build().expect("a good penalty");
+        assert!(limiter.try_acquire("alice").is_admitted());
+        assert!((0..10).all(|_| limiter.try_acquire("alice").is_denied()));
+    }
+}
+
+#[test]
+fn a_penalty_needs_no_more_room_than_there_can_be() {
+    let penalty = Penalty::new(2, SECOND, SECOND);
+    let builder = Limiter::<str>::builder(Quota::per_second(1)).penalty(penalty);
+    assert!(builder.key_cap(MAX_KEY_CAP).build().is_ok());
+}
+
+#[test]
+fn lists() {
+    let builder = || Limiter::<str>::builder(Quota::per_second(1)).clock(MockClock::new());
+    assert_eq!(builder().list_cap(0).build().expect_err("no room"), BuildError::ZeroListCap);
+    let list_cap = MAX_KEY_CAP + 1;
+    let error = builder().list_cap(list_cap).build().expect_err("too much room");
+    assert_eq!(error, BuildError::ListCapTooLarge { list_cap });
+    assert!(error.to_string().contains("268435457") && error.to_string().contains("268435456"), "{error}");
+
+    let without = builder().build().expect("good");
+    assert_eq!((without.allow("alice"), without.deny("alice")), (Err(ListError::NoLists), Err(ListError::NoLists)));
+    assert!(!without.unlist("alice"));
+    assert!(ListError::NoLists.to_string().contains("list_cap"));
+
+    let one = builder().list_cap(1).build().expect("good");
+    assert_eq!((one.allow("alice"), one.allow("alice")), (Ok(true), Ok(false)));
+    assert_eq!(one.allow("bob"), Err(ListError::Full { list_cap: 1 }));
+    // The other list is another place.
+    assert_eq!(one.deny("alice"), Err(ListError::Full { list_cap: 1 }));
+    assert!(ListError::Full { list_cap: 1 }.to_string().contains("1 keys at most"));
+}

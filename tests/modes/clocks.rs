@@ -1,0 +1,82 @@
+//! Clocks that go back: a penalty is never shorter for it, a quota never larger, and nothing panics.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tollgate::{Decision, Limiter, MockClock, Penalty, Quota};
+
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    Ask(u32),
+    Forward(u64),
+    Back(u64),
+    Set(u64),
+}
+
+const LIMIT: usize = 2;
+const WINDOW: u64 = 50;
+
+fn ops() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        30 => (0_u32..3).prop_map(Op::Ask),
+        6 => prop_oneof![Just(1_u64), Just(49), Just(50), Just(99), Just(100), 0_u64..120].prop_map(Op::Forward),
+        3 => (0_u64..150).prop_map(Op::Back),
+        1 => prop_oneof![Just(0_u64), Just(u64::MAX), Just(1 << 62), Just(1000)].prop_map(Op::Set),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn whatever_the_clock_shows(
+        denials in 1_u32..4,
+        within in prop_oneof![Just(100_u64), 1_u64..200],
+        blocked_for in prop_oneof![Just(100_u64), 1_u64..200],
+        start in prop_oneof![Just(500_u64), Just(0)],
+        ops in prop::collection::vec(ops(), 1..300),
+    ) {
+        let clock = MockClock::new();
+        let [within, block] = [within, blocked_for].map(Duration::from_nanos);
+        let limiter = Limiter::<u32>::builder(Quota::new(2, Duration::from_nanos(WINDOW)))
+            .penalty(Penalty::new(denials, within, block))
+            .clock(clock.clone())
+            .build()
+            .expect("good");
+        // The time that has really passed: every step forward, and none back.
+        let (mut now, mut passed) = (start, 0_u128);
+        let mut granted: HashMap<u32, Vec<u128>> = HashMap::new();
+        let mut blocked_at: HashMap<u32, u128> = HashMap::new();
+        clock.set(now);
+        for op in ops {
+            let then = now;
+            match op {
+                Op::Ask(key) => {
+                    let before = limiter.counts().penalties;
+                    let decision = limiter.try_acquire(&key);
+                    let blocked = blocked_at.get(&key).is_some_and(|at| passed - at < u128::from(blocked_for));
+                    match decision {
+                        Decision::Admitted(_) => {
+                            prop_assert!(!blocked, "admitted {key} at {passed}, blocked at {blocked_at:?}");
+                            let granted = granted.entry(key).or_default();
+                            granted.push(passed);
+                            let live = granted.iter().filter(|&&at| passed - at < u128::from(WINDOW)).count();
+                            prop_assert!(live <= LIMIT, "{live} live permits of {key} at {passed}");
+                        }
+                        Decision::Denied(denial) => prop_assert!(denial.retry_after() > Duration::ZERO),
+                    }
+                    if limiter.counts().penalties > before {
+                        prop_assert!(decision.is_denied());
+                        blocked_at.insert(key, passed);
+                    }
+                }
+                Op::Forward(by) => now = now.saturating_add(by),
+                Op::Back(by) => now = now.saturating_sub(by),
+                Op::Set(to) => now = to,
+            }
+            passed += u128::from(now.saturating_sub(then));
+            clock.set(now);
+        }
+    }
+}

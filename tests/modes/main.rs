@@ -1,0 +1,10 @@
+//! Shadow mode, penalties and lists: against an oracle, at the caps, by clocks that go back, and from many threads.
+
+mod against_oracle;
+mod bad_input;
+mod clocks;
+mod lists;
+mod naive;
+mod penalty;
+mod shadow;
+mod threads;

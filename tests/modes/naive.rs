@@ -1,0 +1,168 @@
+//! The oracle: a limiter with a penalty and lists, worked out the naive way. It knows no type of the library's.
+//!
+//! A key is three lists of times that are never pruned. Whether a request would be admitted at a time is one function, and how long a
+//! denied one has to wait is found by asking that function at each moment at which anything expires.
+
+use std::collections::{HashMap, HashSet};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    pub(crate) limit: usize,
+    pub(crate) window: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Penalty {
+    pub(crate) denials: usize,
+    pub(crate) within: u64,
+    pub(crate) blocked_for: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Key {
+    granted: Vec<u64>,
+    denied: Vec<u64>,
+    blocked: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Quota,
+    Penalty,
+    DenyList,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Charged,
+    Uncharged,
+    /// And how long to wait, if any wait helps.
+    Denied(Why, Option<u64>),
+}
+
+/// What remains, and how long until everything does, if ever.
+pub(crate) type Numbers = (usize, Option<u64>);
+
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    rules: Vec<Rule>,
+    penalty: Penalty,
+    list_cap: usize,
+    keys: HashMap<u32, Key>,
+    pub(crate) allowed: HashSet<u32>,
+    pub(crate) barred: HashSet<u32>,
+    pub(crate) penalties: u64,
+}
+
+fn live(stamps: &[u64], now: u64, window: u64) -> usize {
+    stamps.iter().filter(|&&stamp| now < stamp + window).count()
+}
+
+impl Oracle {
+    pub(crate) fn new(rules: &[Rule], penalty: Penalty, list_cap: usize) -> Self {
+        let (keys, allowed, barred) = (HashMap::new(), HashSet::new(), HashSet::new());
+        Self { rules: rules.to_vec(), penalty, list_cap, keys, allowed, barred, penalties: 0 }
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.rules.iter().map(|rule| rule.limit).min().expect("a rule")
+    }
+
+    fn fits(&self, key: &Key, now: u64, cost: usize) -> bool {
+        self.rules.iter().all(|rule| live(&key.granted, now, rule.window) + cost <= rule.limit)
+    }
+
+    fn is_blocked(&self, key: &Key, now: u64) -> bool {
+        live(&key.blocked, now, self.penalty.blocked_for) > 0
+    }
+
+    /// The first time after now at which nothing is in the way.
+    fn wait(&self, key: &Key, now: u64, cost: usize) -> u64 {
+        let ends = key.granted.iter().flat_map(|stamp| self.rules.iter().map(move |rule| stamp + rule.window));
+        let moments = ends.chain(key.blocked.iter().map(|stamp| stamp + self.penalty.blocked_for));
+        let free = moments.filter(|&then| then > now && self.fits(key, then, cost) && !self.is_blocked(key, then));
+        free.min().expect("everything expires") - now
+    }
+
+    fn look(&self, name: u32, now: u64, cost: usize) -> Answer {
+        let key = self.keys.get(&name).cloned().unwrap_or_default();
+        if cost == 0 {
+            Answer::Charged
+        } else if self.barred.contains(&name) {
+            Answer::Denied(Why::DenyList, None)
+        } else if self.allowed.contains(&name) {
+            Answer::Uncharged
+        } else if self.is_blocked(&key, now) {
+            Answer::Denied(Why::Penalty, Some(self.wait(&key, now, cost)))
+        } else if self.fits(&key, now, cost) {
+            Answer::Charged
+        } else {
+            Answer::Denied(Why::Quota, Some(self.wait(&key, now, cost)))
+        }
+    }
+
+    pub(crate) fn peek(&self, name: u32, now: u64, cost: usize) -> (Answer, Numbers) {
+        let answer = self.look(name, now, cost);
+        (answer, self.numbers(name, now, cost))
+    }
+
+    pub(crate) fn acquire(&mut self, name: u32, now: u64, cost: usize) -> (Answer, Numbers) {
+        let answer = match self.look(name, now, cost) {
+            Answer::Charged => {
+                self.keys.entry(name).or_default().granted.extend(std::iter::repeat_n(now, cost));
+                Answer::Charged
+            }
+            Answer::Denied(Why::Quota, wait) => {
+                let key = self.keys.entry(name).or_default();
+                if live(&key.denied, now, self.penalty.within) + 1 < self.penalty.denials {
+                    key.denied.push(now);
+                    Answer::Denied(Why::Quota, wait)
+                } else {
+                    key.blocked.push(now);
+                    self.penalties += 1;
+                    self.look(name, now, cost)
+                }
+            }
+            other => other,
+        };
+        (answer, self.numbers(name, now, cost))
+    }
+
+    fn numbers(&self, name: u32, now: u64, cost: usize) -> Numbers {
+        let key = self.keys.get(&name).cloned().unwrap_or_default();
+        let left = self.rules.iter().map(|rule| rule.limit - live(&key.granted, now, rule.window)).min();
+        let left = left.expect("a rule");
+        let ends = key.granted.iter().flat_map(|stamp| self.rules.iter().map(move |rule| stamp + rule.window));
+        let block = key.blocked.iter().map(|stamp| stamp + self.penalty.blocked_for);
+        let blocked = cost > 0 && self.is_blocked(&key, now);
+        let reset = ends.chain(block.filter(|_| blocked)).max().unwrap_or(now).saturating_sub(now);
+        match cost {
+            0 => (left, Some(reset)),
+            _ if self.barred.contains(&name) => (0, None),
+            _ if self.allowed.contains(&name) => (self.limit(), Some(0)),
+            _ => (if blocked { 0 } else { left }, Some(reset)),
+        }
+    }
+
+    pub(crate) fn forget(&mut self, name: u32) {
+        self.keys.remove(&name);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    /// Whether the key was new on the list; `None` where the lists are full.
+    pub(crate) fn list(&mut self, name: u32, allow: bool) -> Option<bool> {
+        let full = self.allowed.len() + self.barred.len() >= self.list_cap;
+        let list = if allow { &mut self.allowed } else { &mut self.barred };
+        if list.contains(&name) {
+            return Some(false);
+        }
+        (!full).then(|| list.insert(name))
+    }
+
+    pub(crate) fn unlist(&mut self, name: u32) -> bool {
+        self.allowed.remove(&name) | self.barred.remove(&name)
+    }
+}

@@ -1,0 +1,214 @@
+//! Penalties, by example: what counts, when a block begins and ends, and what happens where there is no room.
+
+use std::time::Duration;
+
+use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Penalty, Quota};
+
+fn ns(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+
+/// One permit in ten nanoseconds.
+fn builder(denials: u32, within: u64, blocked_for: u64) -> (MockClock, LimiterBuilder<str, MockClock>) {
+    let clock = MockClock::new();
+    let penalty = Penalty::new(denials, ns(within), ns(blocked_for));
+    (clock.clone(), Limiter::<str>::builder(Quota::new(1, ns(10))).penalty(penalty).clock(clock))
+}
+
+/// Why it was denied, and for how many nanoseconds.
+fn told(decision: Decision) -> Option<(DenialReason, u128)> {
+    decision.into_result().err().map(|denial| (denial.reason(), denial.retry_after().as_nanos()))
+}
+
+const QUOTA: DenialReason = DenialReason::Quota;
+const PENALTY: DenialReason = DenialReason::Penalty;
+
+#[test]
+fn the_kth_denial_begins_the_block_and_tells_its_end() {
+    let (clock, builder) = builder(3, 100, 50);
+    let limiter = builder.build().expect("good");
+    assert_eq!(told(limiter.try_acquire("a")), None);
+    assert_eq!(told(limiter.try_acquire("a")), Some((QUOTA, 10)));
+    clock.set(5);
+    assert_eq!(told(limiter.try_acquire("a")), Some((QUOTA, 5)));
+    clock.set(7);
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)));
+    assert_eq!(told(limiter.try_acquire("b")), None, "each key for itself");
+    // Who keeps knocking does not prolong it.
+    for time in [7, 10, 56] {
+        clock.set(time);
+        assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, u128::from(57 - time))));
+        assert_eq!(limiter.peek("a").retry_after(), Some(ns(57 - time)));
+        assert_eq!((limiter.peek("a").remaining(), limiter.peek("a").reset_after()), (0, ns(57 - time)));
+    }
+    clock.set(57);
+    assert_eq!(told(limiter.try_acquire("a")), None);
+    assert_eq!(limiter.counts().penalties, 1);
+}
+
+#[test]
+fn the_window_of_the_denials_is_half_open() {
+    for (third, reason) in [(99, PENALTY), (100, QUOTA)] {
+        let (clock, builder) = builder(3, 100, 1000);
+        let limiter = builder.build().expect("good");
+        let denied_at = |time: u64| {
+            clock.set(time);
+            // A permit, unless one is still live, and then a denial.
+            [(); 2].map(|()| told(limiter.try_acquire("a")).map(|(reason, _)| reason))[1]
+        };
+        assert_eq!([0, 50, third].map(denied_at), [Some(QUOTA), Some(QUOTA), Some(reason)], "the third at {third}");
+    }
+}
+
+#[test]
+fn the_wait_is_the_quotas_own_where_that_is_longer() {
+    let clock = MockClock::new();
+    let limiter = Limiter::<str>::builder(Quota::new(2, ns(1000)))
+        .penalty(Penalty::new(1, ns(1), ns(50)))
+        .clock(clock.clone())
+        .build()
+        .expect("good");
+    assert_eq!(told(limiter.try_acquire("a")), None);
+    clock.set(970);
+    assert_eq!(told(limiter.try_acquire("a")), None);
+    // One permit comes back in 30, the other in 1000, the block lasts for 50.
+    assert_eq!(told(limiter.try_acquire_n("a", 2).expect("fits")), Some((PENALTY, 1000)));
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)));
+    clock.set(1019);
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 1)));
+    clock.set(1020);
+    assert_eq!(told(limiter.try_acquire("a")), None);
+}
+
+#[test]
+fn afterwards_a_short_block_is_followed_by_the_next_and_a_long_one_by_a_fresh_start() {
+    let (clock, short) = builder(3, 100, 20);
+    let short = short.build().expect("good");
+    let asks = |limiter: &Limiter<str, MockClock>| [(); 4].map(|()| told(limiter.try_acquire("a")));
+    assert_eq!(asks(&short), [None, Some((QUOTA, 10)), Some((QUOTA, 10)), Some((PENALTY, 20))]);
+    clock.set(20);
+    assert_eq!(asks(&short)[..2], [None, Some((PENALTY, 20))], "two denials are less than 100 old");
+    clock.set(100);
+    assert_eq!(asks(&short), [None, Some((QUOTA, 10)), Some((QUOTA, 10)), Some((PENALTY, 20))]);
+
+    let (clock, long) = builder(3, 100, 100);
+    let long = long.build().expect("good");
+    for time in [0, 100, 200] {
+        clock.set(time);
+        assert_eq!(asks(&long), [None, Some((QUOTA, 10)), Some((QUOTA, 10)), Some((PENALTY, 100))], "at {time}");
+    }
+}
+
+#[test]
+fn neither_peeks_nor_requests_for_nothing_nor_the_block_itself_count() {
+    let (clock, builder) = builder(2, 1000, 50);
+    let limiter = builder.build().expect("good");
+    assert_eq!(told(limiter.try_acquire("a")), None);
+    for _ in 0..10 {
+        assert_eq!(told(limiter.peek("a").decision()), Some((QUOTA, 10)));
+        assert_eq!(told(limiter.try_acquire_n("a", 0).expect("fits")), None);
+    }
+    assert_eq!(told(limiter.try_acquire("a")), Some((QUOTA, 10)));
+    // One more would begin a block, but to peek does not.
+    assert_eq!(told(limiter.peek("a").decision()), Some((QUOTA, 10)));
+    clock.set(10);
+    assert_eq!(told(limiter.peek("a").decision()), None);
+    assert_eq!(limiter.counts().penalties, 0);
+}
+
+#[test]
+fn denials_by_the_block_do_not_count_towards_the_next() {
+    let (clock, builder) = builder(3, 100, 50);
+    let limiter = builder.build().expect("good");
+    let last_of_two_at = |time: u64| {
+        clock.set(time);
+        [(); 2].map(|()| told(limiter.try_acquire("a")).map(|(reason, _)| reason))[1]
+    };
+    assert_eq!([0, 90].map(last_of_two_at), [Some(QUOTA); 2]);
+    clock.set(95);
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)));
+    // The denial at 0 has left the window, so there is room for another, which those by the block do not take.
+    assert_eq!([105, 145].map(last_of_two_at), [Some(PENALTY), Some(QUOTA)]);
+    assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)), "at 90 and 145, and this one");
+}
+
+#[test]
+fn denials_at_the_key_cap_and_by_the_shared_quota_do_not_count() {
+    for at_key_cap in [AtKeyCap::Deny, AtKeyCap::Share] {
+        let (_, builder) = builder(2, 1000, 1000);
+        let limiter = builder.key_cap(1).at_key_cap(at_key_cap).build().expect("good");
+        assert_eq!(told(limiter.try_acquire("a")), None);
+        let _ = limiter.try_acquire("b");
+        for _ in 0..10 {
+            let reason = told(limiter.try_acquire("b")).map(|(reason, _)| reason);
+            let right = if at_key_cap == AtKeyCap::Deny { DenialReason::KeyCap } else { QUOTA };
+            assert_eq!(reason, Some(right));
+        }
+        assert_eq!((limiter.counts().penalties, limiter.counts().penalties_refused), (0, 0));
+    }
+}
+
+#[test]
+fn forget_and_clear_end_a_penalty() {
+    for clear in [false, true] {
+        let (_, builder) = builder(2, 1000, 1000);
+        let limiter = builder.build().expect("good");
+        let asks = || [(); 3].map(|()| told(limiter.try_acquire("a")));
+        let right = [None, Some((QUOTA, 10)), Some((PENALTY, 1000))];
+        assert_eq!(asks(), right);
+        if clear {
+            limiter.clear();
+        } else {
+            assert!(limiter.forget("a"));
+        }
+        assert_eq!(asks(), right, "the denials are forgotten too");
+    }
+}
+
+#[test]
+fn where_there_is_no_room_for_a_penalty_the_quota_alone_denies() {
+    let (clock, builder) = builder(2, 1000, 1000);
+    let limiter = builder.key_cap(1).build().expect("good");
+    let asks = |key: &str| [(); 3].map(|()| told(limiter.try_acquire(key)));
+    assert_eq!(asks("a"), [None, Some((QUOTA, 10)), Some((PENALTY, 1000))]);
+    // The permit of `a` is over, so `b` has a place. The places for penalties are both taken.
+    clock.set(10);
+    assert_eq!(asks("b"), [None, Some((QUOTA, 10)), Some((QUOTA, 10))]);
+    assert_eq!((limiter.counts().penalties, limiter.counts().penalties_refused), (1, 2));
+    clock.set(1000);
+    assert_eq!(asks("b"), [None, Some((QUOTA, 10)), Some((PENALTY, 1000))]);
+    assert_eq!(limiter.counts().penalties, 2);
+}
+
+/// A stream of keys of which each is denied and blocked, and never seen again.
+#[test]
+fn what_has_expired_makes_way() {
+    let (clock, builder) = builder(2, 100, 100);
+    let limiter = builder.key_cap(50).build().expect("good");
+    for round in 0..200_u32 {
+        for key in 0..50_u32 {
+            let key = format!("{round} {key}");
+            let told = [(); 3].map(|()| told(limiter.try_acquire(&key)));
+            assert_eq!(told, [None, Some((QUOTA, 10)), Some((PENALTY, 100))], "{key}");
+        }
+        clock.advance(ns(100));
+    }
+    assert_eq!((limiter.counts().penalties, limiter.counts().penalties_refused), (10_000, 0));
+    assert!(limiter.counts().bytes < 60_000, "{} bytes", limiter.counts().bytes);
+}
+
+#[test]
+fn other_algorithms_are_penalised_too() {
+    let clock = MockClock::new();
+    let limiter = Limiter::<str>::builder(Quota::token_bucket(1, 1, ns(10)))
+        .penalty(Penalty::new(2, ns(100), ns(30)))
+        .clock(clock.clone())
+        .build()
+        .expect("good");
+    let told = [(); 4].map(|()| told(limiter.try_acquire("a")));
+    assert_eq!(told, [None, Some((QUOTA, 10)), Some((PENALTY, 30)), Some((PENALTY, 30))]);
+    clock.set(29);
+    assert!(limiter.try_acquire("a").is_denied());
+    clock.set(30);
+    assert!(limiter.try_acquire("a").is_admitted());
+}

@@ -195,7 +195,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         let table = Table::new(quotas.plan(), key_cap, expected_keys);
         let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(&quotas));
         let tally = count_decisions.then(Tally::new);
-        Ok(Limiter::from_parts(table, quotas, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))
+        Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))
     }
 
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot). What has expired since, by

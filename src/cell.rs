@@ -75,6 +75,7 @@ mod plan;
 mod prepare;
 #[cfg(all(test, tollgate_loom))]
 mod quotas_loom_tests;
+mod revisions;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
@@ -87,6 +88,7 @@ use crate::decision::{Decision, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
+use account::Books;
 use joint::Joint;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
@@ -94,8 +96,10 @@ pub(crate) use joint::{MAX_CELLS, Part};
 #[cfg(feature = "serde")]
 pub(crate) use keep::Kept;
 pub(crate) use life::Reclaimed;
+use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use prepare::Prepared;
+pub(crate) use revisions::{Revision, Revisions, Unchanged};
 use ring::Ring;
 pub(crate) use words::{Head, State, time_of};
 use words::{RingRef, Slot};
@@ -116,7 +120,7 @@ const CLASSES: usize = 24;
 /// All the cells of a limiter and their rings.
 pub(crate) struct Cells {
     /// How keys are limited, by the number of the plan in their fingerprints.
-    plans: Box<[Plan]>,
+    plans: Box<[Revisions]>,
     /// The largest limit of a log.
     longest: usize,
     cells: Slab,
@@ -163,10 +167,10 @@ pub(crate) struct Seat<'a> {
 
 impl Cells {
     /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
-    pub(crate) fn new(plans: Box<[Plan]>, key_cap: u32) -> Self {
+    pub(crate) fn new(plans: Box<[Revisions]>, key_cap: u32) -> Self {
         assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let cells = Self {
-            longest: plans.iter().map(Plan::longest_ring).max().unwrap_or(1),
+            longest: plans.iter().map(|plan| plan.current().plan.longest_ring()).max().unwrap_or(1),
             plans,
             cells: Slab::new(CELL_WORDS, LOW, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
@@ -181,7 +185,7 @@ impl Cells {
     }
 
     /// As [`new`](Self::new), for claims on several cells, one of each plan.
-    pub(crate) fn together(plans: Box<[Plan]>, key_cap: u32) -> Self {
+    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: u32) -> Self {
         Self { joint: Some(Joint::new()), ..Self::new(plans, key_cap) }
     }
 
@@ -205,9 +209,9 @@ impl Cells {
     /// was read after the seat was found.
     #[inline]
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
-        match self.plan(seat.plan) {
-            Plan::Log(limits) => self.log_at_once(limits, seat, cost, reading),
-            Plan::Account(metered) => self.account_at_once(metered, seat, cost, reading),
+        match self.rules(seat.plan) {
+            Rules::Log(limits) => self.log_at_once(limits, seat, cost, reading),
+            Rules::Account(books) => self.account_at_once(books, seat, cost, reading),
         }
     }
 
@@ -228,9 +232,9 @@ impl Cells {
         let Seat { mut head, words, .. } = seat;
         let life = head.life();
         loop {
-            let attempt = match self.plan(seat.plan) {
-                Plan::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
-                Plan::Account(metered) => self.account_attempt(metered, ask, words, head, cost, clock),
+            let attempt = match self.rules(seat.plan) {
+                Rules::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
+                Rules::Account(books) => self.account_attempt(books, ask, words, head, cost, clock),
             };
             match attempt {
                 Attempt::Decided(status, charged) => return Some((status, charged)),
@@ -245,45 +249,56 @@ impl Cells {
     /// How the keys of this plan are limited, if there is such a plan.
     #[cfg(feature = "serde")]
     pub(crate) fn plan_if_there(&self, plan: usize) -> Option<&Plan> {
-        self.plans.get(plan)
+        self.plans.get(plan).map(|plan| &plan.current().plan)
     }
 
-    /// How the keys of this plan are limited.
+    /// How the keys of this plan are limited, now and before.
     #[inline]
-    fn plan(&self, plan: usize) -> &Plan {
+    pub(crate) fn revisions(&self, plan: usize) -> &Revisions {
         &self.plans[plan]
     }
 
+    #[inline]
+    fn plan(&self, plan: usize) -> &Plan {
+        &self.plans[plan].current().plan
+    }
+
+    /// How the keys of this plan are limited now.
+    #[inline]
+    fn rules(&self, plan: usize) -> Rules<'_> {
+        Rules::of(&self.plans[plan])
+    }
+
     /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
-    fn plan_of(&self, words: &[AtomicU64]) -> &Plan {
+    fn rules_of(&self, words: &[AtomicU64]) -> Rules<'_> {
         let plan = Fingerprint::plan_in(words[HIGH].load(Ordering::Acquire));
-        self.plans.get(plan).unwrap_or(&self.plans[0])
+        Rules::of(self.plans.get(plan).unwrap_or(&self.plans[0]))
     }
 
     /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its time must not be
     /// earlier than the horizon.
     fn settle(&self, words: &[AtomicU64], head: Head, reference: RingRef, time: u64) {
         let time = time.max(self.horizon.load(Ordering::Acquire));
-        match self.plan_of(words) {
-            Plan::Log(_) if reference.epoch() != head.epoch() => {}
-            Plan::Log(limits) => self.ring(words, reference).settle(&words[HEAD], head, limits, time),
-            Plan::Account(metered) => {
-                metered.settle(words, head, Slot(reference.0), time);
+        match self.rules_of(words) {
+            Rules::Log(_) if reference.epoch() != head.epoch() => {}
+            Rules::Log(limits) => self.ring(words, reference).settle(&words[HEAD], head, limits, time),
+            Rules::Account(books) => {
+                books.settle(words, head, Slot(reference.0), time);
             }
         }
     }
 
     /// What a cell says about how long it matters.
     fn known_of(&self, words: &[AtomicU64], head: Head, reference: RingRef) -> Known {
-        let known = match self.plan_of(words) {
-            Plan::Log(_) if reference.epoch() != head.epoch() => return Known::OfAnotherRing,
-            Plan::Log(limits) => {
+        let known = match self.rules_of(words) {
+            Rules::Log(_) if reference.epoch() != head.epoch() => return Known::OfAnotherRing,
+            Rules::Log(limits) => {
                 let newest = self.ring(words, reference).newest(head);
-                newest.map(|newest| (newest.time().saturating_add(limits.window()), newest))
+                newest.map(|newest| (limits.end_of(newest.time()), newest))
             }
-            Plan::Account(metered) => {
+            Rules::Account(books) => {
                 let slot = Slot(reference.0);
-                metered.over_at(head, slot).map(|over| (over, slot))
+                books.over_at(head, slot).map(|over| (over, slot))
             }
         };
         known.map_or(Known::Unpublished, |(end, newest)| Known::Until(end, newest))
@@ -321,9 +336,27 @@ impl Cells {
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.cells.bytes()
-            + self.plans.iter().map(Plan::bytes).sum::<usize>()
+            + self.plans.iter().map(Revisions::bytes).sum::<usize>()
             + self.joint.as_ref().map_or(0, Joint::bytes)
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
+    }
+}
+
+/// How keys are limited now.
+#[derive(Clone, Copy)]
+enum Rules<'a> {
+    Log(&'a Limits),
+    Account(Books<'a>),
+}
+
+impl<'a> Rules<'a> {
+    #[inline]
+    fn of(revisions: &'a Revisions) -> Self {
+        let current = revisions.current();
+        match &current.plan {
+            Plan::Log(limits) => Self::Log(limits),
+            Plan::Account(metered) => Self::Account(Books::new(revisions, current.number, metered)),
+        }
     }
 }
 

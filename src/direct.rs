@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::cell::Unchanged;
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::{Decision, Status};
 use crate::error::{BuildError, CostExceedsLimit};
@@ -23,7 +24,6 @@ use crate::single::Single;
 /// ```
 pub struct DirectLimiter<C = MonotonicClock> {
     state: Single,
-    quotas: Quotas,
     clock: C,
     id: LimiterId,
 }
@@ -56,7 +56,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`BuildError`] when there is no quota, one can't be used, or there are several and not all of them are sliding window logs.
     pub fn with_quotas(quotas: &[Quota], clock: C) -> Result<Self, BuildError> {
         let quotas = Quotas::new(quotas)?;
-        Ok(Self { state: Single::new(&quotas), quotas, clock, id: LimiterId::new() })
+        Ok(Self { state: Single::new(&quotas), clock, id: LimiterId::new() })
     }
 
     /// One permit, now or not at all.
@@ -70,7 +70,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.quotas.check_cost(cost)?;
+        self.state.revision().check_cost(cost)?;
         Ok(self.decide(cost))
     }
 
@@ -80,7 +80,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.quotas.check_cost(cost)?;
+        self.state.revision().check_cost(cost)?;
         Ok(if cost == 0 { self.state.peek(0, &self.clock) } else { self.state.acquire(cost, &self.clock) })
     }
 
@@ -95,7 +95,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.quotas.check_cost(cost)?;
+        self.state.revision().check_cost(cost)?;
         Ok(self.state.peek(cost, &self.clock))
     }
 
@@ -107,7 +107,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// The quotas, in the order in which they were given.
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
-        self.quotas.given()
+        &self.state.revision().quotas
     }
 
     /// The clock that decisions are taken by.
@@ -116,13 +116,18 @@ impl<C: Clock> DirectLimiter<C> {
         &self.clock
     }
 
+    /// Changes the quotas, which go on with what they have granted.
+    pub(crate) fn change(&self, quotas: &[Quota]) -> Result<(), Unchanged> {
+        self.state.change(quotas, &self.clock)
+    }
+
     pub(crate) fn id(&self) -> LimiterId {
         self.id
     }
 
     /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
     pub(crate) fn acquire_within(&self, cost: u32, within: u64) -> Result<(Status, Lents), CostExceedsLimit> {
-        self.quotas.check_cost(cost)?;
+        self.state.revision().check_cost(cost)?;
         if cost == 0 {
             return Ok((self.state.peek(0, &self.clock), Lents::Nothing));
         }

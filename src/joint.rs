@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::builder::{AtKeyCap, DEFAULT_KEY_CAP, check_keys};
-use crate::cell::MAX_CELLS;
+use crate::cell::{MAX_CELLS, Unchanged};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision};
@@ -56,7 +56,6 @@ pub struct JointLimiter<C = MonotonicClock, F = SipFingerprinter> {
 
 struct Dimension {
     name: Box<str>,
-    quotas: Quotas,
 }
 
 /// The fingerprints of one request.
@@ -125,6 +124,11 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         })
     }
 
+    /// Changes the quotas of one dimension.
+    pub(crate) fn change(&self, dimension: usize, quotas: &[Quota]) -> Result<(), Unchanged> {
+        self.table.change(dimension, quotas, &self.clock)
+    }
+
     pub(crate) fn id(&self) -> LimiterId {
         self.id
     }
@@ -174,7 +178,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let held = self.table.held(&self.clock);
-        let names = self.dimensions.iter().map(|dimension| dimension.name.len() + dimension.quotas.bytes());
+        let names = self.dimensions.iter().map(|dimension| dimension.name.len());
         Counts {
             live_keys: held.live_keys,
             cells: held.cells,
@@ -197,7 +201,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     #[cfg(feature = "serde")]
     #[must_use]
     pub fn snapshot(&self) -> crate::Snapshot {
-        let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|dimension| dimension.quotas.given()).collect();
+        let quotas: Vec<&[Quota]> = self.dimensions().map(|(_, quotas)| quotas).collect();
         crate::Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
     }
 
@@ -213,7 +217,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
 
     /// The dimensions, in order: their names, and the quotas that each of their keys has.
     pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
-        self.dimensions.iter().map(|dimension| (&*dimension.name, dimension.quotas.given()))
+        let quotas = |dimension| &*self.table.revision(dimension).quotas;
+        self.dimensions.iter().enumerate().map(move |(at, dimension)| (&*dimension.name, quotas(at)))
     }
 
     /// The clock that decisions are taken by.
@@ -226,9 +231,9 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         let mut fingerprints: Fingerprints = [None; MAX_CELLS];
         let (mut given, mut checked) = (0, Ok(()));
         keys.each(&self.fingerprinter, |fingerprint| {
-            if let (Some(fingerprint), Some(dimension)) = (fingerprint, self.dimensions.get(given)) {
+            if let (Some(fingerprint), Some(_)) = (fingerprint, self.dimensions.get(given)) {
                 fingerprints[given] = Some(fingerprint.in_dimension(given));
-                checked = checked.and(dimension.quotas.check_cost(cost));
+                checked = checked.and(self.table.revision(given).check_cost(cost));
             }
             given += 1;
         });
@@ -243,7 +248,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
 
 impl<C: fmt::Debug, F> fmt::Debug for JointLimiter<C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dimensions: Vec<_> = self.dimensions.iter().map(|it| (&it.name, it.quotas.given())).collect();
+        let dimensions: Vec<_> =
+            self.dimensions.iter().enumerate().map(|(at, it)| (&it.name, &self.table.revision(at).quotas)).collect();
         f.debug_struct("JointLimiter")
             .field("dimensions", &dimensions)
             .field("clock", &self.clock)
@@ -345,14 +351,15 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         }
         let dimensions = dimensions
             .into_iter()
-            .map(|(name, quotas)| Ok(Dimension { name, quotas: Quotas::new(&quotas)? }))
-            .collect::<Result<Box<[_]>, BuildError>>()?;
+            .map(|(name, quotas)| Ok((Dimension { name }, Quotas::new(&quotas)?.plan())))
+            .collect::<Result<Vec<_>, BuildError>>()?;
         check_keys(key_cap, expected_keys)?;
         if at_key_cap == AtKeyCap::Share {
             return Err(BuildError::NothingToShare);
         }
-        let plans = dimensions.iter().map(|dimension| dimension.quotas.plan()).collect();
-        let table = Table::together(plans, key_cap, expected_keys);
+        let (dimensions, plans): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
+        let dimensions = dimensions.into_boxed_slice();
+        let table = Table::together(plans.into(), key_cap, expected_keys);
         let tally = count_decisions.then(Tally::new);
         let admits_at_cap = at_key_cap == AtKeyCap::Admit;
         let shadow = shadow.then(Shadow::new);

@@ -77,6 +77,7 @@
 
 mod builder;
 mod cell;
+mod change;
 pub mod clock;
 mod counts;
 mod decision;
@@ -104,6 +105,7 @@ mod sync;
 mod table;
 
 pub use builder::{AtKeyCap, LimiterBuilder, MAX_KEY_CAP};
+pub use change::ChangeError;
 pub use clock::{Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, Status};

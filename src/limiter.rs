@@ -8,6 +8,7 @@ use core::hash::Hash;
 use core::marker::PhantomData;
 
 use crate::builder::{AtKeyCap, LimiterBuilder};
+use crate::cell::{Revision, Unchanged};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
@@ -17,7 +18,6 @@ use crate::lists::Lists;
 use crate::modes::{Modes, Shadow};
 use crate::penalty::Penalties;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 use crate::reservation::{Lents, LimiterId};
 use crate::single::Single;
 use crate::table::{Placed, Table};
@@ -40,7 +40,6 @@ use modes::Wants;
 /// ```
 pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     table: Table,
-    quotas: Quotas,
     clock: C,
     fingerprinter: F,
     at_key_cap: AtKeyCap,
@@ -72,7 +71,6 @@ impl<K: Hash + ?Sized> Limiter<K> {
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub(crate) fn from_parts(
         table: Table,
-        quotas: Quotas,
         clock: C,
         fingerprinter: F,
         at_key_cap: AtKeyCap,
@@ -80,7 +78,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         tally: Option<Tally>,
     ) -> Self {
         let (id, modes) = (LimiterId::new(), None);
-        Self { table, quotas, clock, fingerprinter, at_key_cap, overflow, tally, id, modes, key: PhantomData }
+        Self { table, clock, fingerprinter, at_key_cap, overflow, tally, id, modes, key: PhantomData }
     }
 
     pub(crate) fn in_modes(self, modes: Option<Box<Modes>>) -> Self {
@@ -109,7 +107,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.quotas.check_cost(cost)?;
+        self.revision().check_cost(cost)?;
         Ok(self.decide(key, cost))
     }
 
@@ -124,7 +122,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.quotas.check_cost(cost)?;
+        self.revision().check_cost(cost)?;
         let fingerprint = self.fingerprint(key);
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
@@ -148,7 +146,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.quotas.check_cost(cost)?;
+        self.revision().check_cost(cost)?;
         Ok(self.look(key, cost))
     }
 
@@ -187,7 +185,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             cells: held.cells,
             bytes: size_of::<Self>()
                 + held.bytes
-                + self.quotas.bytes()
                 + self.overflow.as_ref().map_or(0, Single::bytes)
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
@@ -205,7 +202,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[cfg(feature = "serde")]
     #[must_use]
     pub fn snapshot(&self) -> crate::Snapshot {
-        crate::Snapshot::take(&self.table, &[self.quotas.given()], &self.fingerprinter, &self.clock)
+        crate::Snapshot::take(&self.table, &[self.quotas()], &self.fingerprinter, &self.clock)
     }
 
     #[cfg(feature = "serde")]
@@ -220,13 +217,24 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// The quotas that each key has, in the order in which they were given.
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
-        self.quotas.given()
+        &self.revision().quotas
     }
 
     /// The clock that decisions are taken by.
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.clock
+    }
+
+    #[inline]
+    fn revision(&self) -> &Revision {
+        self.table.revision(0)
+    }
+
+    /// Changes the quotas of all keys, which go on with what they have been granted.
+    pub(crate) fn change(&self, quotas: &[Quota]) -> Result<(), Unchanged> {
+        self.table.change(0, quotas, &self.clock)?;
+        self.overflow.as_ref().map_or(Ok(()), |overflow| overflow.change(quotas, &self.clock))
     }
 
     fn penalties(&self) -> Option<&Penalties> {
@@ -283,7 +291,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     #[cold]
     fn decide_at_cap(&self, cost: u32, retry_after_ns: u64) -> Status {
-        let limit = self.quotas.most();
+        let limit = self.revision().most;
         let without_a_place = |decision, remaining| Status { decision, limit, remaining, reset_after_ns: 0 };
         match (self.at_key_cap, &self.overflow) {
             (AtKeyCap::Share, Some(overflow)) => overflow.acquire(cost, &self.clock),
@@ -303,7 +311,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: u64,
     ) -> Result<(Status, Lents), CostExceedsLimit> {
-        self.quotas.check_cost(cost)?;
+        self.revision().check_cost(cost)?;
         let fingerprint = self.fingerprint(key);
         if cost == 0 {
             return Ok((self.look_up(fingerprint, 0), Lents::Nothing));
@@ -354,7 +362,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quotas", &self.quotas.given())
+            .field("quotas", &self.table.revision(0).quotas)
             .field("clock", &self.clock)
             .field("at_key_cap", &self.at_key_cap)
             .finish_non_exhaustive()

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::builder::MAX_KEY_CAP;
-use crate::cell::Plan;
+use crate::cell::Revisions;
 use crate::clock::Clock;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
@@ -45,7 +45,7 @@ impl Lists {
             return Err(BuildError::ListCapTooLarge { list_cap: cap });
         }
         let listed = [Quota::new(1, Quota::MAX_WINDOW)];
-        let plans = [Plan::new(&listed), Plan::new(&listed)];
+        let plans = [Revisions::new(&listed), Revisions::new(&listed)];
         Ok(Self { table: Table::of_plans(plans.into(), cap, 0), cap })
     }
 

@@ -17,7 +17,7 @@ mod loom_tests;
 use core::fmt;
 use core::time::Duration;
 
-use crate::cell::Plan;
+use crate::cell::Revisions;
 use crate::clock::Clock;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
@@ -160,7 +160,7 @@ impl Penalties {
         penalty.validate()?;
         let denials = Quota::new(penalty.denials.saturating_sub(1).max(1), penalty.within);
         let block = Quota::new(1, penalty.blocked_for);
-        let plans = [Plan::new(&[denials]), Plan::new(&[block])];
+        let plans = [Revisions::new(&[denials]), Revisions::new(&[block])];
         let places = key_cap.saturating_mul(2).min(crate::MAX_KEY_CAP);
         let table = Table::of_plans(plans.into(), places, 0);
         Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })

@@ -1,7 +1,7 @@
 //! The quotas of a limiter: checked, and what they say together.
 
-use crate::cell::Plan;
-use crate::error::{BuildError, CostExceedsLimit};
+use crate::cell::Revisions;
+use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
 
 /// The most quotas that one key may have.
@@ -11,8 +11,6 @@ const MAX_QUOTAS: usize = 256;
 #[derive(Debug, Clone)]
 pub(crate) struct Quotas {
     given: Box<[Quota]>,
-    /// The most permits that a request may ask for.
-    most: u32,
 }
 
 impl Quotas {
@@ -31,31 +29,14 @@ impl Quotas {
         if let (Some(algorithm), 2..) = (other, given.len()) {
             return Err(BuildError::QuotasDontCombine { algorithm });
         }
-        let most = given.iter().map(Quota::limit).min().unwrap_or(0);
-        Ok(Self { given: given.into(), most })
+        Ok(Self { given: given.into() })
     }
 
-    pub(crate) fn plan(&self) -> Plan {
-        Plan::new(&self.given)
+    pub(crate) fn plan(&self) -> Revisions {
+        Revisions::new(&self.given)
     }
 
     pub(crate) fn given(&self) -> &[Quota] {
         &self.given
-    }
-
-    /// Bytes on the heap.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.given)
-    }
-
-    /// The smallest limit.
-    #[inline]
-    pub(crate) fn most(&self) -> u32 {
-        self.most
-    }
-
-    #[inline]
-    pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
-        if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
     }
 }

@@ -161,6 +161,23 @@ impl Rule {
         ask!(self, give_back(account, now, cost, since))
     }
 
+    /// A running account of another quota of the same algorithm, as it goes on under this one from a time on; `None` if it goes on
+    /// as it is, in windows of another length and with another limit.
+    ///
+    /// A bucket lacks as many permits as the other one did at that time, rounded up, but no more than it holds twice over. The next place
+    /// of a queue leaves when it would have, or less than one interval later, if the queue can be as long.
+    pub(crate) fn carried(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
+        match (self, other) {
+            (Self::Bucket(bucket), Self::Bucket(other)) => {
+                Some(Account { anchor: at, used: bucket.at_most(other.lacks(account, at)) })
+            }
+            (Self::Queue(queue), Self::Queue(_)) => {
+                Some(Account { anchor: at, used: queue.places_in(other.all_free_at(account).saturating_sub(at)) })
+            }
+            _ => None,
+        }
+    }
+
     /// The anchor after [`Step::Advance`].
     #[inline]
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
@@ -181,6 +198,15 @@ impl Rule {
     /// The first moment at which all permits are free, if nothing else is granted.
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {
         ask!(self, all_free_at(account))
+    }
+
+    /// The moment from which on an account of which something was used is over, also if that is given back later.
+    pub(crate) fn ends_at(&self, account: Account) -> u64 {
+        match self {
+            Self::Window(window) => window.ends_at(account),
+            Self::Counter(counter) => counter.ends_at(account),
+            _ => self.all_free_at(account),
+        }
     }
 
     /// The first moment from which the account is no different from that of a key that was never seen; `u64::MAX` if there is none.

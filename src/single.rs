@@ -1,8 +1,10 @@
 //! A table that knows one key only: for limits without keys.
 
+use crate::cell::{Revision, Unchanged};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::table::{Lent, Placed, Table};
 
@@ -53,6 +55,14 @@ impl Single {
 
     pub(crate) fn peek(&self, cost: u32, clock: &impl Clock) -> Status {
         self.table.peek(KEY, cost, clock)
+    }
+
+    pub(crate) fn revision(&self) -> &Revision {
+        self.table.revision(0)
+    }
+
+    pub(crate) fn change(&self, quotas: &[Quota], clock: &impl Clock) -> Result<(), Unchanged> {
+        self.table.change(0, quotas, clock)
     }
 
     pub(crate) fn clear(&self, clock: &impl Clock) {

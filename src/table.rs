@@ -48,10 +48,11 @@ mod turn;
 
 use once_cell::race::OnceBox;
 
-use crate::cell::{Ask, Cells, Plan, Seat, time_of};
+use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
 use crate::sync::{AtomicU64, Ordering, plain};
 use index::{Found, Index, Put};
 pub(crate) use joint::Together;
@@ -107,17 +108,17 @@ enum Located<'a> {
 
 impl Table {
     /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
-    pub(crate) fn new(plan: Plan, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn new(plan: Revisions, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_plans([plan].into(), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for keys of several plans.
-    pub(crate) fn of_plans(plans: Box<[Plan]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn of_plans(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for keys of several plans that may be claimed together.
-    pub(crate) fn together(plans: Box<[Plan]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
     }
 
@@ -144,6 +145,17 @@ impl Table {
             }
         }
         table
+    }
+
+    /// How the keys of a plan are limited now.
+    #[inline]
+    pub(crate) fn revision(&self, plan: usize) -> &Revision {
+        self.cells.revisions(plan).current()
+    }
+
+    /// Changes the quotas of a plan's keys from now on to others, which have been validated.
+    pub(crate) fn change(&self, plan: usize, quotas: &[Quota], clock: &impl Clock) -> Result<(), Unchanged> {
+        self.cells.revisions(plan).change(quotas, || time_of(clock.now()))
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.

@@ -1,5 +1,5 @@
 //! Reserving and giving back, against a naive account of each algorithm: the same requests at the same times must get the same
-//! answers, to the nanosecond. Time goes on between any two requests.
+//! answers, to the nanosecond; and so must they while quotas change. Time goes on between any two requests.
 
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ enum Op {
     Refund(prop::sample::Index),
     Forget,
     Pass(u64),
+    /// The quotas become others of those that there are.
+    Change(usize),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -35,6 +37,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         5 => any::<prop::sample::Index>().prop_map(Op::Refund),
         1 => Just(Op::Forget),
         4 => prop_oneof![0..4_u64, 0..40_u64, 0..300_u64].prop_map(Op::Pass),
+        1 => (0..3_usize).prop_map(Op::Change),
     ];
     prop::collection::vec(op, 1..60)
 }
@@ -45,11 +48,13 @@ type Number = usize;
 /// An answer: the delay and the number of the charge, or the wait.
 type Answer = Result<(u64, Number), u64>;
 
-trait Naive {
+trait Naive: Sized {
     /// Without `within` it is not to be given back, and not to wait (but in a queue, as long as that lets it).
     fn request(&mut self, now: u64, cost: u32, within: Option<u64>) -> Answer;
     fn refund(&mut self, now: u64, number: Number) -> u32;
     fn remaining(&self, now: u64) -> u32;
+    /// The same key under other quotas, which `fresh` is a new key of.
+    fn changed(self, now: u64, fresh: Self) -> Self;
 }
 
 /// A list of permits: the number of the charge, and the stamp.
@@ -106,6 +111,12 @@ impl Naive for Log {
         }
         let most = self.quotas.iter().map(|&(limit, _)| limit).min().expect("a quota");
         (1..=most).take_while(|&cost| self.fits(now, cost)).last().unwrap_or(0)
+    }
+
+    fn changed(mut self, now: u64, fresh: Self) -> Self {
+        let widest = self.widest();
+        self.permits.retain(|&(_, stamp)| now < stamp + widest);
+        Self { quotas: fresh.quotas, ..self }
     }
 }
 
@@ -192,6 +203,16 @@ impl Naive for Bucket {
     fn remaining(&self, now: u64) -> u32 {
         u32::try_from((self.held_at(now) / self.period).max(0)).expect("few")
     }
+
+    fn changed(self, now: u64, fresh: Self) -> Self {
+        if self.as_of.is_none() {
+            return Self { charges: self.charges, ..fresh };
+        }
+        let lacks = self.capacity * self.period - self.held_at(now);
+        let lacks = ((lacks + self.period - 1) / self.period).min(2 * fresh.capacity);
+        let held = (fresh.capacity - lacks) * fresh.period;
+        Self { held, as_of: Some(now.into()), charges: self.charges, ..fresh }
+    }
 }
 
 /// When each place leaves that was given, in parts of a nanosecond, until the queue is empty.
@@ -247,108 +268,150 @@ impl Naive for Queue {
     fn remaining(&self, now: u64) -> u32 {
         if self.delay(now) <= self.max_delay { self.limit } else { 0 }
     }
+
+    fn changed(self, now: u64, fresh: Self) -> Self {
+        let places = i128::from(self.delay(now)) * fresh.permits;
+        let places = ((places + fresh.period - 1) / fresh.period).min(2 * i128::from(fresh.limit));
+        Self { next: i128::from(now) * fresh.permits + places * fresh.period, charges: self.charges, ..fresh }
+    }
 }
 
-/// Everything that was granted and not given back: the number of the charge, when, and how much.
+/// What was granted since an account opened, and in the window before.
 struct Windows {
     limit: u32,
-    window: u64,
+    window: i128,
     kind: Kind,
-    grants: Vec<(Number, u64, u32)>,
+    /// When the account opened, or the window began that it has gone on into.
+    opened: Option<i128>,
+    current: Vec<(Number, u32)>,
+    previous: Vec<(Number, u32)>,
     charges: usize,
+    /// How often the quota has changed, and had when the account was last begun or went on.
+    changes: usize,
+    changes_then: usize,
 }
 
+#[derive(Clone, Copy)]
 enum Kind {
     /// Windows begin with a request.
     Floating,
-    Aligned(u64),
+    Aligned(i128),
     /// And the one before counts for as much as a window that ends now covers of it.
-    Counter(u64),
+    Counter(i128),
+}
+
+/// What counts at a time, and when the window ends that it lies in.
+struct View {
+    previous: i128,
+    current: i128,
+    end: i128,
+    /// The window that the account was last charged in has ended.
+    is_next: bool,
+}
+
+fn sum(grants: &[(Number, u32)]) -> i128 {
+    grants.iter().map(|&(_, cost)| i128::from(cost)).sum()
 }
 
 impl Windows {
-    /// The start of the window that a time lies in.
-    fn start(&self, now: u64) -> Option<u64> {
-        match self.kind {
-            Kind::Floating => {
-                // Those that count for nothing any more were never there.
-                let mut start = None;
-                for &(_, time, _) in &self.grants {
-                    start = Some(start.filter(|&start| time < start + self.window).unwrap_or(time));
-                }
-                start.filter(|&start| now < start + self.window)
-            }
-            Kind::Aligned(phase) | Kind::Counter(phase) => {
-                let before = (now + self.window - phase % self.window) % self.window;
-                now.checked_sub(before).or(Some(0))
-            }
+    fn new(limit: u32, window: u64, kind: Kind) -> Self {
+        Self {
+            limit,
+            window: window.into(),
+            kind,
+            opened: None,
+            current: vec![],
+            previous: vec![],
+            charges: 0,
+            changes: 0,
+            changes_then: 0,
         }
     }
 
-    fn granted(&self, from: u64, until: u64) -> u64 {
-        self.grants
-            .iter()
-            .filter(|&&(_, time, _)| (from..until).contains(&time))
-            .map(|&(_, _, cost)| u64::from(cost))
-            .sum()
-    }
-
-    /// All that was granted and counts, times the window.
-    fn weight(&self, now: u64) -> u64 {
-        let Some(start) = self.start(now) else { return 0 };
-        let current = self.granted(start, start + self.window) * self.window;
+    /// The end of the window that a time lies in.
+    fn end_of(&self, time: i128) -> i128 {
         match self.kind {
-            Kind::Counter(_) => {
-                let previous = start.checked_sub(self.window).map_or(0, |before| self.granted(before, start));
-                current + previous * (start + self.window - now)
-            }
-            _ => current,
+            Kind::Floating => time + self.window,
+            Kind::Aligned(phase) | Kind::Counter(phase) => time + self.window - (time - phase).rem_euclid(self.window),
         }
     }
 
-    fn fits(&self, now: u64, cost: u32) -> bool {
-        self.weight(now) + u64::from(cost) * self.window <= u64::from(self.limit) * self.window
+    /// Nothing if nothing counts any more.
+    fn view(&self, now: i128) -> Option<View> {
+        let end = self.end_of(self.opened?);
+        let (previous, current) = (sum(&self.previous), sum(&self.current));
+        match self.kind {
+            // What was all given back might as well not have been taken.
+            _ if current + previous == 0 => None,
+            Kind::Counter(_) if end <= now && now < end + self.window => {
+                Some(View { previous: current, current: 0, end: end + self.window, is_next: true })
+            }
+            _ if end <= now => None,
+            _ => Some(View { previous, current, end, is_next: false }),
+        }
+    }
+
+    fn fits(&self, now: i128, cost: u32) -> bool {
+        let Some(view) = self.view(now) else { return true };
+        let left = if matches!(self.kind, Kind::Counter(_)) { (view.end - now).min(self.window) } else { 0 };
+        view.previous * left + (view.current + i128::from(cost)) * self.window <= i128::from(self.limit) * self.window
     }
 }
 
 impl Naive for Windows {
     fn request(&mut self, now: u64, cost: u32, _within: Option<u64>) -> Answer {
+        let now = i128::from(now);
         if !self.fits(now, cost) {
             let mut wait = 1;
             while !self.fits(now + wait, cost) {
                 wait += 1;
             }
-            return Err(wait);
+            return Err(u64::try_from(wait).expect("soon"));
+        }
+        match self.view(now) {
+            None => {
+                (self.opened, self.previous, self.current) = (Some(now), vec![], vec![]);
+                self.changes_then = self.changes;
+            }
+            Some(view) if view.is_next => {
+                self.previous = std::mem::take(&mut self.current);
+                self.opened = Some(view.end - self.window);
+                if self.changes_then != self.changes {
+                    // They count, and do not come back.
+                    self.previous.iter_mut().for_each(|(number, _)| *number = 0);
+                    self.changes_then = self.changes;
+                }
+            }
+            Some(_) => {}
         }
         self.charges += 1;
-        self.grants.push((self.charges, now, cost));
+        self.current.push((self.charges, cost));
         Ok((0, self.charges))
     }
 
     fn refund(&mut self, now: u64, number: Number) -> u32 {
-        let Some(place) = self.grants.iter().position(|&(charge, ..)| charge == number) else { return 0 };
-        let (_, time, cost) = self.grants[place];
-        let counts = match (&self.kind, self.start(now)) {
-            (_, None) => false,
-            (Kind::Counter(_), Some(start)) => time + self.window >= start,
-            (_, Some(start)) => time >= start,
-        };
-        if !counts {
-            return 0;
-        }
-        match self.kind {
-            // The window goes on with what is left of it, from where it began.
-            Kind::Floating if self.granted(self.start(now).expect("it runs"), u64::MAX) > u64::from(cost) => {
-                self.grants[place].2 = 0;
+        let Some(view) = self.view(now.into()) else { return 0 };
+        let grants =
+            if view.is_next { [&mut self.current, &mut vec![]] } else { [&mut self.current, &mut self.previous] };
+        for grants in grants {
+            if let Some(place) = grants.iter().position(|&(charge, _)| charge == number) {
+                return grants.remove(place).1;
             }
-            Kind::Floating => self.grants.clear(),
-            _ => drop(self.grants.remove(place)),
         }
-        cost
+        0
     }
 
     fn remaining(&self, now: u64) -> u32 {
-        (1..=self.limit).take_while(|&cost| self.fits(now, cost)).last().unwrap_or(0)
+        (1..=self.limit).take_while(|&cost| self.fits(now.into(), cost)).last().unwrap_or(0)
+    }
+
+    fn changed(self, now: u64, fresh: Self) -> Self {
+        let after = if matches!(self.kind, Kind::Counter(_)) { self.window } else { 0 };
+        let is_over = self.opened.is_none_or(|opened| self.end_of(opened) + after <= now.into());
+        if is_over || sum(&self.current) + sum(&self.previous) == 0 {
+            return Self { charges: self.charges, changes: self.changes + 1, ..fresh };
+        }
+        Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, changes: self.changes + 1, ..self }
     }
 }
 
@@ -358,22 +421,26 @@ struct Held {
     number: Number,
 }
 
-fn agree(
-    quotas: &[Quota],
-    mut naive: impl FnMut() -> Box<dyn Naive>,
-    limit: u32,
-    ops: &[Op],
-) -> Result<(), TestCaseError> {
-    let clock = MockClock::new();
-    let mut builder = Limiter::<str>::builder(quotas[0]).clock(clock.clone());
-    for &quota in &quotas[1..] {
+/// Quotas and a naive account of a key under them.
+struct Way<N> {
+    quotas: Vec<Quota>,
+    fresh: Box<dyn Fn() -> N>,
+}
+
+fn agree<N: Naive>(ways: &[Way<N>], ops: &[Op]) -> Result<(), TestCaseError> {
+    let (clock, mut way) = (MockClock::new(), &ways[0]);
+    let mut builder = Limiter::<str>::builder(way.quotas[0]).clock(clock.clone());
+    for &quota in &way.quotas[1..] {
         builder = builder.and(quota);
     }
     let limiter = builder.build().expect("quotas that are allowed");
-    let (mut account, mut held, mut now) = (naive(), Vec::<Held>::new(), 0_u64);
+    let most = |way: &Way<N>| way.quotas.iter().map(Quota::limit).min().expect("a quota");
+    let (mut account, mut held, mut now) = (Some((way.fresh)()), Vec::<Held>::new(), 0_u64);
     for (step, op) in ops.iter().enumerate() {
         clock.advance(nanos(1));
         now += 1;
+        let limit = most(way);
+        let key = account.as_mut().expect("it is put back");
         match *op {
             Op::Acquire(cost) => {
                 let cost = cost.min(limit);
@@ -382,7 +449,7 @@ fn agree(
                     Ok(admission) => Ok(admission.delay()),
                     Err(denial) => Err(denial.retry_after()),
                 };
-                let expected = account.request(now, cost, None);
+                let expected = key.request(now, cost, None);
                 prop_assert_eq!(
                     told,
                     expected.map(|(delay, _)| nanos(delay)).map_err(nanos),
@@ -394,7 +461,7 @@ fn agree(
             }
             Op::Reserve { cost, within, keep } => {
                 let cost = cost.min(limit);
-                let expected = account.request(now, cost, Some(within));
+                let expected = key.request(now, cost, Some(within));
                 match (limiter.reserve(KEY, cost, nanos(within)), expected) {
                     (Ok(reservation), Ok((delay, number))) => {
                         prop_assert_eq!(reservation.delay(), nanos(delay), "step {} at {}: {:?}", step, now, op);
@@ -403,7 +470,7 @@ fn agree(
                         } else {
                             prop_assert_eq!(
                                 reservation.cancel(),
-                                account.refund(now, number),
+                                key.refund(now, number),
                                 "step {} at {}: {:?}",
                                 step,
                                 now,
@@ -421,15 +488,20 @@ fn agree(
             Op::Refund(index) if !held.is_empty() => {
                 let Held { receipt, number } = held.swap_remove(index.index(held.len()));
                 let back = limiter.refund(receipt).expect("of this limiter");
-                prop_assert_eq!(back, account.refund(now, number), "step {} at {}: {:?} of {}", step, now, op, number);
+                prop_assert_eq!(back, key.refund(now, number), "step {} at {}: {:?} of {}", step, now, op, number);
             }
             Op::Refund(_) => {}
             Op::Forget => {
                 limiter.forget(KEY);
-                account = naive();
+                account = Some((way.fresh)());
                 for gone in held.drain(..) {
                     prop_assert_eq!(limiter.refund(gone.receipt).expect("of this limiter"), 0);
                 }
+            }
+            Op::Change(which) => {
+                way = &ways[which % ways.len()];
+                limiter.set_quotas(&way.quotas).expect("they can be used");
+                account = account.map(|account| account.changed(now, (way.fresh)()));
             }
             Op::Pass(by) => {
                 clock.advance(nanos(by));
@@ -438,7 +510,7 @@ fn agree(
         }
         prop_assert_eq!(
             limiter.peek_n(KEY, 0).expect("a look").remaining(),
-            account.remaining(now),
+            account.as_ref().expect("it is put back").remaining(now),
             "step {} at {}: {:?}",
             step,
             now,
@@ -452,53 +524,71 @@ fn cases() -> ProptestConfig {
     ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// One to three ways for a quota to be.
+fn ways<P: std::fmt::Debug>(one: impl Strategy<Value = P>) -> impl Strategy<Value = Vec<P>> {
+    prop::collection::vec(one, 1..4)
+}
+
+fn logs(quotas: &[Vec<(u32, u64)>]) -> Vec<Way<Log>> {
+    let way = |quotas: &Vec<(u32, u64)>| {
+        let given = quotas.iter().map(|&(limit, window)| Quota::new(limit, nanos(window))).collect();
+        let quotas = quotas.clone();
+        Way { quotas: given, fresh: Box::new(move || Log { quotas: quotas.clone(), permits: vec![], charges: 0 }) }
+    };
+    quotas.iter().map(way).collect()
+}
+
 proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn a_log(limit in 1..12_u32, window in 1..60_u64, ops in ops()) {
-        let naive = || Box::new(Log { quotas: vec![(limit, window)], permits: vec![], charges: 0 }) as Box<dyn Naive>;
-        agree(&[Quota::new(limit, nanos(window))], naive, limit, &ops)?;
+    fn a_log(quotas in ways((1..12_u32, 1..60_u64).prop_map(|one| vec![one])), ops in ops()) {
+        agree(&logs(&quotas), &ops)?;
     }
 
     #[test]
-    fn several_logs(quotas in prop::collection::vec((1..12_u32, 1..90_u64), 2..4), ops in ops()) {
-        let most = quotas.iter().map(|&(limit, _)| limit).min().expect("some");
-        let given: Vec<Quota> = quotas.iter().map(|&(limit, window)| Quota::new(limit, nanos(window))).collect();
-        let naive = || Box::new(Log { quotas: quotas.clone(), permits: vec![], charges: 0 }) as Box<dyn Naive>;
-        agree(&given, naive, most, &ops)?;
+    fn several_logs(quotas in ways(prop::collection::vec((1..12_u32, 1..90_u64), 1..4)), ops in ops()) {
+        agree(&logs(&quotas), &ops)?;
     }
 
     #[test]
-    fn a_bucket(capacity in 1..12_u32, permits in 1..4_u32, period in 1..30_u64, start in 0..12_u32, ops in ops()) {
-        let start = start.min(capacity);
-        let quota = Quota::token_bucket(capacity, permits, nanos(period)).starting_with(start);
-        agree(&[quota], || Box::new(Bucket::new(capacity, permits, period, start)), capacity, &ops)?;
+    fn a_bucket(quotas in ways((1..12_u32, 1..4_u32, 1..30_u64)), starts_with in 0..12_u32, ops in ops()) {
+        let ways: Vec<_> = quotas.into_iter().map(|(capacity, permits, period)| {
+            let start = starts_with.min(capacity);
+            let quota = Quota::token_bucket(capacity, permits, nanos(period)).starting_with(start);
+            Way { quotas: vec![quota], fresh: Box::new(move || Bucket::new(capacity, permits, period, start)) as Box<dyn Fn() -> Bucket> }
+        }).collect();
+        agree(&ways, &ops)?;
     }
 
     #[test]
-    fn a_queue(permits in 1..4_u32, period in 1..30_u64, max_delay in 0..100_u64, ops in ops()) {
-        let quota = Quota::leaky_queue(permits, nanos(period), nanos(max_delay));
-        let limit = quota.limit();
-        let naive = || Box::new(Queue {
-            permits: permits.into(), period: period.into(), max_delay, limit, next: 0, places: vec![], charges: 0,
-        }) as Box<dyn Naive>;
-        agree(&[quota], naive, limit, &ops)?;
+    fn a_queue(quotas in ways((1..4_u32, 1..30_u64, 0..100_u64)), ops in ops()) {
+        let ways: Vec<_> = quotas.into_iter().map(|(permits, period, max_delay)| {
+            let quota = Quota::leaky_queue(permits, nanos(period), nanos(max_delay));
+            let limit = quota.limit();
+            let fresh = move || Queue { permits: permits.into(), period: period.into(), max_delay, limit, next: 0, places: vec![], charges: 0 };
+            Way { quotas: vec![quota], fresh: Box::new(fresh) as Box<dyn Fn() -> Queue> }
+        }).collect();
+        agree(&ways, &ops)?;
     }
 
     #[test]
-    fn a_window(limit in 1..12_u32, window in 1..60_u64, phase in prop::option::of(0..100_u64), ops in ops()) {
-        let quota = Quota::fixed_window(limit, nanos(window));
-        let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
-        let kind = || phase.map_or(Kind::Floating, Kind::Aligned);
-        let naive = || Box::new(Windows { limit, window, kind: kind(), grants: vec![], charges: 0 }) as Box<dyn Naive>;
-        agree(&[quota], naive, limit, &ops)?;
+    fn a_window(quotas in ways((1..12_u32, 1..60_u64)), phase in prop::option::of(0..100_u64), ops in ops()) {
+        let ways: Vec<_> = quotas.into_iter().map(|(limit, window)| {
+            let quota = Quota::fixed_window(limit, nanos(window));
+            let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
+            let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(phase.into()));
+            Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
+        }).collect();
+        agree(&ways, &ops)?;
     }
 
     #[test]
-    fn a_counter(limit in 1..12_u32, window in 1..60_u64, ops in ops()) {
-        let quota = Quota::sliding_counter(limit, nanos(window));
-        let naive = || Box::new(Windows { limit, window, kind: Kind::Counter(0), grants: vec![], charges: 0 }) as Box<dyn Naive>;
-        agree(&[quota], naive, limit, &ops)?;
+    fn a_counter(quotas in ways((1..12_u32, 1..60_u64)), ops in ops()) {
+        let ways: Vec<_> = quotas.into_iter().map(|(limit, window)| {
+            let quota = Quota::sliding_counter(limit, nanos(window));
+            Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, Kind::Counter(0))) as Box<dyn Fn() -> Windows> }
+        }).collect();
+        agree(&ways, &ops)?;
     }
 }

@@ -41,42 +41,60 @@
 //!
 //! The loom tests in `cell/account_loom_tests.rs` exercise them.
 
-use super::plan::Metered;
+use super::plan::{Metered, Plan};
+use super::revisions::Revisions;
 use super::words::{Head, Slot, State, time_of};
 use super::{Ask, Attempt, Cells, Charged, HEAD, RING, RingRef, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
-use crate::rule::{Account, Rule, Step};
+use crate::rule::{Account, Rule, Since, Step};
 use crate::sync::{AtomicU64, Ordering};
 
 /// How an era came about, and so what its anchor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+pub(super) enum How {
     /// The account opens: at the time of the claim, or later.
     Opens = 0,
     /// It goes on under an anchor that follows from the last.
     Advances = 1,
     /// It was over, and this says since when.
     Closes = 2,
+    /// It goes on under another quota, from the moment at which that began.
+    Changes = 3,
 }
 
-/// What the lower bits of a head say in a cell with an account. No more bits than `used` needs; the rest tell eras apart.
+/// What the lower bits of a head say in a cell with an account. Few bits more than `used` needs; the rest tell eras apart.
 ///
 /// ```text
-/// { era: 50 - used, how: 2, used: as many as the rule needs }
+/// { era: 44 - used, revision: 6, how: 2, used: 20 or as many as the first rule needs }
 /// ```
+///
+/// `revision` is what the number of the quota's revision is modulo 64 by which the account is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     used_bits: u32,
 }
 
 impl Layout {
+    /// A few hundred thousand permits fit anyhow: a quota may come to be larger.
+    const LEAST_USED_BITS: u32 = 20;
+    const REVISION_BITS: u32 = 6;
+    const HOW_BITS: u32 = 2;
+
     pub(super) fn of(rule: &Rule) -> Self {
-        Self { used_bits: rule.used_below().next_power_of_two().ilog2() }
+        Self { used_bits: rule.used_below().next_power_of_two().ilog2().max(Self::LEAST_USED_BITS) }
+    }
+
+    pub(super) fn has_room_for(self, rule: &Rule) -> bool {
+        rule.used_below() <= 1 << self.used_bits
+    }
+
+    fn era_at(self) -> u32 {
+        self.used_bits + Self::HOW_BITS + Self::REVISION_BITS
     }
 
     #[inline]
-    pub(super) fn used(self, head: Head) -> u64 {
+    fn used(self, head: Head) -> u64 {
         head.below_life() & ((1 << self.used_bits) - 1)
     }
 
@@ -85,18 +103,41 @@ impl Layout {
         match (head.below_life() >> self.used_bits) & 3 {
             0 => How::Opens,
             1 => How::Advances,
-            _ => How::Closes,
+            2 => How::Closes,
+            _ => How::Changes,
         }
     }
 
     #[inline]
     fn era(self, head: Head) -> u64 {
-        head.below_life() >> (self.used_bits + 2)
+        head.below_life() >> self.era_at()
+    }
+
+    /// The revision that the account is written by, as far as the head tells.
+    #[inline]
+    fn revision(self, head: Head) -> u64 {
+        (head.below_life() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
+    }
+
+    /// What a head tells of the number of a revision.
+    #[inline]
+    fn revision_of(number: u64) -> u64 {
+        number & ((1 << Self::REVISION_BITS) - 1)
+    }
+
+    fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
+        let upper = ((era << Self::REVISION_BITS | revision) << Self::HOW_BITS) | how as u64;
+        head.with_below_life((upper << self.used_bits) | used)
+    }
+
+    /// The head of the next era, by the same revision.
+    pub(super) fn next(self, head: Head, how: How, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, self.revision(head), how, used)
     }
 
     /// The head of the next era.
-    pub(super) fn next(self, head: Head, how: u64, used: u64) -> Head {
-        head.with_below_life((((self.era(head) + 1) << 2 | how) << self.used_bits) | used)
+    fn next_by(self, head: Head, revision: u64, how: How, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, Self::revision_of(revision), how, used)
     }
 
     /// The head of the same era after more has been used.
@@ -105,31 +146,30 @@ impl Layout {
         head.with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
     }
 
-    /// The head after something has been given back: two eras on, which keeps the parity and so the anchor.
-    pub(super) fn given_back(self, head: Head, used: u64) -> Head {
-        let how = self.how(head) as u64;
-        head.with_below_life((((self.era(head) + 2) << 2 | how) << self.used_bits) | used)
+    /// The head with less `used` under the same anchor: two eras on, which keeps the parity.
+    fn two_eras_on(self, head: Head, used: u64) -> Head {
+        self.with(head, self.era(head) + 2, self.revision(head), self.how(head), used)
     }
 
     /// How many eras later the other head is, of the same life.
-    pub(super) fn eras_between(self, earlier: Head, later: Head) -> u64 {
-        self.era(later).wrapping_sub(self.era(earlier)) & ((1 << (50 - self.used_bits)) - 1)
+    fn eras_between(self, earlier: Head, later: Head) -> u64 {
+        self.era(later).wrapping_sub(self.era(earlier)) & ((1 << (52 - self.era_at())) - 1)
     }
 
     /// Whether the era came about by an advance.
-    pub(super) fn advances(self, head: Head) -> bool {
+    fn advances(self, head: Head) -> bool {
         self.how(head) == How::Advances
     }
 
     /// The head and the slot of a cell whose first account is about to open.
-    pub(super) fn opening(self, free: Head, used: u64, mark: u64) -> (Head, Slot) {
-        let head = self.next(free, How::Opens as u64, used);
+    fn opening(self, free: Head, revision: u64, used: u64, mark: u64) -> (Head, Slot) {
+        let head = self.next_by(free, revision, How::Opens, used);
         (head, Slot::ancient(mark, self.era(head)))
     }
 
     /// The head and the slot of a cell with an account that has been over since before time began.
-    pub(super) fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
-        let head = self.next(free, How::Closes as u64, 0);
+    fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
+        let head = self.next(free, How::Closes, 0);
         (head, Slot::ancient(mark, self.era(head) + 1).joined_on())
     }
 }
@@ -137,57 +177,166 @@ impl Layout {
 /// What a cell says about its key's account.
 #[derive(Clone, Copy)]
 pub(super) enum Seen {
-    Running(Account),
+    Running(Running),
     /// Over since this moment: the next request opens another.
     Over(u64),
     /// The anchor of the era has not been published.
     Unpublished,
 }
 
-impl Metered {
-    /// The account of a head and of the slot that was published in its era or, of an era that has yet to be published, the one
-    /// before. The slot says when it opened; where windows stand still, the anchor is the start of the window that this lies in.
+/// An account as it stands by the current revision of its quota.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    pub(super) account: Account,
+    /// It is written by that revision.
+    is_current: bool,
+    /// It is not, and it would have another anchor.
+    is_moved: bool,
+}
+
+/// How the accounts of a plan are kept: by the current revision, and by those before it.
+#[derive(Clone, Copy)]
+pub(super) struct Books<'a> {
+    all: &'a Revisions,
+    number: u64,
+    pub(super) current: &'a Metered,
+}
+
+impl<'a> Books<'a> {
     #[inline]
-    fn account(&self, head: Head, slot: Slot) -> Account {
-        Account { anchor: self.rule.anchor_at(slot.time()), used: self.layout.used(head) }
+    pub(super) fn new(all: &'a Revisions, number: u64, current: &'a Metered) -> Self {
+        Self { all, number, current }
+    }
+
+    #[inline]
+    pub(super) fn rule(&self) -> &Rule {
+        &self.current.rule
+    }
+
+    #[inline]
+    fn layout(&self) -> Layout {
+        self.current.layout
     }
 
     #[inline]
     pub(super) fn seen(&self, head: Head, slot: Slot) -> Seen {
-        if !slot.is_of_lap(self.layout.era(head)) {
+        let layout = self.layout();
+        if !slot.is_of_lap(layout.era(head)) {
             Seen::Unpublished
         } else if slot.joined() {
             Seen::Over(slot.time())
+        } else if layout.revision(head) == Layout::revision_of(self.number) {
+            Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
         } else {
-            Seen::Running(self.account(head, slot))
+            self.seen_by_another(head, slot)
         }
+    }
+
+    /// The account of a head and of a slot that say by which revision it is written, and how it stands by the current one.
+    #[cold]
+    fn seen_by_another(&self, head: Head, slot: Slot) -> Seen {
+        let first = self.written_by(head, slot);
+        let Some(mut rule) = self.rule_of(first) else { return Seen::Over(slot.time()) };
+        let mut account = Account { anchor: rule.anchor_at(slot.time()), used: self.layout().used(head) };
+        let mut is_moved = false;
+        for number in first + 1..=self.number {
+            let Some(next) = self.rule_of(number) else { return Seen::Over(slot.time()) };
+            // Later than it opened, as all that is published.
+            let at = self.changes_at(number, slot);
+            let over = rule.ends_at(account);
+            if over <= at {
+                return Seen::Over(over.max(slot.time() + 1));
+            }
+            account = match next.carried(rule, account, at) {
+                Some(carried) => {
+                    is_moved = true;
+                    carried
+                }
+                // Windows go on.
+                None => Account { anchor: next.anchor_at(slot.time()), ..account },
+            };
+            rule = next;
+        }
+        Seen::Running(Running { account, is_current: false, is_moved })
+    }
+
+    /// The number of the revision that an account is written by.
+    fn written_by(&self, head: Head, slot: Slot) -> u64 {
+        let back = Layout::revision_of(self.number.wrapping_sub(self.layout().revision(head)));
+        let mut number = self.number.saturating_sub(back);
+        // There may have been more revisions than the head can tell apart. The account opened after its own had begun.
+        let apart = Layout::revision_of(u64::MAX) + 1;
+        while number >= apart && self.all.number(number).since > slot.time() {
+            number -= apart;
+        }
+        number
+    }
+
+    fn rule_of(&self, number: u64) -> Option<&'a Rule> {
+        match &self.all.number(number).plan {
+            Plan::Account(metered) => Some(&metered.rule),
+            Plan::Log(_) => None,
+        }
+    }
+
+    /// The anchor of an account that opened before and goes on under that revision.
+    fn changes_at(&self, number: u64, slot: Slot) -> u64 {
+        self.all.number(number).since.max(slot.time() + 1)
     }
 
     /// When the account is as that of a key never seen; `None` while its anchor is not published.
     pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
         match self.seen(head, slot) {
-            Seen::Running(account) => Some(self.rule.over_at(account)),
+            Seen::Running(running) => Some(self.rule().over_at(running.account)),
             // Over is as good as new, unless the rule says that nothing ever is.
-            Seen::Over(since) if self.rule.is_ever_over() => Some(since),
+            Seen::Over(since) if self.rule().is_ever_over() => Some(since),
             Seen::Over(_) => Some(u64::MAX),
             Seen::Unpublished => None,
+        }
+    }
+
+    /// The head after a step of a running account, if it goes on; and what the slot holds then.
+    fn next(&self, head: Head, slot: Slot, running: &Running, step: Step) -> Option<(Head, How, u64)> {
+        let layout = self.layout();
+        let by = |how, used| layout.next_by(head, self.number, how, used);
+        match step {
+            // A window that goes on stays written by the revision that it opened under.
+            Step::Charge { used } if !running.is_moved => Some((layout.charged(head, used), How::Opens, slot.time())),
+            Step::Advance { used } if !running.is_moved => {
+                Some((by(How::Advances, used), How::Advances, self.rule().advanced(running.account.anchor)))
+            }
+            // It is given its anchor first, and then goes on.
+            Step::Charge { .. } | Step::Advance { .. } => {
+                Some((by(How::Changes, running.account.used), How::Changes, self.changes_at(self.number, slot)))
+            }
+            Step::Open { .. } | Step::Deny { .. } => None,
         }
     }
 
     /// Publishes the anchor of the era that was claimed last; proposes `time`, or as little later as it takes, where an account
     /// opens. Does nothing if the head is no longer `head`. Gives what it published itself.
     pub(super) fn settle(&self, words: &[AtomicU64], head: Head, slot: Slot, time: u64) -> Option<Slot> {
-        let era = self.layout.era(head);
+        let layout = self.layout();
+        let era = layout.era(head);
         if slot.is_of_lap(era) {
             return None;
         }
-        let anchor = match self.layout.how(head) {
+        let by = self.number - Layout::revision_of(self.number.wrapping_sub(layout.revision(head))).min(self.number);
+        let anchor = match layout.how(head) {
             How::Opens => Slot::new(time.max(slot.time()), false, era),
-            How::Advances => Slot::new(self.rule.advanced(self.account(head, slot).anchor), false, era),
+            How::Advances => {
+                let rule = self.rule_of(by)?;
+                Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
+            }
+            How::Changes => Slot::new(self.changes_at(by, slot), false, era),
             // Later than it opened, even if all of it was given back: a time must not return.
             How::Closes => {
-                let over = self.rule.all_free_at(self.account(head, slot)).max(slot.time() + 1);
-                Slot::new(over, true, era)
+                let over = match self.seen_by_another(head, slot) {
+                    Seen::Running(running) => self.rule().all_free_at(running.account),
+                    Seen::Over(since) => since,
+                    Seen::Unpublished => 0,
+                };
+                Slot::new(over.max(slot.time() + 1), true, era)
             }
         };
         // What was read is of this head only if the head still stands.
@@ -200,8 +349,7 @@ impl Metered {
     }
 
     /// Claims the next era and publishes its anchor. `None` when the head has moved.
-    fn begin(&self, words: &[AtomicU64], head: Head, slot: Slot, how: How, used: u64, time: u64) -> Option<Charged> {
-        let next = self.layout.next(head, how as u64, used);
+    fn begin(&self, words: &[AtomicU64], head: Head, next: Head, slot: Slot, time: u64) -> Option<Charged> {
         claim(words, head, next)?;
         let published = self.settle(words, next, slot, time);
         Some(self.charged(words, next, published))
@@ -209,15 +357,60 @@ impl Metered {
 
     /// What was charged by opening an account or going on with it, and what of that was published, if that was not by somebody else.
     pub(super) fn charged(&self, words: &[AtomicU64], next: Head, published: Option<Slot>) -> Charged {
+        let era = self.layout().era(next);
         let published = published.or_else(|| {
             // What is there is of this era if the head still is.
             let published = Slot(words[RING].load(Ordering::Acquire));
             let now = Head(words[HEAD].load(Ordering::Acquire));
-            let is_of_it = now.life() == next.life() && self.layout.era(now) == self.layout.era(next);
-            (now.state() == State::Open && is_of_it && published.is_of_lap(self.layout.era(next))).then_some(published)
+            let is_of_it = now.life() == next.life() && self.layout().era(now) == era;
+            (now.state() == State::Open && is_of_it && published.is_of_lap(era)).then_some(published)
         });
         Charged { head: next, mark: published.map_or(0, Slot::time) }
     }
+
+    /// The head of a running account that is given something back.
+    pub(super) fn given_back(&self, head: Head, used: u64) -> Head {
+        self.layout().two_eras_on(head, used)
+    }
+
+    /// What has become, since it was charged, of the account that runs; `None` if it is another, or is kept by another quota.
+    pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charged: Charged) -> Option<Since> {
+        let layout = self.layout();
+        let advanced = slot.time() != charged.mark;
+        if running.is_moved || advanced && !self.has_advanced_from(head, slot, charged) {
+            return None;
+        }
+        // Each time that something is given back takes the account two eras on.
+        let only_charged = layout.eras_between(charged.head, head) == u64::from(advanced);
+        Some(Since { used: layout.used(charged.head), advanced, only_charged })
+    }
+
+    /// By the same revision: by another one, two accounts can have opened in what is one window.
+    fn has_advanced_from(&self, head: Head, slot: Slot, charged: Charged) -> bool {
+        let Charged { head: before, mark } = charged;
+        self.layout().advances(head)
+            && self.layout().revision(before) == self.layout().revision(head)
+            && self
+                .rule_of(self.written_by(head, slot))
+                .is_some_and(|rule| slot.time() == rule.advanced(rule.anchor_at(mark)))
+    }
+
+    /// The head and the slot of a new key's cell. Its account opens with its first request; with a cost of zero it is one that is
+    /// over, unless a key never seen has used something from the start.
+    pub(super) fn first(&self, opened: Head, cost: usize, mark: u64) -> (Head, Slot) {
+        let cost = u32::try_from(cost).unwrap_or(u32::MAX);
+        match self.rule().opening(cost).used {
+            0 => self.layout().closed(opened, mark),
+            used => self.layout().opening(opened, self.number, used, mark),
+        }
+    }
+}
+
+/// The account of a head and of the slot that was published in its era, by the revision that it is written by. The slot says when
+/// it opened; where windows stand still, the anchor is the start of the window that this lies in.
+#[inline]
+fn account(metered: &Metered, head: Head, slot: Slot) -> Account {
+    Account { anchor: metered.rule.anchor_at(slot.time()), used: metered.layout.used(head) }
 }
 
 /// What a request comes to at an account, short of claiming it.
@@ -242,22 +435,22 @@ impl Cells {
     #[inline]
     pub(super) fn account_at_once(
         &self,
-        metered: &Metered,
+        books: Books<'_>,
         seat: Seat<'_>,
         cost: u32,
         reading: u64,
     ) -> Option<Decision> {
         let Seat { head, words, .. } = seat;
         let slot = Slot(words[RING].load(Ordering::Acquire));
-        let Seen::Running(account) = metered.seen(head, slot) else { return None };
-        if head.state() != State::Open {
+        let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
+        if head.state() != State::Open || cost > books.current.limit() {
             return None;
         }
         let time = time_of(reading);
-        match metered.rule.step(account, time, cost) {
+        match books.rule().step(account, time, cost) {
             Step::Charge { used } => {
-                claim(words, head, metered.layout.charged(head, used))?;
-                Some(Decision::Admitted(Admission::delayed(metered.rule.delay_ns(account, time))))
+                claim(words, head, books.layout().charged(head, used))?;
+                Some(Decision::Admitted(Admission::delayed(books.rule().delay_ns(account, time))))
             }
             Step::Deny { wait_ns } => {
                 let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
@@ -270,7 +463,7 @@ impl Cells {
     /// Works out what a request of at least one permit comes to, and closes an account that is over so that the next can open.
     pub(super) fn account_ready(
         &self,
-        metered: &Metered,
+        books: Books<'_>,
         words: &[AtomicU64],
         head: Head,
         reference: RingRef,
@@ -278,36 +471,50 @@ impl Cells {
         time: u64,
     ) -> Ready {
         let slot = Slot(reference.0);
-        let next = |how: How, used: u64| metered.layout.next(head, how as u64, used);
-        let (account, step) = match metered.seen(head, slot) {
-            Seen::Running(account) => (account, metered.rule.step(account, time, cost)),
-            // Nothing has been used, whenever that was.
-            Seen::Over(since) => (Account { anchor: since, used: 0 }, Step::Open { used: cost.into() }),
+        let fits =
+            |next, account, mark| Ready::Claim(next, Admission::delayed(books.rule().delay_ns(account, time)), mark);
+        match books.seen(head, slot) {
+            Seen::Running(running) => match books.rule().step(running.account, time, cost) {
+                Step::Deny { .. } => Ready::Again,
+                Step::Open { .. } => {
+                    self.account_closes(books, words, head, slot, time);
+                    Ready::Again
+                }
+                step => match books.next(head, slot, &running, step) {
+                    Some((next, How::Changes, _)) => {
+                        let _ = books.begin(words, head, next, slot, time);
+                        Ready::Again
+                    }
+                    Some((next, _, mark)) => fits(next, running.account, mark),
+                    None => Ready::Again,
+                },
+            },
+            Seen::Over(since) if slot.joined() => {
+                // Nothing has been used, whenever that was.
+                let next = books.layout().next_by(head, books.number, How::Opens, cost.into());
+                fits(next, Account { anchor: since, used: 0 }, 0)
+            }
+            Seen::Over(_) => {
+                self.account_closes(books, words, head, slot, time);
+                Ready::Again
+            }
             Seen::Unpublished => {
                 self.settle(words, head, reference, time);
-                return Ready::Again;
+                Ready::Again
             }
-        };
-        let (next, mark) = match step {
-            Step::Deny { .. } => return Ready::Again,
-            Step::Open { .. } if !slot.joined() => {
-                let closed = next(How::Closes, account.used);
-                if claim(words, head, closed).is_some() {
-                    self.settle(words, closed, reference, time);
-                }
-                return Ready::Again;
-            }
-            Step::Charge { used } => (metered.layout.charged(head, used), slot.time()),
-            Step::Advance { used } => (next(How::Advances, used), metered.rule.advanced(account.anchor)),
-            Step::Open { used } => (next(How::Opens, used), 0),
-        };
-        Ready::Claim(next, Admission::delayed(metered.rule.delay_ns(account, time)), mark)
+        }
+    }
+
+    /// Closes an account that is over, so that the next can open; by the revision that it was written by, which says since when.
+    fn account_closes(&self, books: Books<'_>, words: &[AtomicU64], head: Head, slot: Slot, time: u64) {
+        let closed = books.layout().next(head, How::Closes, books.layout().used(head));
+        let _ = books.begin(words, head, closed, slot, time);
     }
 
     /// One attempt at a decision.
     pub(super) fn account_attempt(
         &self,
-        metered: &Metered,
+        books: Books<'_>,
         ask: Ask,
         words: &[AtomicU64],
         head: Head,
@@ -322,23 +529,31 @@ impl Cells {
         let slot = Slot(words[RING].load(Ordering::Acquire));
         // Read after the head, and anew at each attempt.
         let time = time_of(clock.now());
-        let (account, step) = match metered.seen(head, slot) {
-            Seen::Running(account) if cost == 0 => (account, Step::Charge { used: account.used }),
-            Seen::Running(account) => (account, metered.rule.step(account, time, cost)),
+        let rule = books.rule();
+        let (running, account) = match books.seen(head, slot) {
+            Seen::Running(running) => (Some(running), running.account),
             // Nothing has been used, whenever that was.
-            Seen::Over(since) => (Account { anchor: since, used: 0 }, Step::Open { used: cost.into() }),
+            Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
             Seen::Unpublished => {
                 self.settle(words, head, RingRef(slot.0), time);
                 return lost();
             }
         };
+        let step = match running {
+            _ if cost > books.current.limit() => Step::Deny { wait_ns: u64::MAX },
+            Some(_) if cost == 0 => Step::Charge { used: account.used },
+            Some(_) => rule.step(account, time, cost),
+            None => Step::Open { used: cost.into() },
+        };
         let (step, delay) = match ask {
-            Ask::Reserve { within } if !slot.joined() => metered.rule.reserve(account, time, cost, within),
-            _ => (step, metered.rule.delay_ns(account, time)),
+            Ask::Reserve { within } if running.is_some() && cost <= books.current.limit() => {
+                rule.reserve(account, time, cost, within)
+            }
+            _ => (step, rule.delay_ns(account, time)),
         };
         let delay = Admission::delayed(delay);
         let told = |decision, account, charged| {
-            Attempt::Decided(Status { decision, ..metered.status(account, time) }, charged)
+            Attempt::Decided(Status { decision, ..books.current.status(account, time) }, charged)
         };
         if ask == Ask::Peek || matches!(step, Step::Deny { .. }) {
             let decision = match step {
@@ -348,29 +563,30 @@ impl Cells {
             let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
             return if stands { told(decision, account, Charged::nothing(head)) } else { lost() };
         }
-        let is_running = !slot.joined();
-        let claimed = match step {
-            Step::Charge { used } => {
-                let charged = metered.layout.charged(head, used);
-                let mark = slot.time();
-                claim(words, head, charged).map(|()| (Account { used, ..account }, Charged { head: charged, mark }))
-            }
-            Step::Advance { used } => {
-                let anchor = metered.rule.advanced(account.anchor);
-                let begun = metered.begin(words, head, slot, How::Advances, used, time);
-                begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
-            }
-            Step::Open { .. } if is_running => {
-                // Then again, with what is over closed.
-                let _ = metered.begin(words, head, slot, How::Closes, account.used, time);
+        let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
+            (Some((next, How::Changes, _)), _) => {
+                // Then again, by the revision that it is written by now.
+                let _ = books.begin(words, head, next, slot, time);
                 None
             }
-            Step::Open { used } => {
-                let anchor = metered.rule.anchor_at(time.max(slot.time()));
-                let begun = metered.begin(words, head, slot, How::Opens, used, time);
+            (Some((next, How::Advances, anchor)), Step::Advance { used }) => {
+                let begun = books.begin(words, head, next, slot, time);
+                begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
+            }
+            (Some((next, _, mark)), Step::Charge { used }) => {
+                claim(words, head, next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
+            }
+            (_, Step::Open { used }) if slot.joined() => {
+                let anchor = rule.anchor_at(time.max(slot.time()));
+                let next = books.layout().next_by(head, books.number, How::Opens, used);
+                let begun = books.begin(words, head, next, slot, time);
                 begun.map(|charged| (Account { anchor, used }, charged))
             }
-            Step::Deny { .. } => None,
+            _ => {
+                // Then again, with what is over closed.
+                self.account_closes(books, words, head, slot, time);
+                None
+            }
         };
         claimed.map_or_else(lost, |(account, charged)| told(Decision::Admitted(delay), account, charged))
     }
@@ -389,23 +605,24 @@ pub(super) enum Kept {
 }
 
 #[cfg(feature = "serde")]
-impl Metered {
+impl Books<'_> {
     /// What of an account still matters at `now`. One that is over and does is as if nothing had been used since.
     pub(super) fn kept(&self, head: Head, slot: Slot, now: u64) -> Kept {
-        match self.over_at(head, slot) {
-            None => Kept::Unpublished,
-            Some(over) if over <= now => Kept::Nothing,
-            Some(_) => {
-                let used = if slot.joined() { 0 } else { self.layout.used(head) };
-                Kept::Running { opened: slot.time(), used }
+        match (self.over_at(head, slot), self.seen(head, slot)) {
+            (None, _) | (_, Seen::Unpublished) => Kept::Unpublished,
+            (Some(over), _) if over <= now => Kept::Nothing,
+            (_, Seen::Over(since)) => Kept::Running { opened: since, used: 0 },
+            (_, Seen::Running(Running { account, is_moved: true, .. })) => {
+                Kept::Running { opened: account.anchor, used: account.used }
             }
+            (_, Seen::Running(running)) => Kept::Running { opened: slot.time(), used: running.account.used },
         }
     }
 
     /// The head and the slot of a cell with an account that opened then.
     pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
         let how = if used == 0 { How::Closes } else { How::Opens };
-        let head = self.layout.next(free, how as u64, used);
-        (head, Slot::new(opened, used == 0, self.layout.era(head)))
+        let head = self.layout().next_by(free, self.number, how, used);
+        (head, Slot::new(opened, used == 0, self.layout().era(head)))
     }
 }

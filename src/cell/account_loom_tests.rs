@@ -179,7 +179,7 @@ fn loom_a_sweeper_that_slept_backdates_no_account() {
 fn loom_a_sweeper_that_slept_does_not_take_the_next_key_for_the_last() {
     explore(|| {
         let cells =
-            Cells::new([nanos(10), nanos(1000)].map(|long| Plan::new(&[Quota::fixed_window(1, long)])).into(), 4);
+            Cells::new([nanos(10), nanos(1000)].map(|long| Revisions::new(&[Quota::fixed_window(1, long)])).into(), 4);
         let (cell, life) = cells.create(KEY, 1).unwrap();
         cells.grant(cell, life, &At(0));
         let cells = Arc::new(cells);
@@ -199,7 +199,7 @@ fn loom_a_late_publication_misses_the_next_keys_account() {
     explore(|| {
         let next_key = Fingerprint::new(3, 4 << 4).of_plan(1);
         let quotas = [Quota::token_bucket(1, 1, nanos(10)), Quota::fixed_window(3, nanos(1000)).aligned(nanos(0))];
-        let cells = Cells::new(quotas.map(|quota| Plan::new(&[quota])).into(), 4);
+        let cells = Cells::new(quotas.map(|quota| Revisions::new(&[quota])).into(), 4);
         let (cell, life) = cells.create(KEY, 1).unwrap();
         cells.grant(cell, life, &At(0));
         let one = Arc::new(One { cells, cell, life });
@@ -299,7 +299,7 @@ impl Clock for Shared {
 #[test]
 fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
     explore(|| {
-        let table = Table::new(Plan::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
+        let table = Table::new(Revisions::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
         let admitted = |table: &Table, cost, clock: &Shared| {
             let at_once = table.decide_at_once(KEY, cost, clock).map(|decision| decision.is_admitted());
             let placed = || table.acquire(KEY, cost, clock);

@@ -4,13 +4,14 @@
 
 use core::time::Duration;
 
+use super::account::How;
 use super::*;
 use crate::quota::Quota;
 
 const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
-const OPENS: u64 = 0;
-const ADVANCES: u64 = 1;
-const CLOSES: u64 = 2;
+const OPENS: How = How::Opens;
+const ADVANCES: How = How::Advances;
+const CLOSES: How = How::Closes;
 
 struct At(u64);
 
@@ -29,7 +30,7 @@ struct One(Cells);
 
 impl One {
     fn new(quota: Quota, cost: u32) -> Self {
-        let cells = Cells::new([Plan::new(&[quota])].into(), 4);
+        let cells = Cells::new([Revisions::new(&[quota])].into(), 4);
         assert_eq!(cells.create(KEY, cost), Some((0, 0)));
         cells.grant(0, 0, &At(0));
         Self(cells)
@@ -40,7 +41,7 @@ impl One {
     }
 
     /// Claims the next era and goes no further.
-    fn claim_and_stall(&self, how: u64, used: u64) {
+    fn claim_and_stall(&self, how: How, used: u64) {
         let Plan::Account(metered) = self.0.plan(0) else { panic!("a log") };
         let head = Head(self.word(HEAD).load(Ordering::Acquire));
         self.word(HEAD).store(metered.layout.next(head, how, used).0, Ordering::Release);
@@ -149,7 +150,7 @@ fn after_claiming_the_advance() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new([Plan::new(&[bucket()])].into(), 4);
+    let cells = Cells::new([Revisions::new(&[bucket()])].into(), 4);
     let (cell, life) = cells.create(KEY, 2).unwrap();
     let seat = cells.seat_for(cell, life, KEY).unwrap();
     assert!(cells.decide_at_once(seat, 1, 7).is_none());
@@ -167,7 +168,7 @@ fn before_granting_the_first_permits_of_a_new_key() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
-    let cells = Cells::new([Plan::new(&[bucket().starting_with(0)])].into(), 4);
+    let cells = Cells::new([Revisions::new(&[bucket().starting_with(0)])].into(), 4);
     let (cell, life) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(cell, life, KEY).unwrap();
     // Nothing has been granted, and the first permit comes one interval after somebody has looked.

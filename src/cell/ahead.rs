@@ -50,7 +50,7 @@ impl Cells {
         let within = within.min(limits.window());
         // What is live now by any clock. A stamp must not be earlier than the horizon, so no clock may be.
         let now = if head.state().may_be_ahead() { reading } else { time }.max(self.horizon.load(Ordering::Acquire));
-        let live = ring.live_at(head, now, limits.window());
+        let live = ring.live_at(head, limits.live_from(now));
         let (at, slots) = (refusal.until().max(now), live + needed);
         if at.saturating_sub(reading) > within || slots > LONGEST {
             let (limit, remaining) = limits.none();

@@ -13,13 +13,12 @@
 //! published. The time at which an account opened never returns in a key's life (see the essay on accounts), so it says whether the
 //! account that was charged is still the one that runs; and so does the one to which an account advanced.
 
-use super::account::{Seen, claim};
+use super::account::{Books, Seen, claim};
 use super::growth::replacing;
-use super::plan::{Limits, Metered};
+use super::plan::Limits;
 use super::words::{Head, Slot, State, time_of};
-use super::{Cells, Charged, HEAD, Plan, RING, Seat};
+use super::{Cells, Charged, HEAD, RING, Rules, Seat};
 use crate::clock::Clock;
-use crate::rule::Since;
 use crate::sync::{AtomicU64, Ordering};
 
 impl Charged {
@@ -37,9 +36,9 @@ impl Cells {
             if is_gone || charged.mark == 0 {
                 return 0;
             }
-            let given = match self.plan(seat.plan) {
-                Plan::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
-                Plan::Account(metered) => self.give_back_used(metered, words, head, charged, cost, clock),
+            let given = match self.rules(seat.plan) {
+                Rules::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
+                Rules::Account(books) => self.give_back_used(books, words, head, charged, cost, clock),
             };
             if let Some(given) = given {
                 return given;
@@ -61,11 +60,11 @@ impl Cells {
         let view = self.log_view(words, head, clock)?;
         let now = if head.state().may_be_ahead() { view.reading } else { view.time };
         let ring = view.ring;
-        let live = ring.live_at(head, now, limits.window());
+        let live = ring.live_at(head, limits.live_from(now));
         let stamp = |nth: usize| ring.load(head.pos() + ring.len() - live + nth).time();
         let count = cost as usize;
         let first = (0..live).find(|&nth| stamp(nth) >= mark).unwrap_or(live);
-        if now.saturating_sub(mark) >= limits.window() || live - first < count {
+        if mark < limits.live_from(now) || live - first < count {
             return view.stands(words, head).then_some(0);
         }
         let growing = head.with_state(head.state().growing());
@@ -83,7 +82,7 @@ impl Cells {
     /// One attempt to make less of what an account has used; `None` if it came to nothing.
     fn give_back_used(
         &self,
-        metered: &Metered,
+        books: Books<'_>,
         words: &[AtomicU64],
         head: Head,
         charged: Charged,
@@ -97,40 +96,21 @@ impl Cells {
         let slot = Slot(words[RING].load(Ordering::Acquire));
         // Read after the head.
         let now = time_of(clock.now());
-        let account = match metered.seen(head, slot) {
-            Seen::Running(account) => account,
+        let running = match books.seen(head, slot) {
+            Seen::Running(running) => running,
             Seen::Over(_) => return (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
             Seen::Unpublished => {
-                metered.settle(words, head, slot, now);
+                books.settle(words, head, slot, now);
                 return None;
             }
         };
-        let given = metered
-            .since(head, slot, charged)
-            .and_then(|since| metered.rule.give_back(account, now, cost, since))
+        let given = books
+            .since(head, slot, &running, charged)
+            .and_then(|since| books.rule().give_back(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {
             None => (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
-            Some(given) => claim(words, head, metered.layout.given_back(head, given.used)).map(|()| given.permits),
+            Some(given) => claim(words, head, books.given_back(head, given.used)).map(|()| given.permits),
         }
-    }
-}
-
-impl Metered {
-    /// What has become, since it was charged, of the account that runs; `None` if it is another.
-    fn since(&self, head: Head, slot: Slot, charged: Charged) -> Option<Since> {
-        let charged_used = self.layout.used(charged.head);
-        let eras = self.layout.eras_between(charged.head, head);
-        let advanced = match () {
-            () if slot.time() == charged.mark => false,
-            () if self.layout.advances(head)
-                && slot.time() == self.rule.advanced(self.rule.anchor_at(charged.mark)) =>
-            {
-                true
-            }
-            () => return None,
-        };
-        // Each time that something is given back takes the account two eras on.
-        Some(Since { used: charged_used, advanced, only_charged: eras == u64::from(advanced) })
     }
 }

@@ -130,7 +130,7 @@ impl Cells {
         let reading = time.max(time_of(clock.now()));
         let time = reading.max(horizon);
         // No more than before, even if what is read here is no longer the cell's.
-        let live = live.min(stamps.live_at(head, reading, limits.window()));
+        let live = live.min(stamps.live_at(head, limits.live_from(reading)));
         let kept = (stamps.len() - live..stamps.len())
             .map(|position| limits.put_off(stamps.load(head.pos() + position).time(), reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());

@@ -1,9 +1,8 @@
 //! What a cell holds, written down apart from any clock, and a cell that holds it again.
 
 use super::account::Kept as KeptAccount;
-use super::plan::Plan;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, TIME_ZERO, time_of};
-use super::{Cells, HEAD, HIGH, LOW, RING};
+use super::{Cells, HEAD, HIGH, LOW, RING, Rules};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
@@ -34,18 +33,18 @@ impl Cells {
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             let fingerprint = self.fingerprint_of(cell);
             let now = time_of(clock.now());
-            let kept = match self.plan_of(words) {
-                Plan::Log(limits) => {
+            let kept = match self.rules_of(words) {
+                Rules::Log(limits) => {
                     let Some(view) = self.log_view(words, head, clock) else { continue };
                     let ring = view.ring;
                     // What is reserved is kept beside what is live now.
                     let live_at = if head.state().may_be_ahead() { view.reading } else { view.time };
-                    let live = ring.live_at(head, live_at, limits.window());
+                    let live = ring.live_at(head, limits.live_from(live_at));
                     let stamps = (ring.len() - live..ring.len()).map(|at| ring.load(head.pos() + at).time());
                     let ages: Vec<i64> = stamps.map(|stamp| age(view.reading, stamp)).collect();
                     (!ages.is_empty()).then_some(Kept::Stamps(ages))
                 }
-                Plan::Account(metered) => match metered.kept(head, Slot(reference.0), now) {
+                Rules::Account(books) => match books.kept(head, Slot(reference.0), now) {
                     KeptAccount::Nothing => None,
                     KeptAccount::Running { opened, used } => Some(Kept::Account { age: age(now, opened), used }),
                     KeptAccount::Unpublished => {
@@ -74,8 +73,8 @@ impl Cells {
             // What was before the beginning of time has expired under any window.
             u64::try_from(time.clamp(i128::from(TIME_ZERO >> 1), i128::from(MAX_TIME))).unwrap_or(MAX_TIME)
         };
-        let (reference, head) = match (self.plan(fingerprint.plan()), kept) {
-            (Plan::Log(limits), Kept::Stamps(ages)) => {
+        let (reference, head) = match (self.rules(fingerprint.plan()), kept) {
+            (Rules::Log(limits), Kept::Stamps(ages)) => {
                 // No more than the limit can ever be in the way, beside as many that are reserved.
                 let ages = &ages[ages.len().saturating_sub(2 * limits.limit())..];
                 let is_ahead = ages.last().is_some_and(|&age| at(age) > now);
@@ -90,16 +89,16 @@ impl Cells {
                     }
                 }
             }
-            (Plan::Account(metered), Kept::Account { age, used }) => {
-                let (head, slot) = metered.reopened(opened, at(*age), *used);
+            (Rules::Account(books), Kept::Account { age, used }) => {
+                let (head, slot) = books.reopened(opened, at(*age), *used);
                 (RingRef(slot.0), head)
             }
             // Ruled out before: see `Plan::can_have`.
-            (Plan::Account(metered), Kept::Stamps(_)) => {
-                let (head, slot) = metered.first(opened, 0, mark);
+            (Rules::Account(books), Kept::Stamps(_)) => {
+                let (head, slot) = books.first(opened, 0, mark);
                 (RingRef(slot.0), head)
             }
-            (Plan::Log(_), Kept::Account { .. }) => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
+            (Rules::Log(_), Kept::Account { .. }) => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
         };
         words[RING].store(reference.0, Ordering::Release);
         words[LOW].store(fingerprint.low, Ordering::Release);

@@ -1,9 +1,8 @@
 //! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
 
 use super::growth::replacing;
-use super::plan::Plan;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
-use super::{Cells, HEAD, HIGH, Known, LOW, RING};
+use super::{Cells, HEAD, HIGH, Known, LOW, RING, Rules};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
@@ -32,13 +31,13 @@ impl Cells {
         let opened = free.with_state(State::Open);
         // See `release`.
         let slots = if RingRef(words[RING].load(Ordering::Relaxed)).is_ring() { cost.max(2) } else { cost };
-        let (reference, head) = match self.plan(fingerprint.plan()) {
-            Plan::Account(metered) => {
-                let (head, slot) = metered.first(opened, cost, mark);
+        let (reference, head) = match self.rules(fingerprint.plan()) {
+            Rules::Account(books) => {
+                let (head, slot) = books.first(opened, cost, mark);
                 (RingRef(slot.0), head)
             }
-            Plan::Log(_) if slots <= 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(cost, 1)),
-            Plan::Log(_) => {
+            Rules::Log(_) if slots <= 1 => (RingRef(Slot::ancient(mark, lap).0), opened.advanced(cost, 1)),
+            Rules::Log(_) => {
                 let (reference, ring) = self.new_ring(false, slots, lap);
                 (reference, opened.advanced(cost, ring.len()))
             }
@@ -137,7 +136,7 @@ impl Cells {
         let words = self.cells.block(cell);
         let reference = RingRef(words[RING].load(Ordering::Acquire));
         // An account that is closed has in its second word what would look like a ring.
-        let is_log = matches!(self.plan_of(words), Plan::Log(_));
+        let is_log = matches!(self.rules_of(words), Rules::Log(_));
         if is_log {
             self.drop_ring(reference, newest);
         }
@@ -209,7 +208,7 @@ impl Cells {
 
     /// How long a key matters at most after its last permit.
     pub(crate) fn longest_window(&self) -> u64 {
-        self.plans.iter().map(Plan::longest_window).max().unwrap_or(0)
+        self.plans.iter().map(|plan| plan.current().plan.longest_window()).max().unwrap_or(0)
     }
 
     /// Whether a cell can be created, as far as can be told.

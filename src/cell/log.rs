@@ -31,7 +31,7 @@ impl Cells {
             return stands.then(|| refusal.denial(time_of(reading)));
         }
         // A ring that is not as long as the limit may have to grow, or to keep stamps that no limit asks for any more.
-        if ring.len() != limits.limit() && !ring.has_room(head, needed, time, limits.window()) {
+        if ring.len() != limits.limit() && !ring.has_room(head, needed, limits.live_from(time)) {
             return None;
         }
         ring.claim(&words[HEAD], head, needed, limits, time)?;
@@ -81,7 +81,7 @@ impl Cells {
         let Some(view) = self.log_view(words, head, clock) else { return lost() };
         let View { reference, ring, newest, reading, time } = view;
         let needed = cost as usize;
-        let live = ring.live_at(head, time, limits.window());
+        let live = ring.live_at(head, limits.live_from(time));
         let refusal = view.refusal(limits, head, needed);
         let (limit, left) = if view.is_behind(head) { limits.none() } else { limits.left(ring, head, time, live) };
         if let (Some(refusal), Ask::Reserve { within }) = (refusal, ask) {

@@ -33,7 +33,7 @@ impl One {
 
     /// The same, under these quotas.
     pub(super) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
-        let cells = Cells::new([Plan::new(quotas)].into(), 4);
+        let cells = Cells::new([Revisions::new(quotas)].into(), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
         cells.grant(cell, life, &At(at));
         Self { cells, cell, life }

@@ -358,7 +358,7 @@ fn a_late_publication(cost: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     crate::sync::check_model(&model, move || {
-        let cells = Cells::new([Plan::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
+        let cells = Cells::new([Revisions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
         let ask = move |cells: &Cells, (cell, life, key), cost, at| {
             let seat = cells.seat_for(cell, life, key).unwrap();
             cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap()

@@ -4,7 +4,7 @@ use super::account::Layout;
 #[cfg(feature = "serde")]
 use super::keep::Kept;
 use super::ring::Ring;
-use super::words::{Head, Slot, TIME_ZERO};
+use super::words::{Head, TIME_ZERO};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::quota::Quota;
 use crate::rule::{Account, Rule};
@@ -30,6 +30,8 @@ pub(crate) struct Limits {
     widest: Bound,
     /// Those with fewer permits in shorter windows, most permits first. One that is neither can never be in the way.
     within: Box<[Bound]>,
+    /// The first stamp that counts. Those before it had expired under other quotas, before these.
+    from: u64,
 }
 
 /// One sliding window log.
@@ -50,10 +52,16 @@ pub(super) struct Refusal {
 
 impl Plan {
     /// The plan of quotas that have been validated: sliding window logs, at least one, or one quota of another kind.
-    pub(crate) fn new(quotas: &[Quota]) -> Self {
-        match Rule::of(quotas[0], TIME_ZERO) {
-            Some(rule) => Self::Account(Metered { rule, layout: Layout::of(&rule), quota: quotas[0] }),
-            None => Self::Log(Limits::new(quotas)),
+    ///
+    /// If it takes the place of another, from the time on that is given, what that knew is remembered as far as it says.
+    pub(super) fn new(quotas: &[Quota], last: Option<(&Self, u64)>) -> Self {
+        match (Rule::of(quotas[0], TIME_ZERO), last) {
+            (Some(rule), Some((Self::Account(last), _))) => {
+                Self::Account(Metered { rule, layout: last.layout, quota: quotas[0] })
+            }
+            (Some(rule), _) => Self::Account(Metered { rule, layout: Layout::of(&rule), quota: quotas[0] }),
+            (None, Some((Self::Log(last), since))) => Self::Log(Limits::new(quotas, last.live_from(since))),
+            (None, _) => Self::Log(Limits::new(quotas, 0)),
         }
     }
 
@@ -63,7 +71,7 @@ impl Plan {
             Self::Log(limits) => size_of_val(&*limits.within),
             Self::Account(_) => 0,
         };
-        size_of_val(self) + within
+        within
     }
 
     /// Whether what was kept of a key can have been kept by this plan.
@@ -77,7 +85,7 @@ impl Plan {
     }
 
     /// How many slots a key's ring may need.
-    pub(super) fn longest_ring(&self) -> usize {
+    pub(crate) fn longest_ring(&self) -> usize {
         match self {
             Self::Log(limits) => limits.limit(),
             Self::Account(_) => 1,
@@ -122,7 +130,7 @@ impl Plan {
         match self {
             Self::Log(limits) => {
                 let (limit, remaining) = limits.all();
-                admitted(limit, remaining - cost as usize, limits.window() + lead)
+                admitted(limit, remaining.saturating_sub(cost as usize), limits.window() + lead)
             }
             Self::Account(metered) => {
                 let used = metered.rule.opening(cost).used;
@@ -133,7 +141,7 @@ impl Plan {
 }
 
 impl Limits {
-    fn new(quotas: &[Quota]) -> Self {
+    fn new(quotas: &[Quota], from: u64) -> Self {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
@@ -145,7 +153,7 @@ impl Limits {
             kept.retain(|wider| wider.window > bound.window);
             kept.push(bound);
         }
-        Self { widest: kept[0], within: kept[1..].into() }
+        Self { widest: kept[0], within: kept[1..].into(), from }
     }
 
     /// The most stamps that can be live.
@@ -158,6 +166,22 @@ impl Limits {
     #[inline]
     pub(super) fn window(&self) -> u64 {
         self.widest.window
+    }
+
+    /// The first stamp that is live at a time.
+    #[inline]
+    pub(super) fn live_from(&self, time: u64) -> u64 {
+        self.live_in(&self.widest, time)
+    }
+
+    #[inline]
+    fn live_in(&self, bound: &Bound, time: u64) -> u64 {
+        (time + 1).saturating_sub(bound.window).max(self.from)
+    }
+
+    /// When a stamp ends to be live.
+    pub(super) fn end_of(&self, stamp: u64) -> u64 {
+        if stamp < self.from { 0 } else { stamp.saturating_add(self.window()) }
     }
 
     /// Whether there is but one.
@@ -174,10 +198,14 @@ impl Limits {
     #[inline]
     pub(super) fn refusal(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
         let refuses = |bound: &Bound| {
-            let back = bound.limit + 1 - cost;
+            // None if the cost has become more than the limit.
+            let back = (bound.limit + 1).saturating_sub(cost);
+            if back == 0 {
+                return Some(Refusal { until: u64::MAX, quota: bound.quota });
+            }
             let slot = (back <= ring.len()).then(|| ring.load(head.pos() + ring.len() - back))?;
-            let refuses = time.saturating_sub(slot.time()) < bound.window;
-            refuses.then(|| Refusal { until: slot.time().saturating_add(bound.window), quota: bound.quota })
+            (slot.time() >= self.live_in(bound, time))
+                .then(|| Refusal { until: slot.time().saturating_add(bound.window), quota: bound.quota })
         };
         let widest = refuses(&self.widest);
         if self.within.is_empty() {
@@ -189,7 +217,7 @@ impl Limits {
 
     /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
     pub(super) fn left(&self, ring: Ring<'_>, head: Head, time: u64, live: usize) -> (usize, usize) {
-        let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, time, bound.window)));
+        let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, self.live_in(bound, time))));
         let all = core::iter::once((self.widest.limit, live)).chain(within);
         let left = all.map(|(limit, live)| (limit, limit.saturating_sub(live)));
         left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
@@ -214,7 +242,7 @@ impl Limits {
     /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
     /// reading has to be live then too, because it may have been granted just now.
     pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
-        let live = self.each().filter(|bound| reading.saturating_sub(stamp) < bound.window);
+        let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
         live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
     }
 
@@ -223,21 +251,18 @@ impl Limits {
     pub(super) fn earliest(&self, ring: Ring<'_>, first: usize, cost: usize) -> u64 {
         let bounds = self.each().filter_map(|bound| {
             let back = (bound.limit + 1).checked_sub(cost).filter(|&back| back <= ring.len())?;
-            Some(ring.load(first + ring.len() - back).time().saturating_add(bound.window))
+            let stamp = ring.load(first + ring.len() - back).time();
+            (stamp >= self.from).then(|| stamp.saturating_add(bound.window))
         });
         bounds.max().unwrap_or(0)
     }
 }
 
 impl Metered {
-    /// The head and the slot of a new key's cell. Its account opens with its first request; with a cost of zero it is one that is
-    /// over, unless a key never seen has used something from the start.
-    pub(super) fn first(&self, opened: Head, cost: usize, mark: u64) -> (Head, Slot) {
-        let cost = u32::try_from(cost).unwrap_or(u32::MAX);
-        match self.rule.opening(cost).used {
-            0 => self.layout.closed(opened, mark),
-            used => self.layout.opening(opened, used, mark),
-        }
+    /// The most permits that a request may ask for.
+    #[inline]
+    pub(super) fn limit(&self) -> u32 {
+        self.quota.limit()
     }
 
     /// What the first request of a key is told.

@@ -4,9 +4,9 @@ use super::account::Ready;
 use super::growth::Wanted;
 use super::joint::Part;
 use super::log::View;
-use super::plan::{Limits, Plan};
+use super::plan::Limits;
 use super::words::{Head, RingRef, State, time_of};
-use super::{Cells, Charged, HEAD, RING, Seat};
+use super::{Cells, Charged, HEAD, RING, Rules, Seat};
 use crate::clock::Clock;
 use crate::decision::Admission;
 use crate::sync::{AtomicU64, Ordering};
@@ -36,11 +36,11 @@ impl Cells {
             // Nothing grows by itself here.
             _ => return Prepared::Again,
         }
-        match self.plan(seat.plan) {
-            Plan::Log(limits) => self.prepare_log(limits, words, cell, head, cost, clock),
-            Plan::Account(metered) => {
+        match self.rules(seat.plan) {
+            Rules::Log(limits) => self.prepare_log(limits, words, cell, head, cost, clock),
+            Rules::Account(books) => {
                 let reference = RingRef(words[RING].load(Ordering::Acquire));
-                match self.account_ready(metered, words, head, reference, cost, time_of(clock.now())) {
+                match self.account_ready(books, words, head, reference, cost, time_of(clock.now())) {
                     Ready::Claim(next, admission, mark) => {
                         Prepared::Fits(Part { cell, seen: head, next, rings: None, mark }, admission)
                     }
@@ -70,7 +70,7 @@ impl Cells {
         if view.refusal(limits, head, needed).is_some() {
             return Prepared::Again;
         }
-        let live = ring.live_at(head, time, limits.window());
+        let live = ring.live_at(head, limits.live_from(time));
         if live + needed > limits.limit() {
             return Prepared::Again;
         }
@@ -95,8 +95,8 @@ impl Cells {
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             self.settle(words, head, reference, time_of(clock.now()));
         }
-        match self.plan_of(words) {
-            Plan::Account(metered) if part.mark == 0 => metered.charged(words, part.next, None),
+        match self.rules_of(words) {
+            Rules::Account(books) if part.mark == 0 => books.charged(words, part.next, None),
             _ => Charged { head: part.next, mark: part.mark },
         }
     }

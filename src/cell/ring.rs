@@ -73,18 +73,18 @@ impl<'a> Ring<'a> {
         slot.is_of_lap(place.lap).then_some(slot)
     }
 
-    /// Whether `cost` slots can be claimed whose stamps nobody needs any more.
+    /// Whether `cost` slots can be claimed whose stamps are before the first that is live.
     #[inline]
-    pub(super) fn has_room(self, head: Head, cost: usize, time: u64, window: u64) -> bool {
-        cost <= self.len() && time.saturating_sub(self.load(head.pos() + cost - 1).time()) >= window
+    pub(super) fn has_room(self, head: Head, cost: usize, live_from: u64) -> bool {
+        cost <= self.len() && self.load(head.pos() + cost - 1).time() < live_from
     }
 
-    /// How many stamps are live at `time`. They are the newest ones, so that halving finds the oldest of them.
-    pub(super) fn live_at(self, head: Head, time: u64, window: u64) -> usize {
+    /// How many stamps are live, if that is the first. They are the newest ones, so that halving finds the oldest of them.
+    pub(super) fn live_at(self, head: Head, live_from: u64) -> usize {
         let (mut expired, mut unknown) = (0, self.len());
         while unknown > 0 {
             let half = unknown / 2;
-            if time.saturating_sub(self.load(head.pos() + expired + half).time()) >= window {
+            if self.load(head.pos() + expired + half).time() < live_from {
                 expired += half + 1;
                 unknown -= half + 1;
             } else {
@@ -120,7 +120,7 @@ impl<'a> Ring<'a> {
         let last = self.last(head);
         // Back to the first slot of the claim that is not published. The slots of a claim are published in order.
         let mut first = self.after(last);
-        let mut stamp = time.max(self.load(last.index).time().saturating_add(limits.window()));
+        let mut stamp = time.max(limits.end_of(self.load(last.index).time()));
         for unpublished in 0..self.len() {
             let place = self.before(first);
             let slot = self.load(place.index);

@@ -27,7 +27,7 @@ impl One {
     }
 
     fn of(quotas: &[Quota], cost: u32) -> Self {
-        let cells = Cells::new([Plan::new(quotas)].into(), 4);
+        let cells = Cells::new([Revisions::new(quotas)].into(), 4);
         let (cell, life) = cells.create(KEY, cost).unwrap();
         assert_eq!((cell, life), (0, 0));
         cells.grant(cell, life, &At(0));
@@ -134,7 +134,7 @@ fn after_offering_the_larger_ring() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new([Plan::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
+    let cells = Cells::new([Revisions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
     let (cell, life) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(cell, life, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
@@ -178,7 +178,7 @@ fn after_closing_an_account_that_is_over() {
     let Plan::Account(metered) = one.0.plan(0) else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with what had been used.
-    let closed = metered.layout.next(head, 2, 2);
+    let closed = metered.layout.next(head, super::account::How::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
     assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);

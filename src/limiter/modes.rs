@@ -123,7 +123,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {
-        let limit = self.quotas.most();
+        let limit = self.revision().most;
         let never = Denial::new(Denial::NEVER, DenialReason::DenyList, 0);
         Some(match modes.lists.as_ref()?.of(key)? {
             List::Deny => {

@@ -103,6 +103,17 @@ impl Bucket {
         Some(Given { permits, used: account.used.checked_sub(permits.into())? })
     }
 
+    /// What is missing at a time, in permits, rounded up.
+    pub(crate) fn lacks(&self, account: Account, now: u64) -> u64 {
+        let refilled = self.rate.flow(now.saturating_sub(account.anchor));
+        self.rate.permits_of(self.rate.volume(account.used).saturating_sub(refilled))
+    }
+
+    /// What a bucket can lack: a whole of it, and as much again if it is owed.
+    pub(crate) fn at_most(&self, permits: u64) -> u64 {
+        permits.min(2 * self.capacity)
+    }
+
     /// More than `used` ever is: see the head of this file.
     pub(crate) fn used_below(&self) -> u64 {
         self.advances_at + self.capacity

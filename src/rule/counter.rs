@@ -79,7 +79,8 @@ impl Counter {
         let cost = u64::from(cost);
         let written = self.as_written(account);
         let next = self.one_on(written);
-        if next.end <= now {
+        // What was all given back might as well not have been taken.
+        if next.end <= now || account.used == 0 {
             return Step::Open { used: cost };
         }
         let (counts, admitted) = if now < written.end {
@@ -138,6 +139,10 @@ impl Counter {
             (_, 0) => self.as_written(account).end,
             _ => self.one_on(self.as_written(account)).end,
         }
+    }
+
+    pub(crate) fn ends_at(&self, account: Account) -> u64 {
+        self.one_on(self.as_written(account)).end
     }
 
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {

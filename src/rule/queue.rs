@@ -79,6 +79,11 @@ impl Queue {
         Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
+    /// The places that it takes so long to let go, rounded up, as far as there can be so many.
+    pub(crate) fn places_in(&self, ns: u64) -> u64 {
+        self.rate.permits_of(self.rate.flow(ns)).min(2 * u64::from(self.limit))
+    }
+
     /// More than `used` ever is: see the head of this file.
     pub(crate) fn used_below(&self) -> u64 {
         self.advances_at + u64::from(self.limit)

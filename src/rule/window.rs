@@ -102,6 +102,10 @@ impl Window {
         if account.used == 0 { account.anchor } else { self.end_of(account.anchor) }
     }
 
+    pub(crate) fn ends_at(&self, account: Account) -> u64 {
+        self.end_of(account.anchor)
+    }
+
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {
         self.over_at(account)
     }

@@ -23,7 +23,7 @@ type Asked<'a> = &'a [Option<u64>];
 
 /// A table of dimensions whose keys each have a quota of so many permits in ten nanoseconds.
 fn table(limits: &[u32]) -> Table {
-    let plan = |&limit| Plan::new(&[Quota::new(limit, Duration::from_nanos(10))]);
+    let plan = |&limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]);
     Table::together(limits.iter().map(plan).collect(), 8, 3)
 }
 
@@ -169,7 +169,7 @@ fn loom_joint_a_cell_is_reclaimed_meanwhile() {
 fn loom_joint_an_account_and_a_log() {
     explore(2, || {
         let ten = Duration::from_nanos(10);
-        let plans = [Plan::new(&[Quota::token_bucket(2, 1, ten)]), Plan::new(&[Quota::new(2, ten)])];
+        let plans = [Revisions::new(&[Quota::token_bucket(2, 1, ten)]), Revisions::new(&[Quota::new(2, ten)])];
         let table = Table::together(plans.into(), 8, 3);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
         let table = Arc::new(table);

@@ -30,7 +30,7 @@ fn in_the_second_chunk(number: u64) -> u64 {
 
 /// A table under `limit` permits in ten nanoseconds.
 fn table(limit: u32, key_cap: usize) -> Table {
-    Table::new(Plan::new(&[Quota::new(limit, Duration::from_nanos(10))]), key_cap, 0)
+    Table::new(Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]), key_cap, 0)
 }
 
 impl Table {

@@ -14,7 +14,7 @@ fn key(number: u64) -> Fingerprint {
 
 /// A table under one permit in ten nanoseconds, its index half full with keys 0 to 31 at time zero.
 fn full() -> (Table, MockClock) {
-    let table = Table::new(Plan::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     for number in 0..32 {
         assert!(admits(&table, number, &clock));

@@ -1,0 +1,158 @@
+//! Quotas that change while requests come: [`Limiter::set_quotas`] and its like.
+
+use core::fmt;
+use core::hash::Hash;
+
+use crate::cell::{Revisions, Unchanged};
+use crate::clock::Clock;
+use crate::direct::DirectLimiter;
+use crate::error::BuildError;
+use crate::fingerprint::Fingerprinter;
+use crate::joint::JointLimiter;
+use crate::limiter::Limiter;
+use crate::quota::{Algorithm, Quota};
+use crate::quotas::Quotas;
+
+/// Why quotas were not changed; those that there were go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// They could not be built either.
+    Quotas(BuildError),
+    /// They are of another algorithm. What one has granted says nothing to another: build another limiter.
+    OtherAlgorithm {
+        /// The algorithm that the limiter was built with.
+        is: Algorithm,
+        /// The one that was asked for.
+        asked: Algorithm,
+    },
+    /// A key's account has no room for so many permits: build the limiter with as many as there may come to be.
+    TooLarge {
+        /// The quota that was asked for.
+        quota: Quota,
+    },
+    /// They have been changed as often as may be: build another limiter, from a snapshot if keys are to keep what they have.
+    TooManyChanges {
+        /// The most changes.
+        most: u64,
+    },
+    /// There is no such dimension.
+    NoSuchDimension {
+        /// The one that was asked for.
+        dimension: usize,
+        /// How many there are.
+        dimensions: usize,
+    },
+}
+
+impl ChangeError {
+    fn of(unchanged: Unchanged, is: &[Quota], asked: &[Quota]) -> Self {
+        match unchanged {
+            Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
+            Unchanged::TooLarge => Self::TooLarge { quota: asked[0] },
+            Unchanged::TooOften => Self::TooManyChanges { most: Revisions::MOST },
+        }
+    }
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quotas(error) => error.fmt(f),
+            Self::OtherAlgorithm { is, asked } => {
+                write!(f, "a {is} can't become a {asked}: build another limiter for it")
+            }
+            Self::TooLarge { quota } => {
+                write!(
+                    f,
+                    "the accounts have no room for {quota}: build the limiter with the largest quota it may come to have"
+                )
+            }
+            Self::TooManyChanges { most } => {
+                write!(
+                    f,
+                    "the quotas have been changed {most} times: build another limiter, from a snapshot to keep what keys have"
+                )
+            }
+            Self::NoSuchDimension { dimension, dimensions } => {
+                write!(f, "there is no dimension {dimension}: there are {dimensions}, counted from zero")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ChangeError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Quotas(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    /// Changes the quotas of all keys, from now on, while requests come. Keys keep what they have been granted; nobody waits, and
+    /// nothing is done to the keys, so the cost is the same for one key and for a million.
+    ///
+    /// A request that is halfway is decided by the old quotas or by the new ones. What a key has been granted counts as follows:
+    ///
+    /// | quota | limit | window or rate |
+    /// |---|---|---|
+    /// | sliding window log | permits are permits: under a smaller limit a key waits until few enough are live | live permits stay live for as long as the new windows say; permits that have left the widest of the old windows do not come back under a longer one |
+    /// | token bucket, leaky bucket | as much is missing from the new bucket as was from the old one (rounded up to a whole permit, at most all of it, and as much again where permits are reserved) | flows at the new rate from now on |
+    /// | leaky queue | places that were given stay | the next place leaves when it would have, or less than one interval of the new rate later, if the queue can be as long |
+    /// | fixed window | what was granted in the window that runs counts in it | the window keeps its start, or, aligned, is the one in which it opened; it ends by its new length. One that is over stays over |
+    /// | sliding counter | both counts are kept | as the fixed window |
+    ///
+    /// Permits that were lent under other quotas can still be given back to logs and windows; not to buckets and queues that have been
+    /// charged since.
+    ///
+    /// Each change takes some 300 bytes that are given back with the limiter, and there can be 4,095 of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<str>::new(Quota::per_minute(2))?;
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+    /// limiter.set_quotas(&[Quota::per_minute(3)])?;
+    /// assert_eq!(limiter.peek("alice").remaining(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, or have changed too often. Those that there were go on.
+    pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
+        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+    }
+}
+
+impl<C: Clock> DirectLimiter<C> {
+    /// As [`Limiter::set_quotas`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::set_quotas`].
+    pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
+        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+    }
+}
+
+impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+    /// Changes the quotas of all keys of one dimension, as [`Limiter::set_quotas`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::set_quotas`], and when there is no such dimension.
+    pub fn set_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
+        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        let dimensions = self.dimensions().len();
+        let Some((_, is)) = self.dimensions().nth(dimension) else {
+            return Err(ChangeError::NoSuchDimension { dimension, dimensions });
+        };
+        self.change(dimension, checked.given()).map_err(|unchanged| ChangeError::of(unchanged, is, quotas))
+    }
+}

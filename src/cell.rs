@@ -58,6 +58,8 @@ mod account_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod account_stalled_tests;
 mod ahead;
+#[cfg(all(test, tollgate_loom))]
+mod changing_loom_tests;
 mod give_back;
 mod growth;
 mod joint;

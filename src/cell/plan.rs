@@ -204,8 +204,8 @@ impl Limits {
                 return Some(Refusal { until: u64::MAX, quota: bound.quota });
             }
             let slot = (back <= ring.len()).then(|| ring.load(head.pos() + ring.len() - back))?;
-            (slot.time() >= self.live_in(bound, time))
-                .then(|| Refusal { until: slot.time().saturating_add(bound.window), quota: bound.quota })
+            let refuses = slot.time() >= self.live_in(bound, time);
+            refuses.then(|| Refusal { until: slot.time().saturating_add(bound.window), quota: bound.quota })
         };
         let widest = refuses(&self.widest);
         if self.within.is_empty() {

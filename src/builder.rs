@@ -58,6 +58,7 @@ pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     expected_keys: usize,
     at_key_cap: AtKeyCap,
     count_decisions: bool,
+    keys_with_quotas: usize,
     modes: Wanted,
     clock: C,
     fingerprinter: F,
@@ -72,6 +73,7 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
             expected_keys: 0,
             at_key_cap: AtKeyCap::default(),
             count_decisions: false,
+            keys_with_quotas: 0,
             modes: Wanted::default(),
             clock: MonotonicClock::new(),
             fingerprinter: SipFingerprinter::new(),
@@ -163,10 +165,39 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
+    /// How many keys may come to have [quotas of their own](Limiter::set_quotas_of), at most as many as the key cap allows; none
+    /// unless said. That takes 8 bytes for each of them from the start, and each decision one look whether its key is one. More can be given
+    /// quotas, and are found more slowly.
+    pub fn keys_with_quotas(self, keys_with_quotas: usize) -> Self {
+        Self { keys_with_quotas, ..self }
+    }
+
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
-        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, fingerprinter, key, .. } = self;
-        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, fingerprinter, key }
+        let Self {
+            quotas,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            keys_with_quotas,
+            modes,
+            fingerprinter,
+            key,
+            ..
+        } = self;
+        LimiterBuilder {
+            quotas,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            keys_with_quotas,
+            modes,
+            clock,
+            fingerprinter,
+            key,
+        }
     }
 
     /// A standard hasher to make fingerprints with, in place of the default SipHash; see [`HashTwice`].
@@ -176,8 +207,30 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// Another way to make fingerprints, in place of [`SipFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
-        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, key, .. } = self;
-        LimiterBuilder { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, fingerprinter, key }
+        let Self {
+            quotas,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            keys_with_quotas,
+            modes,
+            clock,
+            key,
+            ..
+        } = self;
+        LimiterBuilder {
+            quotas,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            keys_with_quotas,
+            modes,
+            clock,
+            fingerprinter,
+            key,
+        }
     }
 
     /// The limiter.
@@ -187,12 +240,25 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`], or more keys are
     /// expected than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, key_cap, expected_keys, at_key_cap, count_decisions, modes, clock, fingerprinter, .. } =
-            self;
+        let Self {
+            quotas,
+            key_cap,
+            expected_keys,
+            at_key_cap,
+            count_decisions,
+            keys_with_quotas,
+            modes,
+            clock,
+            fingerprinter,
+            ..
+        } = self;
         let quotas = Quotas::new(&quotas)?;
         check_keys(key_cap, expected_keys)?;
         let modes = modes.made(key_cap)?;
-        let table = Table::new(quotas.plan(), key_cap, expected_keys);
+        if keys_with_quotas > key_cap {
+            return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
+        }
+        let table = Table::new(quotas.plan_with_own(keys_with_quotas), key_cap, expected_keys);
         let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(&quotas));
         let tally = count_decisions.then(Tally::new);
         Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))

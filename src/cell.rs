@@ -101,7 +101,8 @@ pub(crate) use life::Reclaimed;
 use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use prepare::Prepared;
-pub(crate) use revisions::{Revision, Revisions, Unchanged};
+use revisions::ForKey;
+pub(crate) use revisions::{Revision, Revisions, Unchanged, Whose};
 use ring::Ring;
 pub(crate) use words::{Head, State, time_of};
 use words::{RingRef, Slot};
@@ -211,7 +212,7 @@ impl Cells {
     /// was read after the seat was found.
     #[inline]
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
-        match self.rules(seat.plan) {
+        match self.rules_at(seat) {
             Rules::Log(limits) => self.log_at_once(limits, seat, cost, reading),
             Rules::Account(books) => self.account_at_once(books, seat, cost, reading),
         }
@@ -234,7 +235,7 @@ impl Cells {
         let Seat { mut head, words, .. } = seat;
         let life = head.life();
         loop {
-            let attempt = match self.rules(seat.plan) {
+            let attempt = match self.rules_at(seat) {
                 Rules::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
                 Rules::Account(books) => self.account_attempt(books, ask, words, head, cost, clock),
             };
@@ -260,21 +261,28 @@ impl Cells {
         &self.plans[plan]
     }
 
+    /// How a key is limited now.
     #[inline]
-    fn plan(&self, plan: usize) -> &Plan {
-        &self.plans[plan].current().plan
+    fn plan(&self, key: Fingerprint) -> &Plan {
+        &self.plans[key.plan()].for_key(|| key).current.plan
     }
 
-    /// How the keys of this plan are limited now.
+    /// The same, to decide by.
     #[inline]
-    fn rules(&self, plan: usize) -> Rules<'_> {
-        Rules::of(&self.plans[plan])
+    fn rules(&self, key: Fingerprint) -> Rules<'_> {
+        Rules::of(self.plans[key.plan()].for_key(|| key))
+    }
+
+    /// The same, of the key of a seat.
+    #[inline]
+    fn rules_at(&self, seat: Seat<'_>) -> Rules<'_> {
+        Rules::of(self.plans[seat.plan].for_key(|| key_in(seat.words)))
     }
 
     /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
     fn rules_of(&self, words: &[AtomicU64]) -> Rules<'_> {
         let plan = Fingerprint::plan_in(words[HIGH].load(Ordering::Acquire));
-        Rules::of(self.plans.get(plan).unwrap_or(&self.plans[0]))
+        Rules::of(self.plans.get(plan).unwrap_or(&self.plans[0]).for_key(|| key_in(words)))
     }
 
     /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its time must not be
@@ -320,19 +328,19 @@ impl Cells {
     }
 
     /// What a key without permits is told.
-    pub(crate) fn status_of_nothing(&self, plan: usize, cost: u32, clock: &impl Clock) -> Status {
-        self.plan(plan).status_of_nothing(cost, time_of(clock.now()))
+    pub(crate) fn status_of_nothing(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        self.plan(key).status_of_nothing(cost, time_of(clock.now()))
     }
 
     /// The earliest time at which a new key is as new again that has just asked for its first `cost` permits.
-    pub(crate) fn first_end(&self, plan: usize, cost: u32, time: u64) -> u64 {
-        self.plan(plan).first_end(cost, time)
+    pub(crate) fn first_end(&self, key: Fingerprint, cost: u32, time: u64) -> u64 {
+        self.plan(key).first_end(cost, time)
     }
 
     /// What a new key is told that has just asked for its first `cost` permits.
-    pub(crate) fn first_status(&self, plan: usize, cost: u32, time: u64) -> Status {
+    pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
         let lead = self.horizon.load(Ordering::Acquire).saturating_sub(time);
-        self.plan(plan).first_status(cost, time, lead)
+        self.plan(key).first_status(cost, time, lead)
     }
 
     /// Bytes on the heap.
@@ -344,6 +352,11 @@ impl Cells {
     }
 }
 
+/// The key of a cell. Read while a cell changes hands it may be of no key.
+fn key_in(words: &[AtomicU64]) -> Fingerprint {
+    Fingerprint::new(words[LOW].load(Ordering::Acquire), words[HIGH].load(Ordering::Acquire))
+}
+
 /// How keys are limited now.
 #[derive(Clone, Copy)]
 enum Rules<'a> {
@@ -353,11 +366,10 @@ enum Rules<'a> {
 
 impl<'a> Rules<'a> {
     #[inline]
-    fn of(revisions: &'a Revisions) -> Self {
-        let current = revisions.current();
-        match &current.plan {
+    fn of(revisions: ForKey<'a>) -> Self {
+        match &revisions.current.plan {
             Plan::Log(limits) => Self::Log(limits),
-            Plan::Account(metered) => Self::Account(Books::new(revisions, current.number, metered)),
+            Plan::Account(metered) => Self::Account(Books::new(revisions, metered)),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Quotas that change while requests come: [`Limiter::set_quotas`] and its like.
 
+use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 
-use crate::cell::{Revisions, Unchanged};
+use crate::cell::{Revisions, Unchanged, Whose};
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
 use crate::error::BuildError;
@@ -36,6 +37,8 @@ pub enum ChangeError {
         /// The most changes.
         most: u64,
     },
+    /// The limiter was built without [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    NoneOfItsOwn,
     /// There is no such dimension.
     NoSuchDimension {
         /// The one that was asked for.
@@ -50,6 +53,7 @@ impl ChangeError {
         match unchanged {
             Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
             Unchanged::TooLarge => Self::TooLarge { quota: asked[0] },
+            Unchanged::NoneOfItsOwn => Self::NoneOfItsOwn,
             Unchanged::TooOften => Self::TooManyChanges { most: Revisions::MOST },
         }
     }
@@ -74,6 +78,9 @@ impl fmt::Display for ChangeError {
                     "the quotas have been changed {most} times: build another limiter, from a snapshot to keep what keys have"
                 )
             }
+            Self::NoneOfItsOwn => f.write_str(
+                "no key may have quotas of its own: say on the builder how many may, with `keys_with_quotas`",
+            ),
             Self::NoSuchDimension { dimension, dimensions } => {
                 write!(f, "there is no dimension {dimension}: there are {dimensions}, counted from zero")
             }
@@ -107,7 +114,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Permits that were lent under other quotas can still be given back to logs and windows; not to buckets and queues that have been
     /// charged since.
     ///
-    /// Each change takes some 300 bytes that are given back with the limiter, and there can be 4,095 of them.
+    /// Each change takes some 400 bytes that are given back with the limiter, and there can be 1,048,575 of them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -126,6 +133,47 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
         self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+    }
+
+    /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own; as [`set_quotas`](Self::set_quotas)
+    /// does for all. So a key can be in one tier or another: choose the quotas by a function of the key when it first comes, and change
+    /// them when the customer pays for more.
+    ///
+    /// The limiter has to be built for it, with [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas); then each decision looks whether
+    /// its key is one of them. They last as long as the limiter, whatever becomes of the key or of the quotas of all keys, and are not in a
+    /// snapshot.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<str>::builder(Quota::per_minute(2)).keys_with_quotas(1000).build()?;
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+    /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
+    /// assert_eq!(limiter.peek("alice").remaining(), 8);
+    /// assert_eq!(limiter.peek("bob").remaining(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
+    pub fn set_quotas_of<Q>(&self, key: &Q, quotas: &[Quota]) -> Result<(), ChangeError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        let changed = self.change_for(key, Whose::Key, checked.given());
+        changed.map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+    }
+
+    /// The quotas that a key has: its own, or those of all keys.
+    pub fn quotas_of<Q>(&self, key: &Q) -> &[Quota]
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        &self.revision_for(key).quotas
     }
 }
 

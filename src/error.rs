@@ -165,6 +165,13 @@ pub enum BuildError {
         /// The cap that was asked for.
         key_cap: usize,
     },
+    /// More keys are to have quotas of their own than the cap allows keys.
+    OwnQuotasPastCap {
+        /// How many keys may have quotas of their own.
+        keys_with_quotas: usize,
+        /// The cap on keys.
+        key_cap: usize,
+    },
     /// More keys are expected than the cap allows.
     ExpectedKeysPastCap {
         /// The keys that are expected.
@@ -203,6 +210,12 @@ impl fmt::Display for BuildError {
             Self::ZeroKeyCap => f.write_str("the cap on keys is zero: allow at least one key"),
             Self::KeyCapTooLarge { key_cap } => {
                 write!(f, "a cap of {key_cap} keys is too large: at most {}", crate::MAX_KEY_CAP)
+            }
+            Self::OwnQuotasPastCap { keys_with_quotas, key_cap } => {
+                write!(
+                    f,
+                    "{keys_with_quotas} keys can't have quotas of their own where there are at most {key_cap} keys: raise the key cap"
+                )
             }
             Self::ExpectedKeysPastCap { expected_keys, key_cap } => {
                 write!(f, "{expected_keys} keys are expected but the cap is {key_cap}: raise the cap or expect fewer")

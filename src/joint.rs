@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::builder::{AtKeyCap, DEFAULT_KEY_CAP, check_keys};
-use crate::cell::{MAX_CELLS, Unchanged};
+use crate::cell::{MAX_CELLS, Unchanged, Whose};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision};
@@ -126,7 +126,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
 
     /// Changes the quotas of one dimension.
     pub(crate) fn change(&self, dimension: usize, quotas: &[Quota]) -> Result<(), Unchanged> {
-        self.table.change(dimension, quotas, &self.clock)
+        self.table.change(dimension, Whose::All, quotas, &self.clock)
     }
 
     pub(crate) fn id(&self) -> LimiterId {

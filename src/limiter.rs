@@ -8,7 +8,7 @@ use core::hash::Hash;
 use core::marker::PhantomData;
 
 use crate::builder::{AtKeyCap, LimiterBuilder};
-use crate::cell::{Revision, Unchanged};
+use crate::cell::{Revision, Unchanged, Whose};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
@@ -107,7 +107,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.revision().check_cost(cost)?;
+        self.revision_for(key).check_cost(cost)?;
         Ok(self.decide(key, cost))
     }
 
@@ -122,7 +122,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.revision().check_cost(cost)?;
+        self.revision_for(key).check_cost(cost)?;
         let fingerprint = self.fingerprint(key);
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
@@ -146,7 +146,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.revision().check_cost(cost)?;
+        self.revision_for(key).check_cost(cost)?;
         Ok(self.look(key, cost))
     }
 
@@ -231,9 +231,25 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.table.revision(0)
     }
 
+    /// Changes the quotas of one key, which goes on with what it has been granted.
+    pub(crate) fn change_for<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        whose: fn(Fingerprint) -> Whose,
+        quotas: &[Quota],
+    ) -> Result<(), Unchanged> {
+        self.table.change(0, whose(self.fingerprint(key)), quotas, &self.clock)
+    }
+
+    /// How a key is limited now.
+    #[inline]
+    pub(crate) fn revision_for<Q: Hash + ?Sized>(&self, key: &Q) -> &Revision {
+        self.table.revision_for(self.fingerprint(key))
+    }
+
     /// Changes the quotas of all keys, which go on with what they have been granted.
     pub(crate) fn change(&self, quotas: &[Quota]) -> Result<(), Unchanged> {
-        self.table.change(0, quotas, &self.clock)?;
+        self.table.change(0, Whose::All, quotas, &self.clock)?;
         self.overflow.as_ref().map_or(Ok(()), |overflow| overflow.change(quotas, &self.clock))
     }
 
@@ -311,7 +327,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: u64,
     ) -> Result<(Status, Lents), CostExceedsLimit> {
-        self.revision().check_cost(cost)?;
+        self.revision_for(key).check_cost(cost)?;
         let fingerprint = self.fingerprint(key);
         if cost == 0 {
             return Ok((self.look_up(fingerprint, 0), Lents::Nothing));

@@ -36,6 +36,11 @@ impl Quotas {
         Revisions::new(&self.given)
     }
 
+    /// The same, where so many keys may come to have quotas of their own.
+    pub(crate) fn plan_with_own(&self, keys: usize) -> Revisions {
+        Revisions::with_own(&self.given, keys)
+    }
+
     pub(crate) fn given(&self) -> &[Quota] {
         &self.given
     }

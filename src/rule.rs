@@ -200,6 +200,11 @@ impl Rule {
         ask!(self, all_free_at(account))
     }
 
+    /// Whether an account has another anchor once its quota has changed.
+    pub(crate) fn is_moved(&self) -> bool {
+        matches!(self, Self::Bucket(_) | Self::Queue(_))
+    }
+
     /// The moment from which on an account of which something was used is over, also if that is given back later.
     pub(crate) fn ends_at(&self, account: Account) -> u64 {
         match self {

@@ -1,6 +1,6 @@
 //! A table that knows one key only: for limits without keys.
 
-use crate::cell::{Revision, Unchanged};
+use crate::cell::{Revision, Unchanged, Whose};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
@@ -62,7 +62,7 @@ impl Single {
     }
 
     pub(crate) fn change(&self, quotas: &[Quota], clock: &impl Clock) -> Result<(), Unchanged> {
-        self.table.change(0, quotas, clock)
+        self.table.change(0, Whose::All, quotas, clock)
     }
 
     pub(crate) fn clear(&self, clock: &impl Clock) {

@@ -48,7 +48,7 @@ mod turn;
 
 use once_cell::race::OnceBox;
 
-use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, time_of};
+use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, Whose, time_of};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
@@ -153,9 +153,21 @@ impl Table {
         self.cells.revisions(plan).current()
     }
 
+    /// How a key is limited now.
+    #[inline]
+    pub(crate) fn revision_for(&self, key: Fingerprint) -> &Revision {
+        self.cells.revisions(key.plan()).current_for(key)
+    }
+
     /// Changes the quotas of a plan's keys from now on to others, which have been validated.
-    pub(crate) fn change(&self, plan: usize, quotas: &[Quota], clock: &impl Clock) -> Result<(), Unchanged> {
-        self.cells.revisions(plan).change(quotas, || time_of(clock.now()))
+    pub(crate) fn change(
+        &self,
+        plan: usize,
+        whose: Whose,
+        quotas: &[Quota],
+        clock: &impl Clock,
+    ) -> Result<(), Unchanged> {
+        self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
@@ -189,7 +201,7 @@ impl Table {
                         return status;
                     }
                 }
-                Located::Nowhere => return self.cells.status_of_nothing(fingerprint.plan(), cost, clock),
+                Located::Nowhere => return self.cells.status_of_nothing(fingerprint, cost, clock),
                 Located::Outdated => {}
             }
         }
@@ -319,8 +331,8 @@ impl Table {
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.grant(cell, life, clock);
-            self.turns.note_new(route.generation(), self.cells.first_end(fingerprint.plan(), cost, time));
-            return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint.plan(), cost, time)));
+            self.turns.note_new(route.generation(), self.cells.first_end(fingerprint, cost, time));
+            return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint, cost, time)));
         }
         self.cells.discard(cell);
         self.unreserve(route);

@@ -25,8 +25,10 @@ enum Op {
     Refund(prop::sample::Index),
     Forget,
     Pass(u64),
-    /// The quotas become others of those that there are.
+    /// The quotas of all keys become others of those that there are.
     Change(usize),
+    /// Those of this key do, and no longer follow the others.
+    ChangeOwn(usize),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -38,6 +40,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Forget),
         4 => prop_oneof![0..4_u64, 0..40_u64, 0..300_u64].prop_map(Op::Pass),
         1 => (0..3_usize).prop_map(Op::Change),
+        1 => (0..3_usize).prop_map(Op::ChangeOwn),
     ];
     prop::collection::vec(op, 1..60)
 }
@@ -286,8 +289,10 @@ struct Windows {
     current: Vec<(Number, u32)>,
     previous: Vec<(Number, u32)>,
     charges: usize,
-    /// How often the quota has changed, and had when the account was last begun or went on.
+    /// How often the quota has changed, and had when each charge was made.
     changes: usize,
+    changes_at: Vec<usize>,
+    /// And when the account was last asked.
     changes_then: usize,
 }
 
@@ -324,6 +329,7 @@ impl Windows {
             previous: vec![],
             charges: 0,
             changes: 0,
+            changes_at: vec![],
             changes_then: 0,
         }
     }
@@ -361,6 +367,11 @@ impl Windows {
 impl Naive for Windows {
     fn request(&mut self, now: u64, cost: u32, _within: Option<u64>) -> Answer {
         let now = i128::from(now);
+        if self.changes_then != self.changes {
+            // What was in the window before counts, and does not come back.
+            self.previous.iter_mut().for_each(|grant| grant.0 = 0);
+            self.changes_then = self.changes;
+        }
         if !self.fits(now, cost) {
             let mut wait = 1;
             while !self.fits(now + wait, cost) {
@@ -371,20 +382,19 @@ impl Naive for Windows {
         match self.view(now) {
             None => {
                 (self.opened, self.previous, self.current) = (Some(now), vec![], vec![]);
-                self.changes_then = self.changes;
             }
             Some(view) if view.is_next => {
                 self.previous = std::mem::take(&mut self.current);
                 self.opened = Some(view.end - self.window);
-                if self.changes_then != self.changes {
-                    // They count, and do not come back.
-                    self.previous.iter_mut().for_each(|(number, _)| *number = 0);
-                    self.changes_then = self.changes;
-                }
+                // What was charged under another quota counts, and does not come back.
+                let (changes, changes_at) = (self.changes, &self.changes_at);
+                let is_old = |number: Number| number > 0 && changes_at[number - 1] != changes;
+                self.previous.iter_mut().filter(|grant| is_old(grant.0)).for_each(|grant| grant.0 = 0);
             }
             Some(_) => {}
         }
         self.charges += 1;
+        self.changes_at.push(self.changes);
         self.current.push((self.charges, cost));
         Ok((0, self.charges))
     }
@@ -409,7 +419,7 @@ impl Naive for Windows {
         let after = if matches!(self.kind, Kind::Counter(_)) { self.window } else { 0 };
         let is_over = self.opened.is_none_or(|opened| self.end_of(opened) + after <= now.into());
         if is_over || sum(&self.current) + sum(&self.previous) == 0 {
-            return Self { charges: self.charges, changes: self.changes + 1, ..fresh };
+            return Self { charges: self.charges, changes: self.changes + 1, changes_at: self.changes_at, ..fresh };
         }
         Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, changes: self.changes + 1, ..self }
     }
@@ -428,8 +438,8 @@ struct Way<N> {
 }
 
 fn agree<N: Naive>(ways: &[Way<N>], ops: &[Op]) -> Result<(), TestCaseError> {
-    let (clock, mut way) = (MockClock::new(), &ways[0]);
-    let mut builder = Limiter::<str>::builder(way.quotas[0]).clock(clock.clone());
+    let (clock, mut way, mut has_own) = (MockClock::new(), &ways[0], false);
+    let mut builder = Limiter::<str>::builder(way.quotas[0]).clock(clock.clone()).keys_with_quotas(2);
     for &quota in &way.quotas[1..] {
         builder = builder.and(quota);
     }
@@ -499,8 +509,16 @@ fn agree<N: Naive>(ways: &[Way<N>], ops: &[Op]) -> Result<(), TestCaseError> {
                 }
             }
             Op::Change(which) => {
-                way = &ways[which % ways.len()];
-                limiter.set_quotas(&way.quotas).expect("they can be used");
+                let all = &ways[which % ways.len()];
+                limiter.set_quotas(&all.quotas).expect("they can be used");
+                if !has_own {
+                    way = all;
+                    account = account.map(|account| account.changed(now, (way.fresh)()));
+                }
+            }
+            Op::ChangeOwn(which) => {
+                (has_own, way) = (true, &ways[which % ways.len()]);
+                limiter.set_quotas_of(KEY, &way.quotas).expect("they can be used");
                 account = account.map(|account| account.changed(now, (way.fresh)()));
             }
             Op::Pass(by) => {

@@ -42,7 +42,7 @@
 //! The loom tests in `cell/account_loom_tests.rs` exercise them.
 
 use super::plan::{Metered, Plan};
-use super::revisions::Revisions;
+use super::revisions::{ForKey, Revision};
 use super::words::{Head, Slot, State, time_of};
 use super::{Ask, Attempt, Cells, Charged, HEAD, RING, RingRef, Seat};
 use crate::clock::Clock;
@@ -146,9 +146,9 @@ impl Layout {
         head.with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
     }
 
-    /// The head with less `used` under the same anchor: two eras on, which keeps the parity.
-    fn two_eras_on(self, head: Head, used: u64) -> Head {
-        self.with(head, self.era(head) + 2, self.revision(head), self.how(head), used)
+    /// The head with another `used` or by another revision, under the same anchor: two eras on, which keeps the parity.
+    fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
+        self.with(head, self.era(head) + 2, Self::revision_of(revision), self.how(head), used)
     }
 
     /// How many eras later the other head is, of the same life.
@@ -194,18 +194,22 @@ pub(super) struct Running {
     is_moved: bool,
 }
 
-/// How the accounts of a plan are kept: by the current revision, and by those before it.
+/// How the account of a key is kept: by the current revision of its quota, and by those before it.
 #[derive(Clone, Copy)]
 pub(super) struct Books<'a> {
-    all: &'a Revisions,
-    number: u64,
+    revisions: ForKey<'a>,
     pub(super) current: &'a Metered,
 }
 
 impl<'a> Books<'a> {
     #[inline]
-    pub(super) fn new(all: &'a Revisions, number: u64, current: &'a Metered) -> Self {
-        Self { all, number, current }
+    pub(super) fn new(revisions: ForKey<'a>, current: &'a Metered) -> Self {
+        Self { revisions, current }
+    }
+
+    #[inline]
+    fn number(&self) -> u64 {
+        self.revisions.current.number
     }
 
     #[inline]
@@ -225,7 +229,7 @@ impl<'a> Books<'a> {
             Seen::Unpublished
         } else if slot.joined() {
             Seen::Over(slot.time())
-        } else if layout.revision(head) == Layout::revision_of(self.number) {
+        } else if layout.revision(head) == Layout::revision_of(self.number()) {
             Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
         } else {
             self.seen_by_another(head, slot)
@@ -235,53 +239,58 @@ impl<'a> Books<'a> {
     /// The account of a head and of a slot that say by which revision it is written, and how it stands by the current one.
     #[cold]
     fn seen_by_another(&self, head: Head, slot: Slot) -> Seen {
-        let first = self.written_by(head, slot);
-        let Some(mut rule) = self.rule_of(first) else { return Seen::Over(slot.time()) };
-        let mut account = Account { anchor: rule.anchor_at(slot.time()), used: self.layout().used(head) };
-        let mut is_moved = false;
-        for number in first + 1..=self.number {
-            let Some(next) = self.rule_of(number) else { return Seen::Over(slot.time()) };
-            // Later than it opened, as all that is published.
-            let at = self.changes_at(number, slot);
+        let (used, opened) = (self.layout().used(head), slot.time());
+        let goes_on = |rule: &Rule| Account { anchor: rule.anchor_at(opened), used };
+        let written = self.written_by(head, slot);
+        let Some(mut rule) = rule_of(written) else { return Seen::Over(opened) };
+        let (mut account, mut is_moved) = (goes_on(rule), false);
+        // From the current one back, there are few, if any, that the account has not seen.
+        let mut since = Vec::new();
+        let mut revision = self.revisions.current;
+        while revision.number != written.number {
+            since.push(revision);
+            revision = self.revisions.before(revision);
+        }
+        for next in since.into_iter().rev() {
+            let Some(next_rule) = rule_of(next) else { return Seen::Over(opened) };
+            let at = changes_at(next, slot);
             let over = rule.ends_at(account);
             if over <= at {
-                return Seen::Over(over.max(slot.time() + 1));
+                return Seen::Over(over.max(opened + 1));
             }
-            account = match next.carried(rule, account, at) {
+            account = match next_rule.carried(rule, account, at) {
                 Some(carried) => {
                     is_moved = true;
                     carried
                 }
                 // Windows go on.
-                None => Account { anchor: next.anchor_at(slot.time()), ..account },
+                None => goes_on(next_rule),
             };
-            rule = next;
+            rule = next_rule;
         }
         Seen::Running(Running { account, is_current: false, is_moved })
     }
 
-    /// The number of the revision that an account is written by.
-    fn written_by(&self, head: Head, slot: Slot) -> u64 {
-        let back = Layout::revision_of(self.number.wrapping_sub(self.layout().revision(head)));
-        let mut number = self.number.saturating_sub(back);
-        // There may have been more revisions than the head can tell apart. The account opened after its own had begun.
-        let apart = Layout::revision_of(u64::MAX) + 1;
-        while number >= apart && self.all.number(number).since > slot.time() {
-            number -= apart;
+    /// The revision that an account is written by: the last with those bits. One that is moved when its quota changes opened after
+    /// that; of a window there may be a later one, if it was left alone through sixty-four changes.
+    fn written_by(&self, head: Head, slot: Slot) -> &'a Revision {
+        let bits = self.layout().revision(head);
+        let mut revision = self.revisions.current;
+        let is_later = |revision: &Revision| self.rule().is_moved() && revision.since > slot.time();
+        while revision.number > 0 && (Layout::revision_of(revision.number) != bits || is_later(revision)) {
+            revision = self.revisions.before(revision);
         }
-        number
+        revision
     }
 
-    fn rule_of(&self, number: u64) -> Option<&'a Rule> {
-        match &self.all.number(number).plan {
-            Plan::Account(metered) => Some(&metered.rule),
-            Plan::Log(_) => None,
+    /// The revision that a claim was made by which has not been published: the last with those bits.
+    fn claimed_by(&self, head: Head) -> &'a Revision {
+        let bits = self.layout().revision(head);
+        let mut revision = self.revisions.current;
+        while revision.number > 0 && Layout::revision_of(revision.number) != bits {
+            revision = self.revisions.before(revision);
         }
-    }
-
-    /// The anchor of an account that opened before and goes on under that revision.
-    fn changes_at(&self, number: u64, slot: Slot) -> u64 {
-        self.all.number(number).since.max(slot.time() + 1)
+        revision
     }
 
     /// When the account is as that of a key never seen; `None` while its anchor is not published.
@@ -295,21 +304,29 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// The head after a step of a running account, if it goes on; and what the slot holds then.
-    fn next(&self, head: Head, slot: Slot, running: &Running, step: Step) -> Option<(Head, How, u64)> {
+    /// The head after a step of a running account that is written by the current revision, if it goes on; and what the slot holds then.
+    fn next(&self, head: Head, slot: Slot, running: &Running, step: Step) -> Option<(Head, u64)> {
         let layout = self.layout();
-        let by = |how, used| layout.next_by(head, self.number, how, used);
         match step {
-            // A window that goes on stays written by the revision that it opened under.
-            Step::Charge { used } if !running.is_moved => Some((layout.charged(head, used), How::Opens, slot.time())),
-            Step::Advance { used } if !running.is_moved => {
-                Some((by(How::Advances, used), How::Advances, self.rule().advanced(running.account.anchor)))
-            }
-            // It is given its anchor first, and then goes on.
-            Step::Charge { .. } | Step::Advance { .. } => {
-                Some((by(How::Changes, running.account.used), How::Changes, self.changes_at(self.number, slot)))
+            Step::Charge { used } => Some((layout.charged(head, used), slot.time())),
+            Step::Advance { used } => {
+                let next = layout.next_by(head, self.number(), How::Advances, used);
+                Some((next, self.rule().advanced(running.account.anchor)))
             }
             Step::Open { .. } | Step::Deny { .. } => None,
+        }
+    }
+
+    /// Writes a running account anew, by the current revision.
+    #[cold]
+    fn renew(&self, words: &[AtomicU64], head: Head, slot: Slot, running: &Running, time: u64) {
+        let layout = self.layout();
+        if running.is_moved {
+            let next = layout.next_by(head, self.number(), How::Changes, running.account.used);
+            let _ = self.begin(words, head, next, slot, time);
+        } else {
+            // Failing is as good: then the head has moved.
+            let _ = claim(words, head, layout.two_eras_on(head, self.number(), running.account.used));
         }
     }
 
@@ -321,14 +338,14 @@ impl<'a> Books<'a> {
         if slot.is_of_lap(era) {
             return None;
         }
-        let by = self.number - Layout::revision_of(self.number.wrapping_sub(layout.revision(head))).min(self.number);
+        let by = self.claimed_by(head);
         let anchor = match layout.how(head) {
             How::Opens => Slot::new(time.max(slot.time()), false, era),
             How::Advances => {
-                let rule = self.rule_of(by)?;
+                let rule = rule_of(by)?;
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
             }
-            How::Changes => Slot::new(self.changes_at(by, slot), false, era),
+            How::Changes => Slot::new(changes_at(by, slot), false, era),
             // Later than it opened, even if all of it was given back: a time must not return.
             How::Closes => {
                 let over = match self.seen_by_another(head, slot) {
@@ -370,7 +387,7 @@ impl<'a> Books<'a> {
 
     /// The head of a running account that is given something back.
     pub(super) fn given_back(&self, head: Head, used: u64) -> Head {
-        self.layout().two_eras_on(head, used)
+        self.layout().two_eras_on(head, self.layout().revision(head), used)
     }
 
     /// What has become, since it was charged, of the account that runs; `None` if it is another, or is kept by another quota.
@@ -390,8 +407,7 @@ impl<'a> Books<'a> {
         let Charged { head: before, mark } = charged;
         self.layout().advances(head)
             && self.layout().revision(before) == self.layout().revision(head)
-            && self
-                .rule_of(self.written_by(head, slot))
+            && rule_of(self.written_by(head, slot))
                 .is_some_and(|rule| slot.time() == rule.advanced(rule.anchor_at(mark)))
     }
 
@@ -401,9 +417,21 @@ impl<'a> Books<'a> {
         let cost = u32::try_from(cost).unwrap_or(u32::MAX);
         match self.rule().opening(cost).used {
             0 => self.layout().closed(opened, mark),
-            used => self.layout().opening(opened, self.number, used, mark),
+            used => self.layout().opening(opened, self.number(), used, mark),
         }
     }
+}
+
+fn rule_of(revision: &Revision) -> Option<&Rule> {
+    match &revision.plan {
+        Plan::Account(metered) => Some(&metered.rule),
+        Plan::Log(_) => None,
+    }
+}
+
+/// The anchor of an account that opened before and goes on under that revision. Later than it opened, as all that is published.
+fn changes_at(revision: &Revision, slot: Slot) -> u64 {
+    revision.since.max(slot.time() + 1)
 }
 
 /// The account of a head and of the slot that was published in its era, by the revision that it is written by. The slot says when
@@ -474,24 +502,23 @@ impl Cells {
         let fits =
             |next, account, mark| Ready::Claim(next, Admission::delayed(books.rule().delay_ns(account, time)), mark);
         match books.seen(head, slot) {
+            Seen::Running(running) if !running.is_current => {
+                books.renew(words, head, slot, &running, time);
+                Ready::Again
+            }
             Seen::Running(running) => match books.rule().step(running.account, time, cost) {
-                Step::Deny { .. } => Ready::Again,
                 Step::Open { .. } => {
                     self.account_closes(books, words, head, slot, time);
                     Ready::Again
                 }
                 step => match books.next(head, slot, &running, step) {
-                    Some((next, How::Changes, _)) => {
-                        let _ = books.begin(words, head, next, slot, time);
-                        Ready::Again
-                    }
-                    Some((next, _, mark)) => fits(next, running.account, mark),
+                    Some((next, mark)) => fits(next, running.account, mark),
                     None => Ready::Again,
                 },
             },
             Seen::Over(since) if slot.joined() => {
                 // Nothing has been used, whenever that was.
-                let next = books.layout().next_by(head, books.number, How::Opens, cost.into());
+                let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
                 fits(next, Account { anchor: since, used: 0 }, 0)
             }
             Seen::Over(_) => {
@@ -531,6 +558,11 @@ impl Cells {
         let time = time_of(clock.now());
         let rule = books.rule();
         let (running, account) = match books.seen(head, slot) {
+            // Once for each change; a denial writes nothing else.
+            Seen::Running(running) if !running.is_current && ask != Ask::Peek => {
+                books.renew(words, head, slot, &running, time);
+                return lost();
+            }
             Seen::Running(running) => (Some(running), running.account),
             // Nothing has been used, whenever that was.
             Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
@@ -564,21 +596,16 @@ impl Cells {
             return if stands { told(decision, account, Charged::nothing(head)) } else { lost() };
         }
         let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
-            (Some((next, How::Changes, _)), _) => {
-                // Then again, by the revision that it is written by now.
-                let _ = books.begin(words, head, next, slot, time);
-                None
-            }
-            (Some((next, How::Advances, anchor)), Step::Advance { used }) => {
+            (Some((next, anchor)), Step::Advance { used }) => {
                 let begun = books.begin(words, head, next, slot, time);
                 begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
             }
-            (Some((next, _, mark)), Step::Charge { used }) => {
+            (Some((next, mark)), Step::Charge { used }) => {
                 claim(words, head, next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
                 let anchor = rule.anchor_at(time.max(slot.time()));
-                let next = books.layout().next_by(head, books.number, How::Opens, used);
+                let next = books.layout().next_by(head, books.number(), How::Opens, used);
                 let begun = books.begin(words, head, next, slot, time);
                 begun.map(|charged| (Account { anchor, used }, charged))
             }
@@ -622,7 +649,7 @@ impl Books<'_> {
     /// The head and the slot of a cell with an account that opened then.
     pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
         let how = if used == 0 { How::Closes } else { How::Opens };
-        let head = self.layout().next_by(free, self.number, how, used);
+        let head = self.layout().next_by(free, self.number(), how, used);
         (head, Slot::new(opened, used == 0, self.layout().era(head)))
     }
 }

@@ -42,7 +42,7 @@ impl One {
 
     /// Claims the next era and goes no further.
     fn claim_and_stall(&self, how: How, used: u64) {
-        let Plan::Account(metered) = self.0.plan(0) else { panic!("a log") };
+        let Plan::Account(metered) = self.0.plan(KEY) else { panic!("a log") };
         let head = Head(self.word(HEAD).load(Ordering::Acquire));
         self.word(HEAD).store(metered.layout.next(head, how, used).0, Ordering::Release);
     }

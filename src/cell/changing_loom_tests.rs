@@ -25,7 +25,7 @@ fn bucket(capacity: u32, every: u64) -> Quota {
 
 impl One {
     fn change(&self, quota: Quota, at: u64) {
-        self.cells.revisions(0).change(&[quota], || time_of(at)).unwrap();
+        self.cells.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
     }
 }
 

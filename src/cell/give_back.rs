@@ -36,7 +36,7 @@ impl Cells {
             if is_gone || charged.mark == 0 {
                 return 0;
             }
-            let given = match self.rules(seat.plan) {
+            let given = match self.rules_at(seat) {
                 Rules::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
                 Rules::Account(books) => self.give_back_used(books, words, head, charged, cost, clock),
             };

@@ -73,7 +73,7 @@ impl Cells {
             // What was before the beginning of time has expired under any window.
             u64::try_from(time.clamp(i128::from(TIME_ZERO >> 1), i128::from(MAX_TIME))).unwrap_or(MAX_TIME)
         };
-        let (reference, head) = match (self.rules(fingerprint.plan()), kept) {
+        let (reference, head) = match (self.rules(fingerprint), kept) {
             (Rules::Log(limits), Kept::Stamps(ages)) => {
                 // No more than the limit can ever be in the way, beside as many that are reserved.
                 let ages = &ages[ages.len().saturating_sub(2 * limits.limit())..];

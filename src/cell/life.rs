@@ -2,7 +2,7 @@
 
 use super::growth::replacing;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
-use super::{Cells, HEAD, HIGH, Known, LOW, RING, Rules};
+use super::{Cells, HEAD, HIGH, Known, LOW, RING, Rules, key_in};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ impl Cells {
         let opened = free.with_state(State::Open);
         // See `release`.
         let slots = if RingRef(words[RING].load(Ordering::Relaxed)).is_ring() { cost.max(2) } else { cost };
-        let (reference, head) = match self.rules(fingerprint.plan()) {
+        let (reference, head) = match self.rules(fingerprint) {
             Rules::Account(books) => {
                 let (head, slot) = books.first(opened, cost, mark);
                 (RingRef(slot.0), head)
@@ -202,8 +202,7 @@ impl Cells {
 
     /// The key that the cell decides for, if it does.
     pub(crate) fn fingerprint_of(&self, cell: u32) -> Fingerprint {
-        let words = self.cells.block(cell);
-        Fingerprint::new(words[LOW].load(Ordering::Acquire), words[HIGH].load(Ordering::Acquire))
+        key_in(self.cells.block(cell))
     }
 
     /// How long a key matters at most after its last permit.

@@ -36,7 +36,7 @@ impl Cells {
             // Nothing grows by itself here.
             _ => return Prepared::Again,
         }
-        match self.rules(seat.plan) {
+        match self.rules_at(seat) {
             Rules::Log(limits) => self.prepare_log(limits, words, cell, head, cost, clock),
             Rules::Account(books) => {
                 let reference = RingRef(words[RING].load(Ordering::Acquire));

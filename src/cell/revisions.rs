@@ -1,23 +1,24 @@
-//! Quotas that change while they are in use.
+//! Quotas that change while they are in use, for all keys or for one.
 //!
 //! # How it works
-//! A plan is a list of *revisions*, which only grows; a word says which is the current one. Whoever decides reads that word after the
-//! cell's head. So nobody waits for a change, and a change waits for nobody. A request that is halfway when the quota changes is
-//! decided by one of the two.
+//! A plan is a list of *revisions*, which only grows. A word says which is the current one for all keys, and for each key that has
+//! quotas of its own a word says which those are. Whoever decides reads them after the cell's head. So nobody waits for a change, and a
+//! change waits for nobody. A request that is halfway when the quota changes is decided by one of the two.
 //!
 //! Nothing is done to the cells. What a cell holds is understood by the revision that it was written under:
 //!
 //! - *A log.* Stamps are stamps under any quota. A revision only says from when on they count: those that had left the widest window
 //!   when it began are not there any more, or may not be, so they do not count (`Limits`).
 //! - *An account.* Its head says by which revision it is written (see the essay on accounts). Until it is written anew, each
-//!   request works out what the account comes to under the current revision, from the moment at which that began; so a denial needs to
-//!   write nothing, and tells the truth about how long to wait.
+//!   request works out what the account comes to under the current revision, from the moment at which that began; so it is told the
+//!   truth about how long to wait, whenever that is. The first that is not a mere look writes it down.
 
 use once_cell::race::OnceBox;
 
 use super::account::Layout;
 use super::plan::Plan;
 use crate::error::CostExceedsLimit;
+use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -26,11 +27,15 @@ pub(crate) struct Revisions {
     first: Revision,
     /// The later ones: 1, then 2 and 3, then 4 to 7, and so on.
     later: [OnceBox<Box<[OnceBox<Revision>]>>; CHUNKS],
-    /// The number of the current one.
+    /// How many later ones there are at least.
+    made: AtomicU64,
+    /// The number of the current one for all keys.
     current: AtomicU64,
+    /// Keys with quotas of their own, by a few bits of their fingerprints. Empty where no key may have any.
+    own: Box<[OnceBox<Own>]>,
 }
 
-const CHUNKS: usize = 12;
+const CHUNKS: usize = 20;
 
 /// A plan as it is, or was, from one change to the next.
 pub(crate) struct Revision {
@@ -42,18 +47,31 @@ pub(crate) struct Revision {
     pub(crate) quotas: Box<[Quota]>,
     /// The most permits that a request may ask for.
     pub(crate) most: u32,
+    /// The number of the one that it took the place of.
+    before: u64,
+    is_for_all: bool,
 }
 
-impl Revision {
-    fn new(number: u64, since: u64, plan: Plan, quotas: &[Quota]) -> Self {
-        let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Self { number, since, plan, quotas: quotas.into(), most }
-    }
+/// A key that has quotas of its own.
+struct Own {
+    key: Fingerprint,
+    /// The number of its revision.
+    current: AtomicU64,
+    next: OnceBox<Own>,
+}
 
-    #[inline]
-    pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
-        if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
-    }
+/// The revisions that are for one key.
+#[derive(Clone, Copy)]
+pub(super) struct ForKey<'a> {
+    all: &'a Revisions,
+    pub(super) current: &'a Revision,
+}
+
+/// Whose quotas change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    All,
+    Key(Fingerprint),
 }
 
 /// Why a quota was not changed.
@@ -65,6 +83,25 @@ pub(crate) enum Unchanged {
     TooLarge,
     /// It has changed too often.
     TooOften,
+    /// No key may have quotas of its own.
+    NoneOfItsOwn,
+}
+
+impl Revision {
+    #[inline]
+    pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
+        if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
+    }
+
+    /// What comes after `before`.
+    fn after(before: &Self, number: u64, since: u64, quotas: &[Quota], is_for_all: bool) -> Self {
+        let plan = Plan::new(quotas, Some((&before.plan, since)));
+        Self { number, since, plan, quotas: quotas.into(), most: most(quotas), before: before.number, is_for_all }
+    }
+}
+
+fn most(quotas: &[Quota]) -> u32 {
+    quotas.iter().map(Quota::limit).min().unwrap_or(0)
 }
 
 impl Revisions {
@@ -73,11 +110,32 @@ impl Revisions {
 
     /// The plan of quotas that have been validated.
     pub(crate) fn new(quotas: &[Quota]) -> Self {
-        let first = Revision::new(0, 0, Plan::new(quotas, None), quotas);
-        Self { first, later: [const { OnceBox::new() }; CHUNKS], current: AtomicU64::new(0) }
+        Self::with_own(quotas, 0)
     }
 
-    /// The current one. To be read after the head that it is to decide by: then it is no older than any that the head was written under.
+    /// The same; up to about so many keys may come to have quotas of their own.
+    pub(crate) fn with_own(quotas: &[Quota], keys: usize) -> Self {
+        let first = Revision {
+            number: 0,
+            since: 0,
+            plan: Plan::new(quotas, None),
+            quotas: quotas.into(),
+            most: most(quotas),
+            before: 0,
+            is_for_all: true,
+        };
+        let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
+        Self {
+            first,
+            later: [const { OnceBox::new() }; CHUNKS],
+            made: AtomicU64::new(0),
+            current: AtomicU64::new(0),
+            own: core::iter::repeat_with(OnceBox::new).take(buckets).collect(),
+        }
+    }
+
+    /// The current one for all keys. To be read after the head that it is to decide by: then it is no older than any that the head was
+    /// written under.
     #[inline]
     pub(crate) fn current(&self) -> &Revision {
         match self.current.load(Ordering::Acquire) {
@@ -86,7 +144,39 @@ impl Revisions {
         }
     }
 
-    pub(super) fn number(&self, number: u64) -> &Revision {
+    /// The current one for a key, to be read as [`current`](Self::current) is.
+    #[inline]
+    pub(super) fn for_key(&self, key: impl FnOnce() -> Fingerprint) -> ForKey<'_> {
+        if self.own.is_empty() {
+            return ForKey { all: self, current: self.current() };
+        }
+        self.for_one_of_many(key())
+    }
+
+    #[cold]
+    fn for_one_of_many(&self, key: Fingerprint) -> ForKey<'_> {
+        let own = self.own_of(key).map(|own| self.number(own.current.load(Ordering::Acquire)));
+        ForKey { all: self, current: own.unwrap_or_else(|| self.current()) }
+    }
+
+    /// The current one for a key.
+    pub(crate) fn current_for(&self, key: Fingerprint) -> &Revision {
+        self.for_key(|| key).current
+    }
+
+    fn own_of(&self, key: Fingerprint) -> Option<&Own> {
+        let mut own = self.own[self.bucket(key)].get();
+        while let Some(found) = own.filter(|own| own.key != key) {
+            own = found.next.get();
+        }
+        own
+    }
+
+    fn bucket(&self, key: Fingerprint) -> usize {
+        usize::try_from(key.low >> 32).unwrap_or(0) & (self.own.len() - 1)
+    }
+
+    fn number(&self, number: u64) -> &Revision {
         if number == 0 { &self.first } else { self.later(number) }
     }
 
@@ -103,7 +193,7 @@ impl Revisions {
     }
 
     /// How the plan's accounts are laid out in a head, which never changes.
-    pub(super) fn layout(&self) -> Option<Layout> {
+    fn layout(&self) -> Option<Layout> {
         match &self.first.plan {
             Plan::Log(_) => None,
             Plan::Account(metered) => Some(metered.layout),
@@ -111,41 +201,88 @@ impl Revisions {
     }
 
     /// Makes quotas that have been validated the current ones, from `now` on.
-    pub(crate) fn change(&self, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+    pub(crate) fn change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+        if whose != Whose::All && self.own.is_empty() {
+            return Err(Unchanged::NoneOfItsOwn);
+        }
         loop {
-            let last = self.current();
-            let number = last.number + 1;
+            let number = self.made.load(Ordering::Acquire) + 1;
             if number > Self::MOST {
                 return Err(Unchanged::TooOften);
             }
-            if quotas[0].algorithm() != last.quotas[0].algorithm() {
+            let before = match whose {
+                Whose::All => self.last_for_all(number),
+                Whose::Key(key) => self.current_for(key),
+            };
+            if quotas[0].algorithm() != before.quotas[0].algorithm() {
                 return Err(Unchanged::OtherAlgorithm);
             }
-            let since = now().max(last.since);
-            let plan = Plan::new(quotas, Some((&last.plan, since)));
-            if let (Plan::Account(metered), Some(layout)) = (&plan, self.layout())
+            let since = now().max(before.since);
+            let revision = Revision::after(before, number, since, quotas, whose == Whose::All);
+            if let (Plan::Account(metered), Some(layout)) = (&revision.plan, self.layout())
                 && !layout.has_room_for(&metered.rule)
             {
                 return Err(Unchanged::TooLarge);
             }
-            let is_mine = self.entry(number).set(Box::new(Revision::new(number, since, plan, quotas))).is_ok();
-            // Whoever comes second sees to it that the first has been heard.
-            let _ = self.current.compare_exchange(last.number, number, Ordering::AcqRel, Ordering::Acquire);
-            if is_mine {
-                return Ok(());
+            let is_mine = self.entry(number).set(Box::new(revision)).is_ok();
+            self.made.fetch_max(number, Ordering::AcqRel);
+            if !is_mine {
+                continue;
             }
+            match whose {
+                Whose::All => drop(self.current.fetch_max(number, Ordering::AcqRel)),
+                Whose::Key(key) => self.set_own(key, number),
+            }
+            return Ok(());
+        }
+    }
+
+    /// The last revision for all keys before that number. All of them are there, though not all may have been heard of.
+    fn last_for_all(&self, number: u64) -> &Revision {
+        let current = self.current();
+        let unheard = (current.number + 1..number).rev().map(|number| self.number(number));
+        unheard.filter(|revision| revision.is_for_all).max_by_key(|revision| revision.number).unwrap_or(current)
+    }
+
+    /// Gives the key a revision of its own, unless it has a later one.
+    fn set_own(&self, key: Fingerprint, number: u64) {
+        let mut place = &self.own[self.bucket(key)];
+        loop {
+            let make = || Box::new(Own { key, current: AtomicU64::new(number), next: OnceBox::new() });
+            let own = place.get_or_init(make);
+            if own.key == key {
+                own.current.fetch_max(number, Ordering::AcqRel);
+                return;
+            }
+            place = &own.next;
         }
     }
 
     /// Bytes on the heap, with its own.
     pub(super) fn bytes(&self) -> usize {
+        let made = self.made.load(Ordering::Acquire);
         let chunks = self.later.iter().filter_map(OnceBox::get);
-        let revisions = (0..=self.current.load(Ordering::Acquire)).map(|number| self.number(number));
         let beside = |revision: &Revision| revision.plan.bytes() + size_of_val(&*revision.quotas);
-        let later = self.current.load(Ordering::Acquire) * size_of::<Revision>() as u64;
+        let mut owns = 0;
+        for bucket in &self.own {
+            let mut own = bucket.get();
+            while let Some(found) = own {
+                owns += 1;
+                own = found.next.get();
+            }
+        }
         size_of::<Self>()
+            + size_of_val(&*self.own)
+            + owns * size_of::<Own>()
             + chunks.map(|chunk| size_of_val(chunk) + size_of_val(&**chunk)).sum::<usize>()
-            + usize::try_from(later).unwrap_or(usize::MAX)
-            + revisions.map(beside).sum::<usize>()
+            + usize::try_from(made).unwrap_or(usize::MAX) * size_of::<Revision>()
+            + (0..=made).map(|number| beside(self.number(number))).sum::<usize>()
+    }
+}
+
+impl<'a> ForKey<'a> {
+    /// The revision before another; the first is before itself.
+    pub(super) fn before(&self, revision: &'a Revision) -> &'a Revision {
+        self.all.number(revision.before)
     }
 }

@@ -175,7 +175,7 @@ fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
 #[test]
 fn after_closing_an_account_that_is_over() {
     let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
-    let Plan::Account(metered) = one.0.plan(0) else { unreachable!("a bucket") };
+    let Plan::Account(metered) = one.0.plan(KEY) else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with what had been used.
     let closed = metered.layout.next(head, super::account::How::Closes, 2);

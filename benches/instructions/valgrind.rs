@@ -22,7 +22,7 @@ const STACK: usize = 1 << 20;
 pub(crate) struct Counts {
     /// Instructions.
     pub(crate) instructions: f64,
-    /// Of them, those with a `lock` prefix, and exchanges with memory, which lock without one.
+    /// Of them, those with a `lock` prefix, exchanges with memory, which lock without one, and full fences.
     pub(crate) locked: f64,
     /// Stores to anything but the thread's own stack.
     pub(crate) stores: f64,
@@ -152,7 +152,7 @@ fn read_callgrind(text: &str) -> Result<HashMap<(String, u64), u64>, String> {
     Ok(executed)
 }
 
-/// Addresses of what locks the bus or a cache line.
+/// Addresses of what locks a cache line, or is a full fence and costs as much.
 fn read_objdump(text: &str) -> HashSet<u64> {
     let instruction = |line: &str| {
         let (address, rest) = line.trim_start().split_once(":\t")?;
@@ -160,7 +160,7 @@ fn read_objdump(text: &str) -> HashSet<u64> {
         let name = words.next()?;
         // Between registers only, an exchange locks nothing.
         let exchanges = name.starts_with("xchg") && rest.contains('(');
-        (name == "lock" || exchanges).then(|| u64::from_str_radix(address, 16).ok())?
+        (matches!(name, "lock" | "mfence") || exchanges).then(|| u64::from_str_radix(address, 16).ok())?
     };
     text.lines().filter_map(instruction).collect()
 }

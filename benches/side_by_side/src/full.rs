@@ -16,8 +16,9 @@ use side_by_side::scenario::Scenario;
 /// What is to be measured.
 pub(crate) struct Run {
     pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) by_limit: Vec<(u32, Scenario)>,
-    pub(crate) by_keys: Vec<Scenario>,
+    pub(crate) admitted_by_limit: Vec<Scenario>,
+    pub(crate) denied_by_limit: Vec<Scenario>,
+    pub(crate) denied_by_keys: Vec<Scenario>,
     pub(crate) flood: bool,
     rounds: usize,
     flood_size: flood::Size,
@@ -26,11 +27,15 @@ pub(crate) struct Run {
 /// What came out.
 pub(crate) struct Results {
     pub(crate) rows: Vec<Row>,
-    by_limit: Vec<(u32, Measured)>,
-    by_keys: Vec<(usize, Measured)>,
+    admitted_by_limit: Vec<Point>,
+    denied_by_limit: Vec<Point>,
+    denied_by_keys: Vec<Point>,
     flooded: Vec<Flooded>,
     rounds: usize,
 }
+
+/// What came out for one value of what is varied.
+type Point = (usize, Measured);
 
 impl Run {
     pub(crate) fn new(rounds: usize, quick: bool) -> Self {
@@ -38,7 +43,9 @@ impl Run {
             true => flood::Size { cap: 5_000, flood: 5_000, rounds: 1 },
             false => flood::Size { cap: 100_000, flood: 200_000, rounds },
         };
-        Self { scenarios: vec![], by_limit: vec![], by_keys: vec![], flood: false, rounds, flood_size }
+        let (admitted_by_limit, denied_by_limit, denied_by_keys) = (vec![], vec![], vec![]);
+        let (scenarios, flood) = (vec![], false);
+        Self { scenarios, admitted_by_limit, denied_by_limit, denied_by_keys, flood, rounds, flood_size }
     }
 
     pub(crate) fn measure(&self) -> Result<Results, Box<dyn Error>> {
@@ -60,17 +67,21 @@ impl Run {
                 rows.push((*scenario, threads, fits.then(|| measure(scenario, threads))));
             }
         }
-        let by_limit = self.by_limit.iter().map(|(limit, scenario)| (*limit, measure(scenario, 1))).collect();
-        let by_keys = self.by_keys.iter().map(|scenario| (scenario.popularity.keys(), measure(scenario, 1))).collect();
+        let series = |scenarios: &[Scenario], varied: fn(&Scenario) -> usize| -> Vec<Point> {
+            scenarios.iter().map(|scenario| (varied(scenario), measure(scenario, 1))).collect()
+        };
+        let admitted_by_limit = series(&self.admitted_by_limit, |scenario| scenario.limit as usize);
+        let denied_by_limit = series(&self.denied_by_limit, |scenario| scenario.limit as usize);
+        let denied_by_keys = series(&self.denied_by_keys, |scenario| scenario.popularity.keys());
         progress.set_message("a flood of new keys");
         let flooded = if self.flood { flood::measure(self.flood_size, &progress) } else { vec![] };
         progress.finish_and_clear();
-        Ok(Results { rows, by_limit, by_keys, flooded, rounds: self.rounds })
+        Ok(Results { rows, admitted_by_limit, denied_by_limit, denied_by_keys, flooded, rounds: self.rounds })
     }
 
     fn turns(&self) -> usize {
         let of = |scenario: &Scenario| scenario.threads.len() * scenario.who.len() * (self.rounds + 1);
-        let series = self.by_limit.iter().map(|(_, scenario)| scenario).chain(&self.by_keys);
+        let series = [&self.admitted_by_limit, &self.denied_by_limit, &self.denied_by_keys].into_iter().flatten();
         let flood = if self.flood { self.flood_size.rounds * Name::ALL.len() } else { 0 };
         self.scenarios.iter().chain(series).map(of).sum::<usize>() + flood
     }
@@ -78,25 +89,23 @@ impl Run {
 
 impl Results {
     pub(crate) fn markdown(&self) -> String {
-        let by =
-            |across, empty: bool, table: String| if empty { String::new() } else { format!("\n{across}\n\n{table}") };
-        let scenarios = format!("{}\n{}", report::times(&self.rows), report::ratios(&self.rows));
-        [
-            if self.rows.is_empty() { String::new() } else { scenarios },
-            by("One key, admitted, against its limit:", self.by_limit.is_empty(), self.limits_table()),
-            by("All keys denied, against their number:", self.by_keys.is_empty(), self.keys_table()),
-            by("A flood of new keys:", self.flooded.is_empty(), report::floods(&self.flooded)),
-            format!("\n{}", report::legend(self.rounds)),
-        ]
-        .concat()
-    }
-
-    fn limits_table(&self) -> String {
-        report::series("limit", self.by_limit.iter().map(|(limit, measured)| (limit.to_string(), measured)))
-    }
-
-    fn keys_table(&self) -> String {
-        report::series("keys", self.by_keys.iter().map(|(keys, measured)| (keys.to_string(), measured)))
+        let mut parts = Vec::new();
+        if !self.rows.is_empty() {
+            parts.extend([report::times(&self.rows), report::ratios(&self.rows)]);
+        }
+        let mut series = |points: &[Point], about: &str, across: &str| {
+            if !points.is_empty() {
+                parts.push(format!("{about}:\n\n{}", report::series(across, points)));
+            }
+        };
+        series(&self.admitted_by_limit, "One key, admitted", "limit");
+        series(&self.denied_by_limit, "One key, denied", "limit");
+        series(&self.denied_by_keys, "Uniform, denied", "keys");
+        if !self.flooded.is_empty() {
+            parts.push(report::floods(&self.flooded));
+        }
+        parts.push(report::legend(self.rounds));
+        parts.join("\n")
     }
 
     /// The tables into the documents, and the plots beside them.
@@ -108,8 +117,10 @@ impl Results {
         benchmarks.put("ratios", &report::ratios(&self.rows))?;
         benchmarks.put("times", &format!("{}\n{}", report::times(&self.rows), report::legend(self.rounds)))?;
         benchmarks.put("flood", &report::floods(&self.flooded))?;
-        benchmarks.put("against the limit", &self.limits_table())?;
-        benchmarks.put("against keys", &self.keys_table())?;
+        benchmarks.put("losses", &report::losses(&self.rows))?;
+        benchmarks.put("admitted against the limit", &report::series("limit", &self.admitted_by_limit))?;
+        benchmarks.put("denied against the limit", &report::series("limit", &self.denied_by_limit))?;
+        benchmarks.put("against keys", &report::series("keys", &self.denied_by_keys))?;
         benchmarks.put("memory", &report::memory(&memory))?;
         benchmarks.put("instructions", &report::instructions(&figures))?;
         benchmarks.save()?;
@@ -144,18 +155,20 @@ impl Results {
         let title = "Time against threads, all threads together";
         Drawing { title, up: time, panels: by_threads }.write(&plots.join("threads.svg"))?;
 
-        let mut against_keys = panel("uniform, every decision a denial, 1 thread", "keys");
-        for (keys, measured) in &self.by_keys {
-            add(&mut against_keys, *keys as f64, |name| measured.of(name).map(|timings| median(&timings.ns)));
-        }
-        let panels = vec![against_keys];
+        let against = |points: &[Point], title: &str, across: &'static str| {
+            let mut panel = panel(title, across);
+            for (x, measured) in points {
+                add(&mut panel, *x as f64, |name| measured.of(name).map(|timings| median(&timings.ns)));
+            }
+            panel
+        };
+        let panels = vec![against(&self.denied_by_keys, "uniform, denied, 1 thread", "keys")];
         Drawing { title: "Time against keys", up: time, panels }.write(&plots.join("keys.svg"))?;
 
-        let mut against_limit = panel("one key, every decision an admission, 1 thread", "limit");
-        for (limit, measured) in &self.by_limit {
-            add(&mut against_limit, f64::from(*limit), |name| measured.of(name).map(|timings| median(&timings.ns)));
-        }
-        let panels = vec![against_limit];
+        let panels = vec![
+            against(&self.denied_by_limit, "one key, denied, 1 thread", "limit"),
+            against(&self.admitted_by_limit, "one key, admitted, 1 thread", "limit"),
+        ];
         Drawing { title: "Time against limit", up: time, panels }.write(&plots.join("limit.svg"))?;
 
         let mut bytes = panel("one live permit of 100 for each key", "keys");

@@ -50,11 +50,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sized = |scenario: &Scenario| if options.quick { scenario.smaller() } else { *scenario };
     let mut run = Run::new(rounds, options.quick);
     run.scenarios = list::ALL.iter().filter(|scenario| chosen(scenario.name)).map(sized).collect();
-    if chosen(BY_LIMIT) {
-        run.by_limit = list::by_limit().into_iter().map(|(limit, scenario)| (limit, sized(&scenario))).collect();
-    }
-    if chosen(BY_KEYS) {
-        run.by_keys = list::by_keys().into_iter().map(|(_, scenario)| sized(&scenario)).collect();
+    let series = [
+        (BY_LIMIT, list::admitted_by_limit(), &mut run.admitted_by_limit),
+        (BY_LIMIT, list::denied_by_limit(), &mut run.denied_by_limit),
+        (BY_KEYS, list::denied_by_keys(), &mut run.denied_by_keys),
+    ];
+    for (name, all, wanted) in series {
+        if chosen(name) {
+            *wanted = all.iter().map(sized).collect();
+        }
     }
     run.flood = chosen(FLOOD);
 

@@ -56,6 +56,32 @@ pub fn ratios<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     table.0
 }
 
+/// Where we take longer than a peer, and how many aims are met.
+#[must_use]
+pub fn losses(rows: &[Row]) -> String {
+    let pairs = || Name::PEERS.map(|peer| (Name::Tollgate, peer)).into_iter().chain([(Name::Bucket, Name::Governor)]);
+    let mut text = String::new();
+    let (mut aims, mut met) = (0, 0);
+    for (ours, peer) in pairs() {
+        let mut losses = Vec::new();
+        for (scenario, threads, measured) in rows {
+            let Some(ratio) = measured.as_ref().and_then(|measured| measured.ratio(ours, peer)) else { continue };
+            if ratio > 1.0 {
+                losses.push(format!("{} ({threads}): {ratio:.2}", scenario.name));
+            }
+            if let Some(target) = scenario.target(ours, peer, *threads) {
+                aims += 1;
+                met += u32::from(ratio <= target);
+            }
+        }
+        let losses = if losses.is_empty() { "nowhere".into() } else { losses.join("; ") };
+        let ours = if ours == Name::Bucket { "the bucket" } else { "the log" };
+        let _ = writeln!(text, "- {ours} takes longer than {}: {losses}.", peer.label());
+    }
+    let _ = writeln!(text, "\n{met} of {aims} aims are met. (Threads in brackets; the ratio after the colon.)");
+    text
+}
+
 /// How the figures came about.
 #[must_use]
 pub fn legend(rounds: usize) -> String {
@@ -92,11 +118,11 @@ pub fn floods(flooded: &[Flooded]) -> String {
 
 /// Times against something, a row for each value of it.
 #[must_use]
-pub fn series<'a>(across: &str, rows: impl IntoIterator<Item = (String, &'a Measured)>) -> String {
+pub fn series(across: &str, points: &[(usize, Measured)]) -> String {
     let mut table = Table::new(&[across], Name::ALL.map(Name::label), &[]);
-    for (value, measured) in rows {
+    for (value, measured) in points {
         let time = |name| measured.of(name).map_or(NOT_APPLICABLE.into(), |it| format!("{:.1}", median(&it.ns)));
-        let mut cells = vec![value];
+        let mut cells = vec![value.to_string()];
         cells.extend(Name::ALL.map(time));
         table.row(&cells);
     }

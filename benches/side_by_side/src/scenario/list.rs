@@ -117,22 +117,31 @@ pub const ALL: &[Scenario] = &[
     },
 ];
 
-/// A decision against the limit, where it is never reached: by what remains of a longer ring in the caches.
+/// Admissions against the limit, which is never reached: the larger it is the longer the log that a clock's window holds.
 #[must_use]
-pub fn by_limit() -> Vec<(u32, Scenario)> {
+pub fn admitted_by_limit() -> Vec<Scenario> {
     let with_limit = |limit: u32| {
         let window = Duration::from_nanos(5) * limit;
-        (limit, Scenario { limit, window, decisions: 500_000, threads: &[1], ..ADMITTED })
+        Scenario { limit, window, decisions: 500_000, threads: &[1], ..ADMITTED }
     };
-    [1, 10, 100, 1_000, 10_000, 100_000].map(with_limit).into()
+    LIMITS.map(with_limit).into()
 }
 
-/// A decision against the number of keys, all of which ask equally often and have nothing left: by what it takes to find them.
+/// Denials against the limit, all of which is live.
 #[must_use]
-pub fn by_keys() -> Vec<(usize, Scenario)> {
+pub fn denied_by_limit() -> Vec<Scenario> {
+    let with_limit = |limit: u32| Scenario { limit, decisions: 500_000, threads: &[1], ..DENIED };
+    LIMITS.map(with_limit).into()
+}
+
+const LIMITS: [u32; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+
+/// Denials against the number of keys, all of which ask equally often.
+#[must_use]
+pub fn denied_by_keys() -> Vec<Scenario> {
     let with_keys = |keys: usize| {
         let popularity = Popularity::Uniform { keys };
-        (keys, Scenario { popularity, limit: 2, decisions: 300_000, threads: &[1], ..DENIED })
+        Scenario { popularity, limit: 2, decisions: 300_000, threads: &[1], ..DENIED }
     };
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000].map(with_keys).into()
 }

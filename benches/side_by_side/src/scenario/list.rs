@@ -111,6 +111,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "uniform, 10 M keys",
         popularity: Popularity::Uniform { keys: 10_000_000 },
+        decisions: 300_000,
         targets: &[],
         gigabytes: 12,
         ..UNIFORM
@@ -130,7 +131,9 @@ pub fn admitted_by_limit() -> Vec<Scenario> {
 /// Denials against the limit, all of which is live.
 #[must_use]
 pub fn denied_by_limit() -> Vec<Scenario> {
-    let with_limit = |limit: u32| Scenario { limit, decisions: 500_000, threads: &[1], ..DENIED };
+    // A permit of a million in this time takes nine minutes to come back to GCRA.
+    let window = Duration::from_secs(1 << 29);
+    let with_limit = |limit: u32| Scenario { limit, window, decisions: 500_000, threads: &[1], ..DENIED };
     LIMITS.map(with_limit).into()
 }
 

@@ -13,7 +13,7 @@ mod valgrind;
 use std::process::ExitCode;
 
 use figures::Figures;
-use paths::{Path, Promise};
+use paths::Path;
 use repeat::Repeat;
 use valgrind::{Counts, Valgrind};
 
@@ -68,7 +68,7 @@ fn check(accept: bool) -> Result<(), String> {
         let shown = before.map_or("none".into(), |before| format!("{:.1}", before.instructions));
         let Counts { instructions, locked, stores } = counts;
         println!("{:<34} {instructions:>12.1} {shown:>10} {locked:>7.1} {stores:>13.1}", path.name);
-        complaints.extend(broken_promise(path, counts));
+        complaints.extend(broken_promises(path, counts));
         if !accept {
             match before {
                 Some(before) => figures::compare(path.name, before, counts, tolerance, &mut complaints, &mut gains),
@@ -98,19 +98,15 @@ fn check(accept: bool) -> Result<(), String> {
     ))
 }
 
-/// What the documentation promises holds whatever has been accepted.
-fn broken_promise(path: &Path, counts: Counts) -> Option<String> {
-    let most = match path.promise {
-        Promise::WritesNothing => 0,
-        Promise::Locks(most) => most,
-        Promise::Nothing => return None,
-    };
-    let Counts { locked, stores, .. } = counts;
-    (locked > f64::from(most) || stores > f64::from(most)).then(|| {
-        format!(
-            "{}: {locked} locked instructions and {stores} stores to shared memory, where {most} of each are promised at most",
-            path.name
-        )
+/// What is promised holds whatever has been accepted.
+fn broken_promises(path: &Path, counts: Counts) -> impl Iterator<Item = String> {
+    let limits = [
+        ("locked instructions", counts.locked, path.promise.locked),
+        ("stores to shared memory", counts.stores, path.promise.stores),
+    ];
+    limits.into_iter().filter_map(|(what, count, most)| {
+        let most = most.filter(|&most| count > f64::from(most))?;
+        Some(format!("{}: {count:.1} {what} a decision; {most} at most are promised", path.name))
     })
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Results {
     denied_by_limit: Vec<Point>,
     denied_by_keys: Vec<Point>,
     flooded: Vec<Flooded>,
-    rounds: usize,
+    legend: String,
 }
 
 /// What came out for one value of what is varied.
@@ -41,7 +41,8 @@ impl Run {
     pub(crate) fn new(rounds: usize, quick: bool) -> Self {
         let flood_size = match quick {
             true => flood::Size { cap: 5_000, flood: 5_000, rounds: 1 },
-            false => flood::Size { cap: 100_000, flood: 200_000, rounds },
+            // These take longer.
+            false => flood::Size { cap: 100_000, flood: 200_000, rounds: rounds.div_ceil(4) },
         };
         let (admitted_by_limit, denied_by_limit, denied_by_keys) = (vec![], vec![], vec![]);
         let (scenarios, flood) = (vec![], false);
@@ -49,6 +50,7 @@ impl Run {
     }
 
     pub(crate) fn measure(&self) -> Result<Results, Box<dyn Error>> {
+        let legend = report::legend(self.rounds);
         // Drawn only where standard error is a terminal, and only when a contender's turn is over.
         let progress = ProgressBar::new(self.turns() as u64);
         progress.set_style(ProgressStyle::with_template("{wide_bar} {percent} %, {eta} left: {msg}")?);
@@ -76,7 +78,7 @@ impl Run {
         progress.set_message("a flood of new keys");
         let flooded = if self.flood { flood::measure(self.flood_size, &progress) } else { vec![] };
         progress.finish_and_clear();
-        Ok(Results { rows, admitted_by_limit, denied_by_limit, denied_by_keys, flooded, rounds: self.rounds })
+        Ok(Results { rows, admitted_by_limit, denied_by_limit, denied_by_keys, flooded, legend })
     }
 
     fn turns(&self) -> usize {
@@ -104,7 +106,7 @@ impl Results {
         if !self.flooded.is_empty() {
             parts.push(report::floods(&self.flooded));
         }
-        parts.push(report::legend(self.rounds));
+        parts.push(self.legend.clone());
         parts.join("\n")
     }
 
@@ -115,7 +117,7 @@ impl Results {
 
         let mut benchmarks = Document::open("BENCHMARKS.md")?;
         benchmarks.put("ratios", &report::ratios(&self.rows))?;
-        benchmarks.put("times", &format!("{}\n{}", report::times(&self.rows), report::legend(self.rounds)))?;
+        benchmarks.put("times", &format!("{}\n{}", report::times(&self.rows), self.legend))?;
         benchmarks.put("flood", &report::floods(&self.flooded))?;
         benchmarks.put("losses", &report::losses(&self.rows))?;
         benchmarks.put("admitted against the limit", &report::series("limit", &self.admitted_by_limit))?;
@@ -129,7 +131,7 @@ impl Results {
         let aimed: Vec<&Row> =
             self.rows.iter().filter(|(scenario, threads, _)| *threads <= 2 && !scenario.targets.is_empty()).collect();
         let mut readme = Document::open("README.md")?;
-        readme.put("ratios", &format!("{}\n{}", report::ratios(aimed), report::legend(self.rounds)))?;
+        readme.put("ratios", &format!("{}\n{}", report::ratios(aimed), self.legend))?;
         readme.save()?;
 
         self.draw(&memory)

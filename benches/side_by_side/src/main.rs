@@ -16,7 +16,7 @@ struct Options {
     /// Only to see that it works: a few seconds, figures that mean little.
     #[arg(long)]
     quick: bool,
-    /// Timed rounds of each scenario [default: 5, or 3 with --quick].
+    /// Timed rounds of each scenario [default: 21, or 3 with --quick].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
     /// Only the scenario of this name, or those whose names contain this.
@@ -37,7 +37,7 @@ const BY_KEYS: &str = "against keys";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
-    let rounds = usize::try_from(options.rounds.unwrap_or(if options.quick { 3 } else { 5 }))?;
+    let rounds = usize::try_from(options.rounds.unwrap_or(if options.quick { 3 } else { 21 }))?;
     let names = || list::ALL.iter().map(|scenario| scenario.name).chain([FLOOD, BY_LIMIT, BY_KEYS]);
     // A whole name is that one, though others may contain it.
     let wanted = &options.scenario;
@@ -62,6 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     run.flood = chosen(FLOOD);
 
+    warn_of_load();
     let results = run.measure()?;
     if options.report {
         results.write_report()?;
@@ -72,4 +73,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(path, serde_json::to_vec_pretty(&report::json(&results.rows))?)?;
     }
     Ok(())
+}
+
+/// Whoever else runs takes cores away, and then the figures for several threads say little.
+fn warn_of_load() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if let Some(load) = report::load()
+        && load > 0.5
+    {
+        eprintln!("warning: this machine is not idle: its load was {load} over the last minute, on {cores} core(s)");
+    }
 }

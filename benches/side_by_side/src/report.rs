@@ -56,39 +56,59 @@ pub fn ratios<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     table.0
 }
 
+/// Less than that more may be chance.
+const A_LOSS: f64 = 1.05;
+
 /// Where we take longer than a peer, and how many aims are met.
 #[must_use]
 pub fn losses(rows: &[Row]) -> String {
-    let pairs = || Name::PEERS.map(|peer| (Name::Tollgate, peer)).into_iter().chain([(Name::Bucket, Name::Governor)]);
+    let pairs = Name::PEERS.map(|peer| (Name::Tollgate, peer)).into_iter().chain([(Name::Bucket, Name::Governor)]);
     let mut text = String::new();
     let (mut aims, mut met) = (0, 0);
-    for (ours, peer) in pairs() {
-        let mut losses = Vec::new();
+    for (ours, peer) in pairs {
+        let mut losses: Vec<(&str, Vec<String>)> = Vec::new();
         for (scenario, threads, measured) in rows {
             let Some(ratio) = measured.as_ref().and_then(|measured| measured.ratio(ours, peer)) else { continue };
-            if ratio > 1.0 {
-                losses.push(format!("{} ({threads}): {ratio:.2}", scenario.name));
+            if ratio > A_LOSS {
+                let loss = format!("{ratio:.2} ({threads})");
+                match losses.last_mut() {
+                    Some((name, losses)) if *name == scenario.name => losses.push(loss),
+                    _ => losses.push((scenario.name, vec![loss])),
+                }
             }
             if let Some(target) = scenario.target(ours, peer, *threads) {
                 aims += 1;
                 met += u32::from(ratio <= target);
             }
         }
-        let losses = if losses.is_empty() { "nowhere".into() } else { losses.join("; ") };
-        let ours = if ours == Name::Bucket { "the bucket" } else { "the log" };
-        let _ = writeln!(text, "- {ours} takes longer than {}: {losses}.", peer.label());
+        let ours = if ours == Name::Bucket { "The bucket" } else { "The log" };
+        let _ =
+            writeln!(text, "- {ours} beside {}{}", peer.label(), if losses.is_empty() { ": nowhere." } else { ":" });
+        for (name, losses) in losses {
+            let _ = writeln!(text, "  - {name}: {}", losses.join(", "));
+        }
     }
-    let _ = writeln!(text, "\n{met} of {aims} aims are met. (Threads in brackets; the ratio after the colon.)");
+    let _ = writeln!(
+        text,
+        "\nRatios above {A_LOSS}, threads in brackets. Of {aims} aims {met} are met; each is in the table above."
+    );
     text
 }
 
-/// How the figures came about.
+/// How many others wanted a core in the last minute, where the system tells.
+#[must_use]
+pub fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}
+
+/// How the figures came about, or are about to: told before the run, whose own load is no news.
 #[must_use]
 pub fn legend(rounds: usize) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = load().map_or(String::new(), |load| format!(", whose load was {load} when the run began"));
     format!(
-        "Medians over {rounds} interleaved rounds on {cores} cores; a ratio is the median of the rounds' ratios, and under 1 \
-         where tollgate is faster. Time is wall time by decisions per thread. Every contender is the exact log but governor \
+        "Medians over {rounds} interleaved rounds on {cores} cores{load}; a ratio is the median of the rounds' ratios, and under \
+         1 where tollgate is faster. Time is wall time by decisions per thread. Every contender is the exact log but governor \
          (GCRA) and tollgate's bucket.\n"
     )
 }

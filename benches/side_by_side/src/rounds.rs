@@ -13,7 +13,7 @@ use crate::keys::{Key, Popularity};
 use crate::scenario::{Admits, Scenario, TollgateClock};
 
 /// How many rounds' worth of requests are drawn; later rounds start over.
-const ROUNDS_DRAWN: usize = 6;
+const ROUNDS_DRAWN: usize = 24;
 
 /// With one key a short list of requests is enough. It is gone through many times, so that reading it costs nothing.
 const ONE_KEY_REQUESTS: usize = 4096;

@@ -87,10 +87,10 @@ impl Scenario {
         }
     }
 
-    /// A twentieth of the decisions on a tenth of the keys, to see that it works.
+    /// A fifth of the decisions on a tenth of the keys, to see that it works.
     #[must_use]
     pub fn smaller(self) -> Self {
-        Self { decisions: self.decisions / 20, popularity: self.popularity.smaller(), gigabytes: 0, ..self }
+        Self { decisions: self.decisions / 5, popularity: self.popularity.smaller(), gigabytes: 0, ..self }
     }
 
     /// The most that our time may be as a share of a peer's, where we aim for something.
@@ -100,9 +100,9 @@ impl Scenario {
         match (ours, peer) {
             (Name::Tollgate, Name::Governor) => beside_governor.map(|target| target.governor),
             (Name::Bucket, Name::Governor) => beside_governor.map(|_| if threads == 1 { 0.60 } else { 0.50 }),
-            // Stated for one thread and two.
-            (Name::Tollgate, Name::RateNet) if threads <= 2 => Some(0.35),
-            (Name::Tollgate, Name::OneLock) if threads <= 2 => Some(if threads == 1 { 0.25 } else { 0.10 }),
+            // Stated for the same scenarios and threads.
+            (Name::Tollgate, Name::RateNet) => beside_governor.map(|_| 0.35),
+            (Name::Tollgate, Name::OneLock) => beside_governor.map(|_| if threads == 1 { 0.25 } else { 0.10 }),
             _ => None,
         }
     }

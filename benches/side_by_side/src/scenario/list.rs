@@ -20,7 +20,7 @@ const DENIED: Scenario = Scenario {
     cost: 1,
     clock: TollgateClock::Monotonic,
     admits: Admits::Nothing,
-    decisions: 2_000_000,
+    decisions: 500_000,
     who: &Name::ALL,
     threads: &[1, 2, 4, 8],
     targets: &[Target { threads: 1, governor: 0.60 }, Target { threads: 2, governor: 0.20 }],
@@ -43,7 +43,7 @@ const ZIPF: Scenario = Scenario {
     popularity: Popularity::Zipf { keys: 100_000, exponent: 1.0 },
     window: TEN_MINUTES,
     admits: Admits::LimitOfEachKey,
-    decisions: 1_200_000,
+    decisions: 300_000,
     targets: &[Target { threads: 1, governor: 0.80 }, Target { threads: 2, governor: 0.50 }],
     ..DENIED
 };
@@ -52,7 +52,7 @@ const UNIFORM: Scenario = Scenario {
     name: "uniform, 1 M keys",
     popularity: Popularity::Uniform { keys: 1_000_000 },
     limit: 16,
-    decisions: 600_000,
+    decisions: 150_000,
     threads: &[1, 2],
     targets: &[Target { threads: 1, governor: 1.00 }, Target { threads: 2, governor: 0.60 }],
     ..ZIPF
@@ -76,7 +76,7 @@ pub const ALL: &[Scenario] = &[
         name: "one key, admitted, neither full nor empty",
         limit: (1 << 24) - 1,
         window: Duration::from_secs(1 << 24),
-        decisions: 500_000,
+        decisions: 250_000,
         who: &[Name::Bucket, Name::Governor],
         threads: &[1, 2],
         ..ADMITTED
@@ -94,7 +94,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "Zipf(1.0), 100 k names of 8 to 64 bytes",
         // Names are drawn beforehand like other keys, and are larger.
-        decisions: 300_000,
+        decisions: 75_000,
         threads: &[1, 2],
         targets: &[],
         measure: rounds::measure::<String>,
@@ -103,7 +103,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "90 % of 1,000 keys, 10 % new keys",
         popularity: Popularity::HotAndNew { hot: 1_000 },
-        decisions: 400_000,
+        decisions: 100_000,
         threads: &[1, 2],
         targets: &[],
         ..ZIPF
@@ -111,7 +111,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "uniform, 10 M keys",
         popularity: Popularity::Uniform { keys: 10_000_000 },
-        decisions: 300_000,
+        decisions: 75_000,
         targets: &[],
         gigabytes: 12,
         ..UNIFORM
@@ -123,7 +123,7 @@ pub const ALL: &[Scenario] = &[
 pub fn admitted_by_limit() -> Vec<Scenario> {
     let with_limit = |limit: u32| {
         let window = Duration::from_nanos(5) * limit;
-        Scenario { limit, window, decisions: 500_000, threads: &[1], ..ADMITTED }
+        Scenario { limit, window, decisions: 125_000, threads: &[1], ..ADMITTED }
     };
     LIMITS.map(with_limit).into()
 }
@@ -133,7 +133,7 @@ pub fn admitted_by_limit() -> Vec<Scenario> {
 pub fn denied_by_limit() -> Vec<Scenario> {
     // A permit of a million in this time takes nine minutes to come back to GCRA.
     let window = Duration::from_secs(1 << 29);
-    let with_limit = |limit: u32| Scenario { limit, window, decisions: 500_000, threads: &[1], ..DENIED };
+    let with_limit = |limit: u32| Scenario { limit, window, decisions: 125_000, threads: &[1], ..DENIED };
     LIMITS.map(with_limit).into()
 }
 
@@ -144,7 +144,7 @@ const LIMITS: [u32; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 pub fn denied_by_keys() -> Vec<Scenario> {
     let with_keys = |keys: usize| {
         let popularity = Popularity::Uniform { keys };
-        Scenario { popularity, limit: 2, decisions: 300_000, threads: &[1], ..DENIED }
+        Scenario { popularity, limit: 2, decisions: 75_000, threads: &[1], ..DENIED }
     };
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000].map(with_keys).into()
 }

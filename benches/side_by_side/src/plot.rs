@@ -91,6 +91,7 @@ impl Drawing<'_> {
         let points = || panel.lines.iter().flat_map(|(_, points)| points);
         let (left, right) = bounds(points().map(|&(x, _)| x)).ok_or("a panel without points")?;
         let (low, high) = bounds(points().map(|&(_, y)| y)).ok_or("a panel without points")?;
+        let (low, high) = (low / 1.25, high * 1.25);
         let mut chart = ChartBuilder::on(area)
             .caption(&panel.title, (FONT, 16))
             .margin_right(20)
@@ -98,7 +99,7 @@ impl Drawing<'_> {
             .margin_bottom(4)
             .x_label_area_size(40)
             .y_label_area_size(62)
-            .build_cartesian_2d((left..right).log_scale(), (low / 1.25..high * 1.25).log_scale())?;
+            .build_cartesian_2d((left..right).log_scale(), (low..high).log_scale().with_key_points(marks(low, high)))?;
         chart
             .configure_mesh()
             .light_line_style(BLACK.mix(0.05))
@@ -125,6 +126,13 @@ const fn stroke(name: Name) -> u32 {
     if matches!(name, Name::Tollgate | Name::Bucket) { 3 } else { 2 }
 }
 
+/// 1, 2 and 5 of each decade: what the library would mark of less than a decade is a matter of luck.
+fn marks(low: f64, high: f64) -> Vec<f64> {
+    let decades = -3..12;
+    let all = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(decade)));
+    all.filter(|mark| (low..=high).contains(mark)).collect()
+}
+
 fn bounds(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     Some((values.clone().min_by(f64::total_cmp)?, values.max_by(f64::total_cmp)?))
 }
@@ -138,4 +146,23 @@ fn short(number: f64) -> String {
     };
     let digits = format!("{scaled:.1}");
     format!("{}{unit}", digits.strip_suffix(".0").unwrap_or(&digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_everyone_and_labels_on_both_axes() {
+        let points = vec![(1.0, 40.0), (1_000_000.0, 158.0)];
+        let lines = Name::ALL.map(|name| (name, points.clone())).into();
+        let panels = vec![Panel { title: "a panel".into(), across: "keys", lines }];
+        let mut svg = String::new();
+        Drawing { title: "a drawing", up: "ns", panels }.draw(&mut svg).unwrap();
+        let texts = ["a drawing", "a panel", "keys", "ns", "50", "100", "10 k", "1 M"];
+        for text in texts.into_iter().chain(Name::ALL.map(Name::label)) {
+            assert!(svg.contains(&format!("\n{text}\n")), "{text} is missing");
+        }
+        assert_eq!(svg.matches("<circle").count(), 2 * Name::ALL.len());
+    }
 }

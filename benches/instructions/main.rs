@@ -69,6 +69,9 @@ fn check(accept: bool) -> Result<(), String> {
         let Counts { instructions, locked, stores } = counts;
         println!("{:<34} {instructions:>12.1} {shown:>10} {locked:>7.1} {stores:>13.1}", path.name);
         complaints.extend(broken_promises(path, counts));
+        if path.name == paths::DEFAULT_CLOCK {
+            continue;
+        }
         if !accept {
             match before {
                 Some(before) => figures::compare(path.name, before, counts, tolerance, &mut complaints, &mut gains),

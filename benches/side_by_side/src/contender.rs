@@ -21,17 +21,22 @@ use crate::keys::Key;
 /// How finely the coarse clock ticks.
 const COARSE_RESOLUTION: Duration = Duration::from_millis(1);
 
-/// A limiter that decides on single permits of keys.
+/// A limiter of keys.
 pub trait Contender<K>: Sync {
     /// Whether one permit for `key` was granted.
     fn try_acquire(&self, key: &K) -> bool;
+
+    /// Whether `cost` permits were, all of them.
+    fn try_acquire_n(&self, key: &K, cost: u32) -> bool;
 }
 
 /// Who is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
-    /// This crate.
+    /// This crate: the sliding window log.
     Tollgate,
+    /// This crate's token bucket: what governor decides, by our means.
+    Bucket,
     /// The crate `governor`: GCRA in one word a key.
     Governor,
     /// The crate `rate-net`, with its exact log.
@@ -44,13 +49,18 @@ pub enum Name {
 
 impl Name {
     /// Everyone, tollgate first.
-    pub const ALL: [Self; 5] = [Self::Tollgate, Self::Governor, Self::RateNet, Self::ShardedDeques, Self::OneLock];
+    pub const ALL: [Self; 6] =
+        [Self::Tollgate, Self::Bucket, Self::Governor, Self::RateNet, Self::ShardedDeques, Self::OneLock];
+
+    /// Those who are not us.
+    pub const PEERS: [Self; 4] = [Self::Governor, Self::RateNet, Self::ShardedDeques, Self::OneLock];
 
     /// As shown in tables.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Tollgate => "tollgate",
+            Self::Bucket => "tollgate, bucket",
             Self::Governor => "governor",
             Self::RateNet => "rate-net",
             Self::ShardedDeques => "dashmap + deque",
@@ -58,11 +68,11 @@ impl Name {
         }
     }
 
-    /// Whether it admits exactly `limit` in any window. GCRA is the one that does not: it admits a burst of `limit` and
-    /// besides one more for each `window / limit` that passes.
+    /// Whether it admits exactly `limit` in any window. GCRA and a token bucket are those that do not: they admit a burst of
+    /// `limit` and besides one more for each `window / limit` that passes.
     #[must_use]
     pub const fn is_exact_log(self) -> bool {
-        !matches!(self, Self::Governor)
+        !matches!(self, Self::Governor | Self::Bucket)
     }
 }
 
@@ -75,16 +85,27 @@ pub struct Setup {
     pub window: Duration,
     /// How many keys there will be, for limiters that must not run out of room. Nobody reserves memory for them.
     pub keys: usize,
+    /// Whether there are to be no more keys than that, for limiters that can be told.
+    pub cap: bool,
 }
 
-/// tollgate as it comes: the default hasher, key cap and growth.
+/// tollgate as it comes: the default hasher and growth, and the default key cap where that is enough.
 pub struct Tollgate<K, C = MonotonicClock>(Limiter<K, C>);
+
+/// The algorithm that tollgate is to go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The sliding window log.
+    Log,
+    /// The token bucket that is governor's quota: a capacity of the limit, and as much a window.
+    Bucket,
+}
 
 impl<K: Key> Tollgate<K> {
     /// On the default clock.
     #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        Self::with_clock(setup, MonotonicClock::new())
+    pub fn new(by: By, setup: Setup) -> Self {
+        Self::with_clock(by, setup, MonotonicClock::new())
     }
 }
 
@@ -95,22 +116,35 @@ impl<K: Key> Tollgate<K, CoarseClock> {
     ///
     /// When the operating system cannot start the clock's thread.
     #[must_use]
-    pub fn coarse(setup: Setup) -> Self {
-        Self::with_clock(setup, CoarseClock::new(COARSE_RESOLUTION).expect("a thread for the coarse clock"))
+    pub fn coarse(by: By, setup: Setup) -> Self {
+        Self::with_clock(by, setup, CoarseClock::new(COARSE_RESOLUTION).expect("a thread for the coarse clock"))
     }
 }
 
 impl<K: Key, C: Clock> Tollgate<K, C> {
-    fn with_clock(setup: Setup, clock: C) -> Self {
-        let quota = tollgate::Quota::new(setup.limit, setup.window);
-        Self(Limiter::builder(quota).clock(clock).build().expect("a usable quota"))
+    fn with_clock(by: By, setup: Setup, clock: C) -> Self {
+        let quota = match by {
+            By::Log => tollgate::Quota::new(setup.limit, setup.window),
+            By::Bucket => tollgate::Quota::token_bucket(setup.limit, setup.limit, setup.window),
+        };
+        let builder = Limiter::builder(quota).clock(clock);
+        let builder = if setup.keys > DEFAULT_KEY_CAP || setup.cap { builder.key_cap(setup.keys) } else { builder };
+        Self(builder.build().expect("a usable quota"))
     }
 }
+
+/// What tollgate's documentation says.
+const DEFAULT_KEY_CAP: usize = 1 << 20;
 
 impl<K: Key, C: Clock + Sync> Contender<K> for Tollgate<K, C> {
     #[inline]
     fn try_acquire(&self, key: &K) -> bool {
         self.0.try_acquire(key).is_admitted()
+    }
+
+    #[inline]
+    fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
+        self.0.try_acquire_n(key, cost).expect("a cost within the limit").is_admitted()
     }
 }
 
@@ -138,6 +172,12 @@ impl<K: Key> Contender<K> for Governor<K> {
     fn try_acquire(&self, key: &K) -> bool {
         self.0.check_key(key).is_ok()
     }
+
+    #[inline]
+    fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
+        let cost = NonZeroU32::new(cost).expect("a cost above zero");
+        self.0.check_key_n(key, cost).expect("a cost within the burst").is_ok()
+    }
 }
 
 /// rate-net's keyed limiter with the exact log; its default shards, clock and hasher.
@@ -154,7 +194,7 @@ impl RateNet {
     /// same limiter.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
-        let room = rate_net::DEFAULT_MAX_KEYS.max(2 * setup.keys);
+        let room = if setup.cap { setup.keys } else { rate_net::DEFAULT_MAX_KEYS.max(2 * setup.keys) };
         let builder = rate_net::RateLimiter::builder().algorithm(Algorithm::SlidingWindowLog);
         Self(builder.quota(setup.limit, setup.window).eviction(Eviction::capacity(room)).build())
     }
@@ -165,6 +205,11 @@ impl<K: Key> Contender<K> for RateNet {
     fn try_acquire(&self, key: &K) -> bool {
         self.0.check_bytes(key.bytes()).is_allow()
     }
+
+    #[inline]
+    fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
+        self.0.check_n_bytes(key.bytes(), cost).is_allow()
+    }
 }
 
 /// Stamps of granted permits, oldest first, of one key.
@@ -173,13 +218,13 @@ struct Deque(VecDeque<u64>);
 
 impl Deque {
     #[inline]
-    fn try_acquire(&mut self, quota: DequeQuota, now: u64) -> bool {
+    fn try_acquire(&mut self, quota: DequeQuota, cost: usize, now: u64) -> bool {
         while self.0.front().is_some_and(|&oldest| now.saturating_sub(oldest) >= quota.window_ns) {
             self.0.pop_front();
         }
-        let admitted = self.0.len() < quota.limit;
+        let admitted = self.0.len() + cost <= quota.limit;
         if admitted {
-            self.0.push_back(now);
+            self.0.extend(std::iter::repeat_n(now, cost));
         }
         admitted
     }
@@ -218,12 +263,18 @@ impl<K: Key> ShardedDeques<K> {
 impl<K: Key> Contender<K> for ShardedDeques<K> {
     #[inline]
     fn try_acquire(&self, key: &K) -> bool {
+        self.try_acquire_n(key, 1)
+    }
+
+    #[inline]
+    fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
+        let cost = cost as usize;
         // A key that is known, the common case, is neither cloned nor looked up twice.
         if let Some(mut deque) = self.deques.get_mut(key) {
-            return deque.try_acquire(self.quota, self.clock.now());
+            return deque.try_acquire(self.quota, cost, self.clock.now());
         }
         let mut deque = self.deques.entry(key.clone()).or_default();
-        deque.try_acquire(self.quota, self.clock.now())
+        deque.try_acquire(self.quota, cost, self.clock.now())
     }
 }
 
@@ -245,11 +296,17 @@ impl<K: Key> OneLock<K> {
 impl<K: Key> Contender<K> for OneLock<K> {
     #[inline]
     fn try_acquire(&self, key: &K) -> bool {
+        self.try_acquire_n(key, 1)
+    }
+
+    #[inline]
+    fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
+        let cost = cost as usize;
         let mut deques = self.deques.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         if let Some(deque) = deques.get_mut(key) {
-            return deque.try_acquire(self.quota, now);
+            return deque.try_acquire(self.quota, cost, now);
         }
-        deques.entry(key.clone()).or_default().try_acquire(self.quota, now)
+        deques.entry(key.clone()).or_default().try_acquire(self.quota, cost, now)
     }
 }

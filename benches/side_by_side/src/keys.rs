@@ -32,6 +32,28 @@ impl Key for u64 {
     }
 }
 
+/// Names of 8 to 64 bytes.
+impl Key for String {
+    fn of_rank(rank: u64) -> Self {
+        const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+        let mixed = u64::of_rank(rank);
+        let length = 8 + mixed % 57;
+        // The rank itself in eight letters, so that no two keys are the same; the rest are letters that look like any others.
+        let letter = |place: u64| match place {
+            0..8 => rank.wrapping_mul(0x9e_3779_b97f) >> (5 * place),
+            _ => mixed.rotate_left(u32::try_from(5 * place % 64).expect("less than 64")),
+        };
+        (0..length)
+            .map(|place| char::from(LETTERS[usize::try_from(letter(place) % 32).expect("less than 32")]))
+            .collect()
+    }
+
+    #[inline]
+    fn bytes(&self) -> impl AsRef<[u8]> + '_ {
+        self.as_bytes()
+    }
+}
+
 /// Which keys ask, and how often each.
 #[derive(Debug, Clone, Copy)]
 pub enum Popularity {
@@ -49,29 +71,45 @@ pub enum Popularity {
         /// How many keys there are.
         keys: usize,
     },
+    /// Nine requests of ten come from so many keys, all equally often; each tenth comes from a key that was never seen.
+    HotAndNew {
+        /// How many keys come again.
+        hot: usize,
+    },
 }
 
+/// Each so many requests there is one from a new key.
+const NEW_EVERY: usize = 10;
+
 impl Popularity {
-    /// How many keys there are.
+    /// How many keys there are that ask more than once.
     #[must_use]
     pub const fn keys(self) -> usize {
         match self {
             Self::OneKey => 1,
-            Self::Zipf { keys, .. } | Self::Uniform { keys } => keys,
+            Self::Zipf { keys, .. } | Self::Uniform { keys } | Self::HotAndNew { hot: keys } => keys,
         }
     }
 
-    /// The same shape over a tenth of the keys.
+    /// Whether there are keys that ask once and never again.
     #[must_use]
-    pub const fn smaller(self) -> Self {
+    pub const fn has_new_keys(self) -> bool {
+        matches!(self, Self::HotAndNew { .. })
+    }
+
+    /// The same shape over a tenth of the keys, and no more than 100,000.
+    #[must_use]
+    pub fn smaller(self) -> Self {
+        let fewer = |keys: usize| keys.div_ceil(10).min(100_000);
         match self {
             Self::OneKey => self,
-            Self::Zipf { keys, exponent } => Self::Zipf { keys: keys / 10, exponent },
-            Self::Uniform { keys } => Self::Uniform { keys: keys / 10 },
+            Self::Zipf { keys, exponent } => Self::Zipf { keys: fewer(keys), exponent },
+            Self::Uniform { keys } => Self::Uniform { keys: fewer(keys) },
+            Self::HotAndNew { hot } => Self::HotAndNew { hot: fewer(hot) },
         }
     }
 
-    /// Every key once, shuffled.
+    /// Every key that asks more than once, once, shuffled.
     #[must_use]
     pub fn everyone<K: Key>(self) -> Vec<K> {
         let mut keys: Vec<K> = (0..self.keys() as u64).map(K::of_rank).collect();
@@ -95,6 +133,13 @@ impl Popularity {
                 let ranks = Zipf::new(keys as f64, exponent).expect("a Zipf distribution");
                 (0..length).map(|_| everyone[whole(ranks.sample(&mut random)) - 1].clone()).collect()
             }
+            Self::HotAndNew { hot } => {
+                let rank = |request: usize| match request % NEW_EVERY {
+                    0 => (hot + request) as u64,
+                    _ => random.random_range(0..hot as u64),
+                };
+                (0..length).map(rank).map(K::of_rank).collect()
+            }
         }
     }
 }
@@ -103,4 +148,29 @@ impl Popularity {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ranks are whole, positive and small")]
 fn whole(rank: f64) -> usize {
     rank as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_have_8_to_64_bytes_and_differ() {
+        let names: HashSet<String> = (0..200_000).map(String::of_rank).collect();
+        assert_eq!(names.len(), 200_000);
+        let lengths: HashSet<usize> = names.iter().map(String::len).collect();
+        assert_eq!(lengths, (8..=64).collect());
+    }
+
+    #[test]
+    fn one_request_of_ten_is_from_a_new_key() {
+        let hot = Popularity::HotAndNew { hot: 100 };
+        let everyone: HashSet<u64> = hot.everyone().into_iter().collect();
+        let requests: Vec<u64> = hot.requests(10_000);
+        let new: Vec<&u64> = requests.iter().filter(|key| !everyone.contains(key)).collect();
+        assert_eq!(new.len(), 1_000);
+        assert_eq!(new.iter().collect::<HashSet<_>>().len(), 1_000);
+    }
 }

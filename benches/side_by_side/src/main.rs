@@ -1,14 +1,14 @@
-//! Times decisions of tollgate and its peers, interleaved in one run, and prints markdown.
+//! Times decisions of tollgate and its peers, interleaved in one run, and prints markdown; or writes the whole report.
+
+mod full;
 
 use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
-use side_by_side::contender::Name;
+use full::Run;
 use side_by_side::report;
-use side_by_side::rounds::Plan;
-use side_by_side::scenario::{self, Scenario};
+use side_by_side::scenario::{Scenario, list};
 
 /// Times decisions of tollgate and its peers, interleaved in one run.
 #[derive(Parser)]
@@ -19,52 +19,68 @@ struct Options {
     /// Timed rounds of each scenario [default: 21, or 3 with --quick].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
-    /// Only scenarios whose name contains this.
-    #[arg(long, value_name = "SUBSTRING", default_value = "")]
+    /// Only the scenario of this name, or those whose names contain this.
+    #[arg(long, value_name = "NAME", default_value = "")]
     scenario: String,
     /// Write everything, each round's time included, to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Measure everything, bytes too, write the tables into BENCHMARKS.md and README.md, and draw the plots.
+    #[arg(long, conflicts_with_all = ["quick", "scenario"])]
+    report: bool,
 }
+
+/// What is no scenario but can be chosen like one.
+const FLOOD: &str = "flood of new keys at the cap";
+const BY_LIMIT: &str = "against the limit";
+const BY_KEYS: &str = "against keys";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
     let rounds = usize::try_from(options.rounds.unwrap_or(if options.quick { 3 } else { 21 }))?;
-    let chosen = scenario::ALL.iter().filter(|scenario| scenario.name.contains(&options.scenario));
-    let scenarios: Vec<Scenario> =
-        chosen.map(|&scenario| if options.quick { scenario.smaller() } else { scenario }).collect();
-    if scenarios.is_empty() {
-        let names: Vec<_> = scenario::ALL.iter().map(|scenario| scenario.name).collect();
-        return Err(format!("no such scenario; there are: {}", names.join("; ")).into());
+    let names = || list::ALL.iter().map(|scenario| scenario.name).chain([FLOOD, BY_LIMIT, BY_KEYS]);
+    // A whole name is that one, though others may contain it.
+    let wanted = &options.scenario;
+    let exact = names().any(|name| name == wanted);
+    let chosen = |name: &str| if exact { name == wanted } else { name.contains(wanted.as_str()) };
+    if !names().any(chosen) {
+        return Err(format!("no such scenario; there are: {}", names().collect::<Vec<_>>().join("; ")).into());
     }
-    warn_of_few_cores(&scenarios);
 
-    // Drawn only where standard error is a terminal, and only when a contender's turn is over.
-    let turns = scenarios.iter().map(|scenario| scenario.targets.len()).sum::<usize>() * (rounds + 1) * Name::ALL.len();
-    let progress = ProgressBar::new(turns as u64);
-    progress.set_style(ProgressStyle::with_template("{wide_bar} {percent} %, {eta} left: {msg}")?);
-    let mut rows = Vec::new();
-    for scenario in scenarios {
-        for target in scenario.targets {
-            let threads = target.threads;
-            progress.set_message(format!("{}, threads: {threads}", scenario.name));
-            rows.push((scenario, (scenario.measure)(&scenario, Plan { threads, rounds }, &progress)));
+    let sized = |scenario: &Scenario| if options.quick { scenario.smaller() } else { *scenario };
+    let mut run = Run::new(rounds, options.quick);
+    run.scenarios = list::ALL.iter().filter(|scenario| chosen(scenario.name)).map(sized).collect();
+    let series = [
+        (BY_LIMIT, list::admitted_by_limit(), &mut run.admitted_by_limit),
+        (BY_LIMIT, list::denied_by_limit(), &mut run.denied_by_limit),
+        (BY_KEYS, list::denied_by_keys(), &mut run.denied_by_keys),
+    ];
+    for (name, all, wanted) in series {
+        if chosen(name) {
+            *wanted = all.iter().map(sized).collect();
         }
     }
-    progress.finish_and_clear();
+    run.flood = chosen(FLOOD);
 
-    print!("{}", report::markdown(&rows, rounds));
+    warn_of_load();
+    let results = run.measure()?;
+    if options.report {
+        results.write_report()?;
+    } else {
+        print!("{}", results.markdown());
+    }
     if let Some(path) = options.json {
-        std::fs::write(path, serde_json::to_vec_pretty(&report::json(&rows))?)?;
+        std::fs::write(path, serde_json::to_vec_pretty(&report::json(&results.rows))?)?;
     }
     Ok(())
 }
 
-/// With fewer cores than threads the figures for several threads say little.
-fn warn_of_few_cores(scenarios: &[Scenario]) {
+/// Whoever else runs takes cores away, and then the figures for several threads say little.
+fn warn_of_load() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = scenarios.iter().flat_map(|scenario| scenario.targets).map(|target| target.threads).max();
-    if threads.is_some_and(|threads| threads > cores) {
-        eprintln!("warning: more threads than the {cores} core(s) that are there");
+    if let Some(load) = report::load()
+        && load > 0.5
+    {
+        eprintln!("warning: this machine is not idle: its load was {load} over the last minute, on {cores} core(s)");
     }
 }

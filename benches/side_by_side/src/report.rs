@@ -5,94 +5,236 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::contender::Name;
+use crate::flood::{self, Flooded, Latency};
 use crate::rounds::{Measured, median};
 use crate::scenario::Scenario;
 
-/// A scenario and what came out.
-pub type Row = (Scenario, Measured);
+/// A scenario and what came out; `None` where there was not enough memory.
+pub type Row = (Scenario, usize, Option<Measured>);
 
-/// Two tables: the times, and what they are in proportion to each peer's.
+/// What is written where somebody can't do something.
+const NOT_APPLICABLE: &str = "n/a";
+
+/// Nanoseconds of a decision, of everyone.
 #[must_use]
-pub fn markdown(rows: &[Row], rounds: usize) -> String {
-    let mut text = String::new();
-    let peers = || Name::ALL.into_iter().skip(1);
-
-    let mut heading = vec![String::from("ns/decision"), String::from("threads")];
-    heading.extend(Name::ALL.map(|name| name.label().into()));
-    heading.push("admitted".into());
-    table_heading(&mut text, &heading);
-    for (scenario, measured) in rows {
-        let mut cells = vec![scenario.name.into(), measured.threads.to_string()];
-        cells.extend(Name::ALL.map(|name| format!("{:.1}", median(&measured.of(name).ns))));
-        cells.push(shares(measured));
-        table_row(&mut text, &cells);
+pub fn times(rows: &[Row]) -> String {
+    let mut table = Table::new(&["ns/decision", "threads"], Name::ALL.map(Name::label), &["admitted"]);
+    for (scenario, threads, measured) in rows {
+        let mut cells = vec![scenario.name.into(), threads.to_string()];
+        cells.extend(Name::ALL.map(|name| {
+            let timings = measured.as_ref().and_then(|measured| measured.of(name));
+            timings.map_or(NOT_APPLICABLE.into(), |timings| format!("{:.1}", median(&timings.ns)))
+        }));
+        cells.push(match measured {
+            Some(measured) => shares(measured),
+            None => format!("skipped: takes {} GB of memory", scenario.gigabytes),
+        });
+        table.row(&cells);
     }
-    text.push('\n');
+    table.0
+}
 
-    let mut heading = vec![String::from("tollgate / peer (target)"), String::from("threads")];
-    heading.extend(peers().map(|name| name.label().into()));
-    table_heading(&mut text, &heading);
-    for (scenario, measured) in rows {
-        let mut cells = vec![scenario.name.into(), measured.threads.to_string()];
-        cells.extend(peers().map(|peer| {
-            let ratio = measured.ratio_to(peer);
-            match scenario.target(peer, measured.threads) {
+/// Our times as shares of each peer's, with what we aim for.
+#[must_use]
+pub fn ratios<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
+    let columns = Name::PEERS.map(|peer| format!("log / {}", peer.label()));
+    let mut table = Table::new(&["ratio (target)", "threads"], columns, &["bucket / governor"]);
+    for (scenario, threads, measured) in rows {
+        let cell = |ours, peer| match measured.as_ref().and_then(|measured| measured.ratio(ours, peer)) {
+            None => NOT_APPLICABLE.into(),
+            Some(ratio) => match scenario.target(ours, peer, *threads) {
                 Some(target) if ratio <= target => format!("{ratio:.2} (<= {target:.2}: met)"),
                 Some(target) => format!("{ratio:.2} (<= {target:.2}: **not met**)"),
                 None => format!("{ratio:.2}"),
-            }
-        }));
-        table_row(&mut text, &cells);
+            },
+        };
+        let mut cells = vec![scenario.name.into(), threads.to_string()];
+        cells.extend(Name::PEERS.map(|peer| cell(Name::Tollgate, peer)));
+        cells.push(cell(Name::Bucket, Name::Governor));
+        table.row(&cells);
     }
-    let _ = write!(
+    table.0
+}
+
+/// Less than that more may be chance.
+const A_LOSS: f64 = 1.05;
+
+/// Where we take longer than a peer, and how many aims are met.
+#[must_use]
+pub fn losses(rows: &[Row]) -> String {
+    let pairs = Name::PEERS.map(|peer| (Name::Tollgate, peer)).into_iter().chain([(Name::Bucket, Name::Governor)]);
+    let mut text = String::new();
+    let (mut aims, mut met) = (0, 0);
+    for (ours, peer) in pairs {
+        let mut losses: Vec<(&str, Vec<String>)> = Vec::new();
+        for (scenario, threads, measured) in rows {
+            let Some(ratio) = measured.as_ref().and_then(|measured| measured.ratio(ours, peer)) else { continue };
+            if ratio > A_LOSS {
+                let loss = format!("{ratio:.2} ({threads})");
+                match losses.last_mut() {
+                    Some((name, losses)) if *name == scenario.name => losses.push(loss),
+                    _ => losses.push((scenario.name, vec![loss])),
+                }
+            }
+            if let Some(target) = scenario.target(ours, peer, *threads) {
+                aims += 1;
+                met += u32::from(ratio <= target);
+            }
+        }
+        let ours = if ours == Name::Bucket { "The bucket" } else { "The log" };
+        let _ =
+            writeln!(text, "- {ours} beside {}{}", peer.label(), if losses.is_empty() { ": nowhere." } else { ":" });
+        for (name, losses) in losses {
+            let _ = writeln!(text, "  - {name}: {}", losses.join(", "));
+        }
+    }
+    let _ = writeln!(
         text,
-        "\nMedians over {rounds} interleaved rounds; a ratio is the median of the rounds' ratios. Time is wall time by \
-         decisions per thread. Every contender is the exact log but governor, which is GCRA.\n"
+        "\nRatios above {A_LOSS}, threads in brackets. Of {aims} aims {met} are met; each is in the table above."
     );
     text
 }
 
-/// The share admitted: one figure where all agree, and otherwise everyone's who differs from tollgate.
+/// How many others wanted a core in the last minute, where the system tells.
+#[must_use]
+pub fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}
+
+/// How the figures came about, or are about to: told before the run, whose own load is no news.
+#[must_use]
+pub fn legend(rounds: usize) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = load().map_or(String::new(), |load| format!(", whose load was {load} when the run began"));
+    format!(
+        "Medians over {rounds} interleaved rounds on {cores} cores{load}; a ratio is the median of the rounds' ratios, and under \
+         1 where tollgate is faster. Time is wall time by decisions per thread. Every contender is the exact log but governor \
+         (GCRA) and tollgate's bucket.\n"
+    )
+}
+
+/// What the well-behaved notice of a flood.
+#[must_use]
+pub fn floods(flooded: &[Flooded]) -> String {
+    let columns = ["p50", "p99", "p99.9"].map(|of| format!("{of}, without / with"));
+    let before = ["ns of a known key's decision", "keys"];
+    let mut table = Table::new(&before, columns, &["known keys admitted", "a new key", "new keys admitted"]);
+    for of in flooded {
+        let both = |what: fn(&Latency) -> f64| format!("{:.0} / {:.0}", what(&of.quiet), what(&of.flooded));
+        let cap = if flood::has_a_cap(of.name) { "capped" } else { "no cap: grows" };
+        table.row(&[
+            of.name.label().into(),
+            cap.into(),
+            both(|latency| latency.p50),
+            both(|latency| latency.p99),
+            both(|latency| latency.p999),
+            format!("{:.1} %", 100.0 * of.admitted),
+            format!("{:.0}", of.new_key_ns),
+            format!("{:.1} %", 100.0 * of.new_admitted),
+        ]);
+    }
+    table.0
+}
+
+/// Times against something, a row for each value of it.
+#[must_use]
+pub fn series(across: &str, points: &[(usize, Measured)]) -> String {
+    let mut table = Table::new(&[across], Name::ALL.map(Name::label), &[]);
+    for (value, measured) in points {
+        let time = |name| measured.of(name).map_or(NOT_APPLICABLE.into(), |it| format!("{:.1}", median(&it.ns)));
+        let mut cells = vec![value.to_string()];
+        cells.extend(Name::ALL.map(time));
+        table.row(&cells);
+    }
+    table.0
+}
+
+/// Bytes, from what the program `memory` says.
+#[must_use]
+pub fn memory(entries: &[Value]) -> String {
+    let mut table = Table::new(&["bytes requested (resident)"], Name::ALL.map(Name::label), &[]);
+    let text = |entry: &Value, key: &str| String::from(entry[key].as_str().unwrap_or_default());
+    let figures = entries.len() / Name::ALL.len();
+    for (place, first) in entries.iter().take(figures).enumerate() {
+        let mut cells = vec![text(first, "figure")];
+        cells.extend(entries.iter().skip(place).step_by(figures).map(|entry| text(entry, "cell")));
+        table.row(&cells);
+    }
+    table.0
+}
+
+/// The committed figures of the guard on instruction counts.
+#[must_use]
+pub fn instructions(figures: &str) -> String {
+    let columns = ["instructions", "of them locked", "stores to shared memory"];
+    let mut table = Table::new(&["one decision"], columns, &[]);
+    let mut compiler = "";
+    for line in figures.lines() {
+        match line.strip_prefix("# counted with ") {
+            Some(with) => compiler = with,
+            None if line.starts_with('#') => {}
+            None => table.row(&line.split('\t').map(String::from).collect::<Vec<_>>()),
+        }
+    }
+    format!("{}\nCounted with {compiler}.\n", table.0)
+}
+
+/// The share admitted: one figure where all agree, and otherwise everyone's who differs from the first.
 fn shares(measured: &Measured) -> String {
-    let share = |name| format!("{:.1} %", 100.0 * measured.of(name).admitted);
-    let ours = share(Name::Tollgate);
-    let others = Name::ALL.into_iter().filter(|&name| share(name) != ours);
-    let others: Vec<String> = others.map(|name| format!("{} {}", name.label(), share(name))).collect();
-    if others.is_empty() { ours } else { format!("{ours} ({})", others.join(", ")) }
+    let share = |at: usize| format!("{:.1} %", 100.0 * measured.contenders[at].admitted);
+    let first = share(0);
+    let others = (1..measured.contenders.len()).filter(|&at| share(at) != first);
+    let others: Vec<String> =
+        others.map(|at| format!("{} {}", measured.contenders[at].name.label(), share(at))).collect();
+    if others.is_empty() { first } else { format!("{first} ({})", others.join(", ")) }
 }
 
-fn table_heading(text: &mut String, cells: &[String]) {
-    table_row(text, cells);
-    let rules: Vec<String> =
-        cells.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { "---:" }.into()).collect();
-    table_row(text, &rules);
-}
+/// Markdown.
+struct Table(String);
 
-fn table_row(text: &mut String, cells: &[String]) {
-    let _ = writeln!(text, "| {} |", cells.join(" | "));
+impl Table {
+    fn new<const N: usize>(before: &[&str], columns: [impl Into<String>; N], after: &[&str]) -> Self {
+        let strings = |some: &[&str]| some.iter().map(|&it| it.into()).collect::<Vec<String>>();
+        let heading = [strings(before), columns.map(Into::into).into(), strings(after)].concat();
+        let mut table = Self(String::new());
+        table.row(&heading);
+        let rules: Vec<String> = (0..heading.len()).map(|i| if i == 0 { "---" } else { "---:" }.into()).collect();
+        table.row(&rules);
+        table
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
+    }
 }
 
 /// Everything, each round's time included.
 #[must_use]
 pub fn json(rows: &[Row]) -> Value {
     rows.iter()
-        .map(|(scenario, measured)| {
+        .filter_map(|(scenario, threads, measured)| {
+            let measured = measured.as_ref()?;
             let contenders = measured.contenders.iter().map(|timings| {
-                let ratio = (timings.name != Name::Tollgate).then(|| measured.ratio_to(timings.name));
+                let ratio_to = |ours: Name| {
+                    let takes_part = timings.name != ours;
+                    takes_part.then(|| measured.ratio(ours, timings.name)).flatten()
+                };
                 json!({
                     "name": timings.name.label(),
                     "ns_per_decision": median(&timings.ns),
                     "ns_per_decision_by_round": timings.ns,
                     "share_admitted": timings.admitted,
-                    "ratio": ratio,
-                    "target": scenario.target(timings.name, measured.threads),
+                    "ratio_of_log": ratio_to(Name::Tollgate),
+                    "ratio_of_bucket": ratio_to(Name::Bucket),
+                    "target_of_log": scenario.target(Name::Tollgate, timings.name, *threads),
+                    "target_of_bucket": scenario.target(Name::Bucket, timings.name, *threads),
                 })
             });
-            json!({
+            Some(json!({
                 "scenario": scenario.name,
-                "threads": measured.threads,
+                "threads": threads,
                 "contenders": contenders.collect::<Vec<_>>(),
-            })
+            }))
         })
         .collect()
 }

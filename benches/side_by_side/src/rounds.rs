@@ -1,6 +1,6 @@
 //! The measurement: contenders take turns, round by round, so that whatever slows the machine for a while slows all of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
@@ -8,15 +8,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-use crate::contender::{Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
+use crate::contender::{By, Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
 use crate::keys::{Key, Popularity};
 use crate::scenario::{Admits, Scenario, TollgateClock};
 
 /// How many rounds' worth of requests are drawn; later rounds start over.
-const ROUNDS_DRAWN: usize = 6;
+const ROUNDS_DRAWN: usize = 24;
 
 /// With one key a short list of requests is enough. It is gone through many times, so that reading it costs nothing.
 const ONE_KEY_REQUESTS: usize = 4096;
+
+/// From here on two threads share the first requests of all keys.
+const MANY_KEYS: usize = 100_000;
+
+/// The most threads that there are parts for.
+pub const MOST_THREADS: usize = 8;
 
 /// "Nearly everything": who reads the clock and then has to wait for a lock, or is stopped, decides by a reading that is older
 /// than the window, and may be denied.
@@ -36,7 +42,7 @@ pub struct Plan {
 pub struct Measured {
     /// Threads that asked at once.
     pub threads: usize,
-    /// For each contender, in the order of [`Name::ALL`].
+    /// For each contender of the scenario.
     pub contenders: Vec<Timings>,
 }
 
@@ -52,23 +58,19 @@ pub struct Timings {
 }
 
 impl Measured {
-    /// The timings of one contender.
-    ///
-    /// # Panics
-    ///
-    /// When it was not measured.
+    /// The timings of one contender, if it takes part.
     #[must_use]
-    pub fn of(&self, name: Name) -> &Timings {
-        self.contenders.iter().find(|timings| timings.name == name).expect("everyone is measured")
+    pub fn of(&self, name: Name) -> Option<&Timings> {
+        self.contenders.iter().find(|timings| timings.name == name)
     }
 
-    /// tollgate's time as a share of a peer's: the median over rounds of the ratio in each round.
+    /// One contender's time as a share of another's: the median over rounds of the ratio in each round.
     ///
     /// The two runs of one round are neighbours in time, so a slow spell of the machine cancels out.
     #[must_use]
-    pub fn ratio_to(&self, peer: Name) -> f64 {
-        let pairs = self.of(Name::Tollgate).ns.iter().zip(&self.of(peer).ns);
-        median(&pairs.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>())
+    pub fn ratio(&self, of: Name, to: Name) -> Option<f64> {
+        let pairs = self.of(of)?.ns.iter().zip(&self.of(to)?.ns);
+        Some(median(&pairs.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>()))
     }
 }
 
@@ -93,22 +95,27 @@ pub fn median(values: &[f64]) -> f64 {
 #[must_use]
 pub fn measure<K: Key>(scenario: &Scenario, plan: Plan, progress: &ProgressBar) -> Measured {
     let began = Instant::now();
-    let requests = Requests::<K>::draw(scenario.popularity, scenario.decisions);
-    let contenders = contenders::<K>(scenario.setup(), scenario.clock);
-    let mut timings = Name::ALL.map(|name| Timings { name, ns: Vec::with_capacity(plan.rounds), admitted: 0.0 });
-    let mut admitted = [0_u64; Name::ALL.len()];
-    let mut admitted_when_timed = [0_u64; Name::ALL.len()];
+    let requests = Requests::<K>::draw(scenario, plan);
+    let contenders: Vec<_> =
+        scenario.who.iter().map(|&name| contender::<K>(name, scenario.setup(), scenario.clock)).collect();
+    let new_timings = |&name| Timings { name, ns: Vec::with_capacity(plan.rounds), admitted: 0.0 };
+    let mut timings: Vec<Timings> = scenario.who.iter().map(new_timings).collect();
+    let mut admitted = vec![0_u64; contenders.len()];
+    let mut admitted_when_timed = admitted.clone();
 
     // Every key gets its place before time is taken, and the round before the first is not timed either.
     let everyone = scenario.popularity.everyone::<K>();
+    // That takes longer than all that is timed, where there are millions; two threads share it.
+    let share = if everyone.len() < MANY_KEYS { everyone.len() } else { everyone.len().div_ceil(2) };
+    let greeters: Vec<&[K]> = everyone.chunks(share).collect();
     for (contender, admitted) in contenders.iter().zip(&mut admitted) {
-        *admitted += contender.round(&[&everyone], 1).admitted;
+        *admitted += contender.round(&greeters, scenario.greetings(), scenario.cost).admitted;
     }
     for round in 0..=plan.rounds {
         let per_thread = requests.of_round(round, plan.threads);
         for turn in 0..contenders.len() {
             let whose = (round + turn) % contenders.len();
-            let outcome = contenders[whose].round(&per_thread, requests.repeats);
+            let outcome = contenders[whose].round(&per_thread, requests.repeats, scenario.cost);
             admitted[whose] += outcome.admitted;
             if round > 0 {
                 let decisions_per_thread = per_thread[0].len() * requests.repeats;
@@ -129,32 +136,28 @@ pub fn measure<K: Key>(scenario: &Scenario, plan: Plan, progress: &ProgressBar) 
     match scenario.admits {
         Admits::Nothing => check_each(scenario, &timings, |share| share == 0.0),
         Admits::Everything => check_each(scenario, &timings, |share| share >= NEARLY_EVERYTHING),
-        Admits::LimitOfEachKey => {
-            let asked = requests.counts(plan);
-            check_totals(scenario, &admitted, &asked, elapsed);
-        }
+        Admits::LimitOfEachKey => check_totals(scenario, &admitted, &requests.counts(plan, &everyone), elapsed),
     }
-    Measured { threads: plan.threads, contenders: timings.into() }
+    Measured { threads: plan.threads, contenders: timings }
 }
 
-/// Everyone, in the order of [`Name::ALL`].
-fn contenders<K: Key>(setup: Setup, clock: TollgateClock) -> [Box<dyn TakesTurns<K>>; Name::ALL.len()] {
-    Name::ALL.map(|name| -> Box<dyn TakesTurns<K>> {
-        match (name, clock) {
-            (Name::Tollgate, TollgateClock::Monotonic) => Box::new(Tollgate::new(setup)),
-            (Name::Tollgate, TollgateClock::Coarse) => Box::new(Tollgate::coarse(setup)),
-            (Name::Governor, _) => Box::new(Governor::new(setup)),
-            (Name::RateNet, _) => Box::new(RateNet::new(setup)),
-            (Name::ShardedDeques, _) => Box::new(ShardedDeques::new(setup)),
-            (Name::OneLock, _) => Box::new(OneLock::new(setup)),
-        }
-    })
+fn contender<K: Key>(name: Name, setup: Setup, clock: TollgateClock) -> Box<dyn TakesTurns<K>> {
+    match (name, clock) {
+        (Name::Tollgate, TollgateClock::Monotonic) => Box::new(Tollgate::new(By::Log, setup)),
+        (Name::Tollgate, TollgateClock::Coarse) => Box::new(Tollgate::coarse(By::Log, setup)),
+        (Name::Bucket, TollgateClock::Monotonic) => Box::new(Tollgate::new(By::Bucket, setup)),
+        (Name::Bucket, TollgateClock::Coarse) => Box::new(Tollgate::coarse(By::Bucket, setup)),
+        (Name::Governor, _) => Box::new(Governor::new(setup)),
+        (Name::RateNet, _) => Box::new(RateNet::new(setup)),
+        (Name::ShardedDeques, _) => Box::new(ShardedDeques::new(setup)),
+        (Name::OneLock, _) => Box::new(OneLock::new(setup)),
+    }
 }
 
 /// A contender as the rounds see it. The call is dynamic once a round; the loop inside is compiled for each contender.
 trait TakesTurns<K> {
     /// One thread for each part, started together; each goes through its part so many times.
-    fn round(&self, parts: &[&[K]], repeats: usize) -> Outcome;
+    fn round(&self, parts: &[&[K]], repeats: usize, cost: u32) -> Outcome;
 }
 
 struct Outcome {
@@ -164,18 +167,21 @@ struct Outcome {
 }
 
 impl<K: Key, C: Contender<K>> TakesTurns<K> for C {
-    fn round(&self, parts: &[&[K]], repeats: usize) -> Outcome {
+    fn round(&self, parts: &[&[K]], repeats: usize, cost: u32) -> Outcome {
         let barrier = Barrier::new(parts.len());
         let decide = |part: &[K]| {
             barrier.wait();
             let start = Instant::now();
             let mut admitted = 0;
             for _ in 0..repeats {
-                for key in part {
-                    admitted += u64::from(self.try_acquire(black_box(key)));
+                // Two loops, because most users never name a cost.
+                if cost == 1 {
+                    admitted += part.iter().filter(|key| self.try_acquire(black_box(*key))).count();
+                } else {
+                    admitted += part.iter().filter(|key| self.try_acquire_n(black_box(*key), cost)).count();
                 }
             }
-            (start, Instant::now(), admitted)
+            (start, Instant::now(), admitted as u64)
         };
         let results: Vec<(Instant, Instant, u64)> = thread::scope(|scope| {
             let threads: Vec<_> = parts.iter().map(|part| scope.spawn(|| decide(part))).collect();
@@ -195,13 +201,15 @@ struct Requests<K> {
 }
 
 impl<K: Key> Requests<K> {
-    fn draw(popularity: Popularity, decisions: usize) -> Self {
+    fn draw(scenario: &Scenario, plan: Plan) -> Self {
+        let Scenario { popularity, decisions, .. } = *scenario;
         if matches!(popularity, Popularity::OneKey) {
-            // For each of up to two threads a part of that length.
-            let chunk = 2 * ONE_KEY_REQUESTS;
+            let chunk = MOST_THREADS * ONE_KEY_REQUESTS;
             return Self { drawn: popularity.requests(chunk), chunk, repeats: decisions.div_ceil(chunk) };
         }
-        Self { drawn: popularity.requests(decisions * ROUNDS_DRAWN), chunk: decisions, repeats: 1 }
+        // New keys are new only once.
+        let rounds = if popularity.has_new_keys() { plan.rounds + 1 } else { ROUNDS_DRAWN };
+        Self { drawn: popularity.requests(decisions * rounds), chunk: decisions, repeats: 1 }
     }
 
     fn chunk_of_round(&self, round: usize) -> usize {
@@ -215,20 +223,31 @@ impl<K: Key> Requests<K> {
     }
 
     /// How often each key has asked by the end, the warm-up included.
-    fn counts(&self, plan: Plan) -> HashMap<&K, u64> {
+    fn counts<'a>(&'a self, plan: Plan, everyone: &'a [K]) -> Counts<'a, K> {
         let mut times_run = vec![0_u64; self.drawn.len() / self.chunk];
         for round in 0..=plan.rounds {
             times_run[self.chunk_of_round(round)] += self.repeats as u64;
         }
-        let mut counts = HashMap::new();
+        let mut drawn = HashMap::new();
         for (chunk, times) in times_run.into_iter().enumerate() {
             for key in self.of_round(chunk, plan.threads).into_iter().flatten() {
-                // One for having been among everyone at first.
-                *counts.entry(key).or_insert(1) += times;
+                *drawn.entry(key).or_insert(0) += times;
             }
         }
-        counts
+        let greeted: HashSet<&K> = everyone.iter().filter(|key| drawn.contains_key(key)).collect();
+        // One for having been among everyone at first.
+        greeted.iter().for_each(|&key| *drawn.entry(key).or_default() += 1);
+        let only_once = (everyone.len() - greeted.len()) as u64;
+        Counts { drawn, only_once }
     }
+}
+
+/// How often keys have asked.
+struct Counts<'a, K> {
+    /// Those that were drawn.
+    drawn: HashMap<&'a K, u64>,
+    /// How many others there are, which asked once, when everyone did.
+    only_once: u64,
 }
 
 fn check_each(scenario: &Scenario, timings: &[Timings], plausible: impl Fn(f64) -> bool) {
@@ -238,17 +257,18 @@ fn check_each(scenario: &Scenario, timings: &[Timings], plausible: impl Fn(f64) 
     }
 }
 
-/// An exact log admits the limit of each key, not one more or less, whatever the interleaving. governor admits one more of
-/// a busy key for each `window / limit` that passed.
-fn check_totals(scenario: &Scenario, admitted: &[u64], asked: &HashMap<&impl Key, u64>, elapsed: Duration) {
+/// An exact log admits the limit of each key, not one more or less, whatever the interleaving. GCRA and a token bucket admit one more
+/// of a busy key for each `window / limit` that passed.
+fn check_totals(scenario: &Scenario, admitted: &[u64], asked: &Counts<'_, impl Key>, elapsed: Duration) {
     assert!(elapsed < scenario.window, "{}: the run outlasted the window, so nothing can be said", scenario.name);
+    let total = |permits: u64| {
+        let most = permits / u64::from(scenario.cost);
+        asked.drawn.values().map(|&count| count.min(most)).sum::<u64>() + asked.only_once
+    };
     let limit = u64::from(scenario.limit);
-    // Keys that were never drawn asked once, when everyone did.
-    let only_once = (scenario.popularity.keys() - asked.len()) as u64;
-    let total = |limit: u64| asked.values().map(|&count| count.min(limit)).sum::<u64>() + only_once;
     let replenished = elapsed.as_nanos() / (scenario.window / scenario.limit).as_nanos() + 1;
     let most = total(limit + u64::try_from(replenished).expect("less than the window's worth"));
-    for (name, &admitted) in Name::ALL.into_iter().zip(admitted) {
+    for (name, &admitted) in scenario.who.iter().zip(admitted) {
         let expected = if name.is_exact_log() { total(limit)..=total(limit) } else { total(limit)..=most };
         let (label, scenario) = (name.label(), scenario.name);
         assert!(expected.contains(&admitted), "{scenario}: {label} admitted {admitted}, expected {expected:?}");

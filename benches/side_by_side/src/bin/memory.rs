@@ -10,7 +10,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Parser;
-use side_by_side::contender::{Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
+use indicatif::{ProgressBar, ProgressStyle};
+use side_by_side::contender::{By, Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
 use side_by_side::keys::Key;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -26,6 +27,9 @@ struct Options {
     /// A fiftieth of the keys and permits, to see that it works.
     #[arg(long)]
     quick: bool,
+    /// JSON in place of markdown.
+    #[arg(long)]
+    json: bool,
     /// Only this contender, counted by its place in the table; how the program calls itself.
     #[arg(long, hide = true, requires = "figure")]
     contender: Option<usize>,
@@ -34,9 +38,9 @@ struct Options {
     figure: Option<usize>,
 }
 
-/// What is counted, in the order of the table's columns.
+/// What is counted.
 #[derive(Clone, Copy)]
-enum Figure {
+enum What {
     /// Bytes a key, where every key has one live permit of 100.
     PerKey,
     /// Bytes a permit, where all are of one key.
@@ -45,34 +49,49 @@ enum Figure {
     ForRefusals,
 }
 
+/// A column of the table.
+#[derive(Clone, Copy)]
+struct Figure {
+    what: What,
+    /// So many keys or permits.
+    units: u32,
+    /// The most that tollgate may take, where we aim for something.
+    target: Option<f64>,
+}
+
 impl Figure {
-    const ALL: [Self; 3] = [Self::PerKey, Self::PerPermit, Self::ForRefusals];
+    const ALL: &[Self] = &[
+        Self { what: What::PerKey, units: 1_000, target: None },
+        Self { what: What::PerKey, units: 10_000, target: None },
+        Self { what: What::PerKey, units: 100_000, target: None },
+        Self { what: What::PerKey, units: 1_000_000, target: Some(64.0) },
+        Self { what: What::PerKey, units: 10_000_000, target: None },
+        Self { what: What::PerPermit, units: 1_000_000, target: Some(9.0) },
+        Self { what: What::ForRefusals, units: 1_000_000, target: Some(0.0) },
+    ];
 
-    const fn label(self) -> &'static str {
-        match self {
-            Self::PerKey => "a key with one live permit of 100",
-            Self::PerPermit => "a live permit, all of one key",
-            Self::ForRefusals => "refusals of that key, in total",
+    fn all(quick: bool) -> Vec<Self> {
+        let smaller = |figure: &Self| Self { units: figure.units / if quick { 50 } else { 1 }, ..*figure };
+        Self::ALL.iter().map(smaller).collect()
+    }
+
+    fn label(self) -> String {
+        let units = self.units;
+        match self.what {
+            What::PerKey => format!("a key with one live permit of 100, {units} keys"),
+            What::PerPermit => format!("a live permit, {units} of one key"),
+            What::ForRefusals => format!("{units} refusals of that key, in total"),
         }
     }
 
-    /// The most that tollgate may take.
-    const fn target(self) -> f64 {
-        match self {
-            Self::PerKey => 64.0,
-            Self::PerPermit => 9.0,
-            Self::ForRefusals => 0.0,
-        }
-    }
-
-    /// governor keeps no permits.
+    /// GCRA and buckets keep no permits.
     const fn applies_to(self, name: Name) -> bool {
-        name.is_exact_log() || !matches!(self, Self::PerPermit)
+        name.is_exact_log() || !matches!(self.what, What::PerPermit)
     }
 }
 
 /// Memory in use: asked of the allocator, and resident where the system tells.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Bytes {
     requested: f64,
     resident: Option<f64>,
@@ -101,32 +120,64 @@ fn resident() -> Option<f64> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
-    let units = if options.quick { 20_000 } else { 1_000_000 };
+    let figures = Figure::all(options.quick);
     if let (Some(contender), Some(figure)) = (options.contender, options.figure) {
         let name = *Name::ALL.get(contender).ok_or("no such contender")?;
-        let figure = *Figure::ALL.get(figure).ok_or("no such figure")?;
-        let Bytes { requested, resident } = count(name, figure, units);
+        let figure = *figures.get(figure).ok_or("no such figure")?;
+        let Bytes { requested, resident } = count(name, figure);
         println!("{requested} {}", resident.unwrap_or(f64::NAN));
         return Ok(());
     }
 
-    println!(
-        "| bytes requested (resident), {units} keys or permits | {} |",
-        Figure::ALL.map(Figure::label).join(" | ")
-    );
-    println!("| --- | {} |", Figure::ALL.map(|_| "---:").join(" | "));
+    let progress = ProgressBar::new((Name::ALL.len() * figures.len()) as u64);
+    progress.set_style(ProgressStyle::with_template("{wide_bar} {percent} %, {eta} left: {msg}")?);
+    let mut table = Vec::new();
     for (contender, name) in Name::ALL.into_iter().enumerate() {
-        let mut cells = vec![String::from(name.label())];
-        for (place, figure) in Figure::ALL.into_iter().enumerate() {
-            cells.push(if figure.applies_to(name) {
-                cell(name, figure, &in_own_process(contender, place, options.quick)?)
-            } else {
-                String::from("keeps none")
-            });
+        for (place, &figure) in figures.iter().enumerate() {
+            progress.set_message(format!("bytes, {}", name.label()));
+            let applies = figure.applies_to(name);
+            let bytes = applies.then(|| in_own_process(contender, place, options.quick)).transpose()?;
+            table.push((name, figure, bytes));
+            progress.inc(1);
         }
-        println!("| {} |", cells.join(" | "));
+    }
+    progress.finish_and_clear();
+    if options.json {
+        println!("{}", json(&table));
+    } else {
+        print!("{}", markdown(&table));
     }
     Ok(())
+}
+
+/// A contender's row for each figure; no bytes where it keeps no such thing.
+type Entry = (Name, Figure, Option<Bytes>);
+
+fn markdown(table: &[Entry]) -> String {
+    let heading: Vec<String> = Name::ALL.map(|name| name.label().into()).into();
+    let mut text = format!("| bytes requested (resident) | {} |\n", heading.join(" | "));
+    text += &format!("| --- |{}\n", " ---: |".repeat(heading.len()));
+    let figures = table.len() / Name::ALL.len();
+    for figure in 0..figures {
+        let row = table.iter().skip(figure).step_by(figures);
+        let cells: Vec<String> = row.map(cell).collect();
+        text += &format!("| {} | {} |\n", table[figure].1.label(), cells.join(" | "));
+    }
+    text
+}
+
+fn json(table: &[Entry]) -> serde_json::Value {
+    let entry = |(name, figure, bytes): &Entry| {
+        serde_json::json!({
+            "contender": name.label(),
+            "figure": figure.label(),
+            "keys": matches!(figure.what, What::PerKey).then_some(figure.units),
+            "bytes_requested": bytes.map(|bytes| bytes.requested),
+            "bytes_resident": bytes.and_then(|bytes| bytes.resident),
+            "cell": cell(&(*name, *figure, *bytes)),
+        })
+    };
+    table.iter().map(entry).collect()
 }
 
 /// What this program prints when it is asked for one figure only.
@@ -146,39 +197,42 @@ fn in_own_process(contender: usize, figure: usize, quick: bool) -> Result<Bytes,
     Ok(Bytes { requested: requested.parse()?, resident: (!resident.is_nan()).then_some(resident) })
 }
 
-fn cell(name: Name, figure: Figure, bytes: &Bytes) -> String {
-    let target = figure.target();
+fn cell(&(name, figure, bytes): &Entry) -> String {
+    let Some(bytes) = bytes else { return "keeps none".into() };
     let resident = bytes.resident.map_or(String::new(), |resident| format!(" ({resident:.1})"));
-    let verdict = match name {
-        Name::Tollgate if bytes.requested <= target => format!(", <= {target}: met"),
-        Name::Tollgate => format!(", <= {target}: **not met**"),
+    let verdict = match (name, figure.target) {
+        (Name::Tollgate, Some(target)) if bytes.requested <= target => format!(", <= {target}: met"),
+        (Name::Tollgate, Some(target)) => format!(", <= {target}: **not met**"),
         _ => String::new(),
     };
     format!("{:.1}{resident}{verdict}", bytes.requested)
 }
 
-fn count(name: Name, figure: Figure, units: u32) -> Bytes {
+fn count(name: Name, figure: Figure) -> Bytes {
     match name {
-        Name::Tollgate => count_of(Tollgate::new, figure, units),
-        Name::Governor => count_of(Governor::new, figure, units),
-        Name::RateNet => count_of(RateNet::new, figure, units),
-        Name::ShardedDeques => count_of(ShardedDeques::new, figure, units),
-        Name::OneLock => count_of(OneLock::new, figure, units),
+        Name::Tollgate => count_of(|setup| Tollgate::new(By::Log, setup), figure),
+        Name::Bucket => count_of(|setup| Tollgate::new(By::Bucket, setup), figure),
+        Name::Governor => count_of(Governor::new, figure),
+        Name::RateNet => count_of(RateNet::new, figure),
+        Name::ShardedDeques => count_of(ShardedDeques::new, figure),
+        Name::OneLock => count_of(OneLock::new, figure),
     }
 }
 
-fn count_of<C: Contender<u64>>(new: impl FnOnce(Setup) -> C, figure: Figure, units: u32) -> Bytes {
+fn count_of<C: Contender<u64>>(new: impl FnOnce(Setup) -> C, figure: Figure) -> Bytes {
     let before = Bytes::now();
-    let (limit, keys) = if matches!(figure, Figure::PerKey) { (100, u64::from(units)) } else { (units, 1) };
+    let Figure { what, units, .. } = figure;
+    let (limit, keys) = if matches!(what, What::PerKey) { (100, u64::from(units)) } else { (units, 1) };
+    let setup = Setup { limit, window: WINDOW, keys: usize::try_from(keys).expect("64 bits"), cap: false };
     // Boxed, so that what it takes itself counts too.
-    let contender = Box::new(new(Setup { limit, window: WINDOW, keys: usize::try_from(keys).expect("64 bits") }));
+    let contender = Box::new(new(setup));
     for rank in 0..units.into() {
         assert!(contender.try_acquire(&u64::of_rank(rank % keys)), "permit {rank} was refused");
     }
     let filled = Bytes::now();
-    match figure {
-        Figure::PerKey | Figure::PerPermit => filled.since(before, units.into()),
-        Figure::ForRefusals => {
+    match what {
+        What::PerKey | What::PerPermit => filled.since(before, units.into()),
+        What::ForRefusals => {
             let admitted = (0..units).filter(|_| contender.try_acquire(&u64::of_rank(0))).count();
             assert_eq!(admitted, 0, "the limit is used up");
             Bytes::now().since(filled, 1.0)

@@ -1,0 +1,238 @@
+//! The paths that are counted: what is set up before, and the one decision that is repeated.
+//!
+//! Everything that could differ from run to run is fixed: the seed of the fingerprints, the time, the keys. Limiters are in boxes, so
+//! that whatever a decision writes to them is told apart from what it writes to its own stack.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::time::Duration;
+
+use tollgate::{Clock, JointLimiter, Limiter, LimiterBuilder, Quota, SipFingerprinter};
+
+use crate::repeat::Repeat;
+
+/// A path, by name, and what must be true of it whatever the committed figures say.
+pub(crate) struct Path {
+    pub(crate) name: &'static str,
+    pub(crate) promise: Promise,
+    pub(crate) run: fn(&mut Repeat),
+}
+
+/// The most that a path may do, whatever figures have been accepted; `None` where it is not the same for every decision.
+#[derive(Clone, Copy)]
+pub(crate) struct Promise {
+    /// Locked instructions.
+    pub(crate) locked: Option<u32>,
+    /// Stores to memory that other threads can see.
+    pub(crate) stores: Option<u32>,
+}
+
+/// No locked instruction, and no store but to the thread's own stack.
+const WRITES_NOTHING: Promise = swaps(0);
+
+/// So many compare-and-swaps, and nothing else that others see.
+const fn swaps(count: u32) -> Promise {
+    Promise { locked: Some(count), stores: Some(count) }
+}
+
+const LIMIT: u32 = 100;
+/// Between one reading of a clock that moves and the next.
+const STEP: Duration = Duration::from_nanos(STEP_NS);
+const STEP_NS: u64 = 1_000;
+/// As many steps as the limit: a key that asks at every step finds that its oldest permit has just expired.
+const FULL_AFTER: Duration = Duration::from_nanos(STEP_NS * LIMIT as u64);
+const NAME_OF_32_BYTES: &str = "customer:0123456789abcdef0123456";
+
+pub(crate) const ALL: &[Path] = &[
+    Path { name: "denied, log", promise: WRITES_NOTHING, run: denied_log },
+    Path { name: DEFAULT_CLOCK, promise: WRITES_NOTHING, run: denied_log_default_clock },
+    Path { name: "denied, log, cost 8", promise: WRITES_NOTHING, run: denied_log_cost_8 },
+    Path { name: "denied, log, key of 32 bytes", promise: WRITES_NOTHING, run: denied_log_text },
+    Path { name: "denied, two logs", promise: WRITES_NOTHING, run: denied_two_logs },
+    Path { name: "denied, token bucket", promise: WRITES_NOTHING, run: denied_bucket },
+    Path { name: "denied, joint, 2 dimensions", promise: WRITES_NOTHING, run: denied_joint },
+    Path { name: "peek, denied, log", promise: WRITES_NOTHING, run: peek_denied },
+    Path { name: "peek, has room, log", promise: WRITES_NOTHING, run: peek_with_room },
+    // The claim on the head, and the publication in the slot.
+    Path { name: "admitted, log", promise: swaps(2), run: admitted_log },
+    // One claim, and a publication for each permit.
+    Path { name: "admitted, log, cost 8", promise: swaps(9), run: admitted_log_cost_8 },
+    Path { name: "admitted, token bucket", promise: swaps(1), run: admitted_bucket },
+    // The account that is over is closed, and the next one opened: two claims, and two publications.
+    Path { name: "admitted, token bucket full again", promise: swaps(4), run: admitted_bucket_full_again },
+    // A record of the request is taken, decided, left and given back. Each head is held and let go, and each stamp published.
+    Path {
+        name: "admitted, joint, 2 dimensions",
+        promise: Promise { locked: Some(4 + 2 * 3), stores: None },
+        run: admitted_joint,
+    },
+    // A cell is taken and counted, its first stamp published, and the key put into the index; now and then a chunk is allocated.
+    Path { name: "new key, log", promise: Promise { locked: Some(5), stores: None }, run: new_key },
+];
+
+/// What this clock reads, and how, is up to the machine: so there is a promise, and no figure to compare with.
+pub(crate) const DEFAULT_CLOCK: &str = "denied, log, default clock";
+
+/// A time that stands still.
+struct Still(u64);
+
+impl Clock for Still {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A time that moves on by one step with each reading.
+struct Moving(Cell<u64>);
+
+impl Moving {
+    fn new() -> Self {
+        Self(Cell::new(1))
+    }
+}
+
+impl Clock for Moving {
+    fn now(&self) -> u64 {
+        self.0.replace(self.0.get() + STEP_NS)
+    }
+}
+
+type Boxed<K, C> = Box<Limiter<K, C>>;
+
+fn seeded() -> SipFingerprinter {
+    SipFingerprinter::with_seed(1, 2)
+}
+
+fn limiter<K: std::hash::Hash + ?Sized, C: Clock>(builder: LimiterBuilder<K, C>) -> Boxed<K, C> {
+    Box::new(builder.fingerprinter(seeded()).build().expect("a usable quota"))
+}
+
+/// A limiter on a time that stands still, in which all that the key may have is spent.
+fn exhausted(builder: LimiterBuilder<u64>, key: u64) -> Boxed<u64, Still> {
+    let limiter = limiter(builder.clock(Still(1)));
+    let granted = (0..2 * LIMIT).filter(|_| limiter.try_acquire(&key).is_admitted()).count();
+    assert_eq!(granted, LIMIT as usize);
+    limiter
+}
+
+fn log(limit: u32, window: Duration) -> LimiterBuilder<u64> {
+    Limiter::builder(Quota::new(limit, window))
+}
+
+fn denied_log(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = exhausted(log(LIMIT, FULL_AFTER), key);
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
+}
+
+fn denied_log_default_clock(repeat: &mut Repeat) {
+    let key = 7;
+    // Longer than any run under valgrind.
+    let limiter = limiter(log(LIMIT, Duration::from_secs(24 * 60 * 60)));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
+}
+
+fn denied_log_cost_8(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = exhausted(log(LIMIT, FULL_AFTER), key);
+    repeat.decide(|| limiter.try_acquire_n(black_box(&key), 8).expect("below the limit"), |it| it.is_denied());
+}
+
+fn denied_log_text(repeat: &mut Repeat) {
+    assert_eq!(NAME_OF_32_BYTES.len(), 32);
+    let limiter = limiter::<str, _>(Limiter::builder(Quota::new(1, FULL_AFTER)).clock(Still(1)));
+    assert!(limiter.try_acquire(NAME_OF_32_BYTES).is_admitted());
+    repeat.decide(|| limiter.try_acquire(black_box(NAME_OF_32_BYTES)), |it| it.is_denied());
+}
+
+fn denied_two_logs(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = exhausted(log(LIMIT, FULL_AFTER).and(Quota::new(10 * LIMIT, 10 * FULL_AFTER)), key);
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
+}
+
+fn denied_bucket(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = exhausted(Limiter::builder(Quota::token_bucket(LIMIT, 1, STEP)), key);
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
+}
+
+fn peek_denied(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = exhausted(log(LIMIT, FULL_AFTER), key);
+    repeat.decide(|| limiter.peek(black_box(&key)), |it| it.decision().is_denied());
+}
+
+fn peek_with_room(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = limiter(log(LIMIT, FULL_AFTER).clock(Still(1)));
+    (0..LIMIT / 2).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    repeat.decide(|| limiter.peek(black_box(&key)), |it| it.remaining() == LIMIT / 2);
+}
+
+fn admitted_log(repeat: &mut Repeat) {
+    let (key, clock) = (7, Moving::new());
+    let limiter = limiter(log(LIMIT, FULL_AFTER).clock(&clock));
+    // Until the ring is as long as the limit.
+    (0..10 * LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
+}
+
+fn admitted_log_cost_8(repeat: &mut Repeat) {
+    let (key, clock) = (7, Moving::new());
+    // Eight permits at every step.
+    let limiter = limiter(log(8 * LIMIT, FULL_AFTER).clock(&clock));
+    let eight = || limiter.try_acquire_n(black_box(&key), 8).expect("below the limit");
+    (0..10 * LIMIT).for_each(|_| assert!(eight().is_admitted()));
+    repeat.decide(eight, |it| it.is_admitted());
+}
+
+fn admitted_bucket(repeat: &mut Repeat) {
+    // Half of what is taken comes back: neither full nor empty for as long as this takes.
+    admitted_by_bucket(repeat, Quota::token_bucket(1 << 20, 1, 2 * STEP));
+}
+
+fn admitted_bucket_full_again(repeat: &mut Repeat) {
+    admitted_by_bucket(repeat, Quota::token_bucket(LIMIT, 1, STEP / 2));
+}
+
+fn admitted_by_bucket(repeat: &mut Repeat, bucket: Quota) {
+    let (key, clock) = (7, Moving::new());
+    let limiter = limiter(Limiter::<u64>::builder(bucket).clock(&clock));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
+}
+
+fn joint<C: Clock>(clock: C) -> Box<JointLimiter<C>> {
+    let dimension = || [Quota::new(LIMIT, FULL_AFTER)];
+    let builder = JointLimiter::builder().dimension("user", dimension()).dimension("address", dimension());
+    Box::new(builder.clock(clock).fingerprinter(seeded()).build().expect("usable quotas"))
+}
+
+fn denied_joint(repeat: &mut Repeat) {
+    let (user, address) = (7_u64, 8_u64);
+    let limiter = joint(Still(1));
+    let ask = || limiter.try_acquire((black_box(&user), black_box(&address))).expect("as many keys as dimensions");
+    (0..LIMIT).for_each(|_| assert!(ask().is_admitted()));
+    repeat.decide(ask, |it| it.is_denied());
+}
+
+fn admitted_joint(repeat: &mut Repeat) {
+    let (user, address, clock) = (7_u64, 8_u64, Moving::new());
+    let limiter = joint(&clock);
+    let ask = || limiter.try_acquire((black_box(&user), black_box(&address))).expect("as many keys as dimensions");
+    (0..10 * LIMIT).for_each(|_| assert!(ask().is_admitted()));
+    repeat.decide(ask, |it| it.is_admitted());
+}
+
+fn new_key(repeat: &mut Repeat) {
+    // Room for all of them, so that what is counted is not how often the table grows.
+    let limiter = limiter(log(LIMIT, FULL_AFTER).expected_keys(4 * repeat.times()).clock(Still(1)));
+    let mut key = 0_u64;
+    let ask = || {
+        key += 1;
+        limiter.try_acquire(black_box(&key))
+    };
+    repeat.decide(ask, |it| it.is_admitted());
+}

@@ -77,6 +77,7 @@ mod plan;
 mod prepare;
 #[cfg(all(test, tollgate_loom))]
 mod quotas_loom_tests;
+mod refused;
 mod revisions;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]

@@ -250,3 +250,26 @@ fn loom_a_bucket_reserves_ahead_once() {
         }
     });
 }
+
+#[test]
+fn loom_a_refused_request_counts() {
+    explore(|| {
+        let one = Arc::new(One::of(&[log(1)[0].counting_refused()], 1, 0));
+        let refused = spawned(&one, |one| one.acquire(1, 9));
+        let claim = spawned(&one, |one| one.acquire(1, 10));
+        let (refused, granted) = (refused.join().unwrap(), claim.join().unwrap());
+        assert_eq!(refused, 0);
+        // Granted or not, the newest request came at 10.
+        assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 1], "{granted}");
+    });
+}
+
+#[test]
+fn loom_two_refused_requests_count_both() {
+    explore(|| {
+        let one = Arc::new(One::of(&[log(2)[0].counting_refused()], 2, 0));
+        let threads = [5, 6].map(|at| spawned(&one, move |one| one.acquire(1, at)));
+        assert_eq!(threads.map(|thread| thread.join().unwrap()), [0, 0]);
+        assert_eq!([14, 16].map(|at| one.remaining(at)), [0, 2]);
+    });
+}

@@ -58,6 +58,7 @@ mod account_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod account_stalled_tests;
 mod ahead;
+mod books;
 #[cfg(all(test, tollgate_loom))]
 mod changing_loom_tests;
 mod give_back;
@@ -65,6 +66,7 @@ mod growth;
 mod joint;
 #[cfg(feature = "serde")]
 mod keep;
+mod layout;
 #[cfg(all(test, tollgate_loom))]
 mod lending_loom_tests;
 mod life;
@@ -91,7 +93,7 @@ use crate::decision::{Decision, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
-use account::Books;
+use books::Books;
 use joint::Joint;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;

@@ -1,8 +1,8 @@
 //! How a key is limited: its quotas, made ready to decide by.
 
-use super::account::Layout;
 #[cfg(feature = "serde")]
 use super::keep::Kept;
+use super::layout::Layout;
 use super::ring::Ring;
 use super::words::{Head, TIME_ZERO};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};

@@ -15,7 +15,7 @@
 
 use once_cell::race::OnceBox;
 
-use super::account::Layout;
+use super::layout::Layout;
 use super::plan::Plan;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;

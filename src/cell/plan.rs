@@ -67,13 +67,12 @@ impl Plan {
         }
     }
 
-    /// Bytes on the heap, with its own.
+    /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
-        let within = match self {
+        match self {
             Self::Log(limits) => size_of_val(&*limits.within),
             Self::Account(_) => 0,
-        };
-        within
+        }
     }
 
     /// Whether what was kept of a key can have been kept by this plan.

@@ -330,6 +330,26 @@ impl Cells {
         Ring::new(&words[RING..=RING])
     }
 
+    /// Reads a cell for nothing but to have it in the cache; gives what leads to its ring.
+    #[inline]
+    pub(crate) fn touch(&self, cell: u32) -> (Head, u64) {
+        self.cells.block_if_there(cell).map_or((Head(0), 0), |words| {
+            (Head(words[HEAD].load(Ordering::Relaxed)), words[RING].load(Ordering::Relaxed))
+        })
+    }
+
+    /// Reads the ring for nothing but to have it in the cache, if it is one.
+    #[inline]
+    pub(crate) fn touch_ring(&self, (head, reference): (Head, u64)) -> u64 {
+        let reference = RingRef(reference);
+        if !reference.is_ring() {
+            return 0;
+        }
+        let rings = self.rings[reference.class() % CLASSES].get();
+        let slots = rings.and_then(|rings| rings.block_if_there(reference.block()));
+        slots.and_then(|slots| slots.get(head.pos())).map_or(0, |slot| slot.load(Ordering::Relaxed))
+    }
+
     /// What a key without permits is told.
     pub(crate) fn status_of_nothing(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
         self.plan(key).status_of_nothing(cost, time_of(clock.now()))

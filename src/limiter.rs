@@ -107,8 +107,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.revision_for(key).check_cost(cost)?;
-        Ok(self.decide(key, cost))
+        let fingerprint = self.checked(key, cost)?;
+        Ok(self.decide_for(fingerprint, cost))
     }
 
     /// One permit for each of these keys, as so many calls of [`try_acquire`](Self::try_acquire) one after the other: each is decided on
@@ -159,8 +159,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.revision_for(key).check_cost(cost)?;
-        let fingerprint = self.fingerprint(key);
+        let fingerprint = self.checked(key, cost)?;
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
 
@@ -183,8 +182,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
-        self.revision_for(key).check_cost(cost)?;
-        Ok(self.look(key, cost))
+        let fingerprint = self.checked(key, cost)?;
+        Ok(self.look_up(fingerprint, cost))
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
@@ -304,6 +303,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.decide_for(self.fingerprint(key), cost)
     }
 
+    /// The fingerprint of a key that may ask for so much.
+    #[inline]
+    fn checked<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
+        let fingerprint = self.fingerprint(key);
+        self.table.revision_for(fingerprint).check_cost(cost)?;
+        Ok(fingerprint)
+    }
+
     #[inline]
     fn decide_for(&self, fingerprint: Fingerprint, cost: u32) -> Decision {
         if cost == 0 {
@@ -368,8 +375,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: u64,
     ) -> Result<(Status, Lents), CostExceedsLimit> {
-        self.revision_for(key).check_cost(cost)?;
-        let fingerprint = self.fingerprint(key);
+        let fingerprint = self.checked(key, cost)?;
         if cost == 0 {
             return Ok((self.look_up(fingerprint, 0), Lents::Nothing));
         }

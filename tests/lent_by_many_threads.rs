@@ -1,0 +1,128 @@
+//! Many threads take permits and give them back: there are never more out than the limit, and in the end all of them are there again.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{JointLimiter, Limiter, Quota};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const LIMIT: u32 = 7;
+const KEYS: u64 = 3;
+const THREADS: u64 = 4;
+
+/// What is out, by key.
+#[derive(Default)]
+struct Out([AtomicI64; KEYS as usize]);
+
+impl Out {
+    /// Counted once they are granted, and no longer counted before they are given back: so never more than are out.
+    fn taken(&self, key: u64, cost: u32) {
+        let out = self.0[key as usize].fetch_add(cost.into(), Ordering::SeqCst) + i64::from(cost);
+        assert!(out <= LIMIT.into(), "{out} permits of key {key} are out");
+    }
+
+    fn comes_back(&self, key: u64, cost: u32) {
+        self.0[key as usize].fetch_sub(cost.into(), Ordering::SeqCst);
+    }
+}
+
+/// Numbers that look like chance (xorshift).
+fn chance(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// Gives how often permits were granted, and how often all of them came back that could.
+fn lend(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
+    let (out, granted, came_back) = (Out::default(), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            let (out, granted, came_back) = (&out, &granted, &came_back);
+            scope.spawn(move || {
+                let (mut state, mut held) = (thread.wrapping_mul(0x9e37_79b9_7f4a_7c15), Vec::new());
+                for _ in 0..rounds {
+                    let (key, cost) = (chance(&mut state) % KEYS, 1 + (chance(&mut state) % 3) as u32);
+                    if let Ok(reservation) = limiter.reserve(&key, cost, Duration::ZERO) {
+                        out.taken(key, cost);
+                        granted.fetch_add(1, Ordering::Relaxed);
+                        held.push((key, cost, reservation.commit()));
+                    }
+                    if chance(&mut state) % 2 == 0 && !held.is_empty() {
+                        let (key, cost, receipt) = held.swap_remove(chance(&mut state) as usize % held.len());
+                        out.comes_back(key, cost);
+                        let back = limiter.refund(receipt).expect("of this limiter");
+                        came_back.fetch_add(u64::from(back == cost), Ordering::Relaxed);
+                    }
+                }
+                for (key, cost, receipt) in held {
+                    out.comes_back(key, cost);
+                    let back = limiter.refund(receipt).expect("of this limiter");
+                    came_back.fetch_add(u64::from(back == cost), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    (granted.into_inner(), came_back.into_inner())
+}
+
+#[test]
+fn a_log_gives_all_of_it_out_again() {
+    let limiter = Limiter::new(Quota::new(LIMIT, HOUR)).expect("a usable quota");
+    let (granted, came_back) = lend(&limiter, 20_000);
+    assert!(granted > 1000, "{granted}");
+    assert_eq!(granted, came_back);
+    assert!((0..KEYS).all(|key| limiter.peek(&key).remaining() == LIMIT));
+}
+
+#[test]
+fn an_account_gives_out_no_more_than_there_is() {
+    for quota in [Quota::token_bucket(LIMIT, 1, 100 * HOUR), Quota::fixed_window(LIMIT, HOUR)] {
+        let limiter = Limiter::new(quota).expect("a usable quota");
+        let (granted, came_back) = lend(&limiter, 20_000);
+        // What opens an account while another gives something back may not come back.
+        assert!(granted > 1000 && came_back <= granted, "{granted}, {came_back}");
+        println!("{quota}: {granted} granted, {came_back} came back");
+    }
+}
+
+#[test]
+fn quotas_that_change_meanwhile_let_no_more_out_than_the_largest() {
+    let limiter = Limiter::<u64>::builder(Quota::new(LIMIT, HOUR)).keys_with_quotas(2).build().expect("a usable quota");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..300 {
+                limiter.set_quotas(&[Quota::new(1 + round % LIMIT, HOUR)]).expect("a usable quota");
+                limiter.set_quotas_of(&1, &[Quota::new(1 + (round + 3) % LIMIT, HOUR)]).expect("a usable quota");
+            }
+        });
+        let (granted, came_back) = lend(&limiter, 10_000);
+        assert_eq!(granted, came_back);
+    });
+}
+
+#[test]
+fn several_dimensions_give_all_of_it_out_again() {
+    let dimension = || [Quota::new(LIMIT, HOUR)];
+    let limiter = JointLimiter::builder().dimension("one", dimension()).dimension("other", dimension()).build();
+    let limiter = limiter.expect("usable quotas");
+    thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            let limiter = &limiter;
+            scope.spawn(move || {
+                let mut state = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                for _ in 0..5000 {
+                    let (one, other) = (chance(&mut state) % KEYS, chance(&mut state) % KEYS);
+                    if let Ok(reservation) = limiter.reserve((&one, &other), 2) {
+                        assert_eq!(reservation.cancel(), 2);
+                    }
+                }
+            });
+        }
+    });
+    for key in 0..KEYS {
+        assert!(limiter.peek_n((&key, &key), LIMIT).expect("two keys").is_admitted());
+    }
+}

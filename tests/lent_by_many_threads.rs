@@ -13,17 +13,21 @@ const THREADS: u64 = 4;
 
 /// What is out, by key.
 #[derive(Default)]
-struct Out([AtomicI64; KEYS as usize]);
+struct Out([AtomicI64; 3]);
 
 impl Out {
+    fn of(&self, key: u64) -> &AtomicI64 {
+        &self.0[usize::try_from(key).expect("a small number")]
+    }
+
     /// Counted once they are granted, and no longer counted before they are given back: so never more than are out.
     fn taken(&self, key: u64, cost: u32) {
-        let out = self.0[key as usize].fetch_add(cost.into(), Ordering::SeqCst) + i64::from(cost);
+        let out = self.of(key).fetch_add(cost.into(), Ordering::SeqCst) + i64::from(cost);
         assert!(out <= LIMIT.into(), "{out} permits of key {key} are out");
     }
 
     fn comes_back(&self, key: u64, cost: u32) {
-        self.0[key as usize].fetch_sub(cost.into(), Ordering::SeqCst);
+        self.of(key).fetch_sub(cost.into(), Ordering::SeqCst);
     }
 }
 
@@ -44,14 +48,16 @@ fn lend(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
             scope.spawn(move || {
                 let (mut state, mut held) = (thread.wrapping_mul(0x9e37_79b9_7f4a_7c15), Vec::new());
                 for _ in 0..rounds {
-                    let (key, cost) = (chance(&mut state) % KEYS, 1 + (chance(&mut state) % 3) as u32);
+                    let (key, cost) =
+                        (chance(&mut state) % KEYS, u32::try_from(1 + chance(&mut state) % 3).expect("a small number"));
                     if let Ok(reservation) = limiter.reserve(&key, cost, Duration::ZERO) {
                         out.taken(key, cost);
                         granted.fetch_add(1, Ordering::Relaxed);
                         held.push((key, cost, reservation.commit()));
                     }
-                    if chance(&mut state) % 2 == 0 && !held.is_empty() {
-                        let (key, cost, receipt) = held.swap_remove(chance(&mut state) as usize % held.len());
+                    if chance(&mut state).is_multiple_of(2) && !held.is_empty() {
+                        let any = chance(&mut state) % u64::try_from(held.len()).expect("few");
+                        let (key, cost, receipt) = held.swap_remove(usize::try_from(any).expect("few"));
                         out.comes_back(key, cost);
                         let back = limiter.refund(receipt).expect("of this limiter");
                         came_back.fetch_add(u64::from(back == cost), Ordering::Relaxed);

@@ -78,6 +78,9 @@ mod quotas_loom_tests;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
+mod steps;
+#[cfg(all(test, tollgate_loom))]
+mod steps_loom_tests;
 mod words;
 
 use once_cell::race::OnceBox;
@@ -97,6 +100,7 @@ pub(crate) use life::Reclaimed;
 pub(crate) use plan::Plan;
 pub(crate) use prepare::Prepared;
 use ring::Ring;
+use steps::Blocks;
 pub(crate) use words::{Head, State, time_of};
 use words::{RingRef, Slot};
 
@@ -122,13 +126,15 @@ pub(crate) struct Cells {
     cells: Slab,
     /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
     rings: [OnceBox<Slab>; CLASSES],
+    /// Blocks of steps, where there are such.
+    blocks: Option<Box<Blocks>>,
     /// Marks for slots that were never used.
     marks: AtomicU64,
     /// No stamp that is chosen for a new key or a new ring is earlier: the latest end of a stamp that was lost with its cell,
     /// or the newest stamp of a ring that was given back.
     horizon: AtomicU64,
     /// Claims on several cells, where there are such.
-    joint: Option<Joint>,
+    joint: Option<Box<Joint>>,
 }
 
 /// What a request asks of a cell.
@@ -167,6 +173,7 @@ impl Cells {
         assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let cells = Self {
             longest: plans.iter().map(Plan::longest_ring).max().unwrap_or(1),
+            blocks: Blocks::for_plans(&plans),
             plans,
             cells: Slab::new(CELL_WORDS, LOW, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
@@ -182,7 +189,7 @@ impl Cells {
 
     /// As [`new`](Self::new), for claims on several cells, one of each plan.
     pub(crate) fn together(plans: Box<[Plan]>, key_cap: u32) -> Self {
-        Self { joint: Some(Joint::new()), ..Self::new(plans, key_cap) }
+        Self { joint: Some(Box::new(Joint::new())), ..Self::new(plans, key_cap) }
     }
 
     /// The cell, if it is of this life and decides for this key.
@@ -208,6 +215,7 @@ impl Cells {
         match self.plan(seat.plan) {
             Plan::Log(limits) => self.log_at_once(limits, seat, cost, reading),
             Plan::Account(metered) => self.account_at_once(metered, seat, cost, reading),
+            Plan::Steps(stepped) => self.steps_at_once(stepped, seat, cost, reading),
         }
     }
 
@@ -231,6 +239,7 @@ impl Cells {
             let attempt = match self.plan(seat.plan) {
                 Plan::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
                 Plan::Account(metered) => self.account_attempt(metered, ask, words, head, cost, clock),
+                Plan::Steps(stepped) => self.steps_attempt(stepped, ask, words, head, cost, clock),
             };
             match attempt {
                 Attempt::Decided(status, charged) => return Some((status, charged)),
@@ -270,6 +279,7 @@ impl Cells {
             Plan::Account(metered) => {
                 metered.settle(words, head, Slot(reference.0), time);
             }
+            Plan::Steps(stepped) => self.settle_steps(stepped, words, head, reference, time),
         }
     }
 
@@ -285,6 +295,7 @@ impl Cells {
                 let slot = Slot(reference.0);
                 metered.over_at(head, slot).map(|over| (over, slot))
             }
+            Plan::Steps(stepped) => return self.known_of_steps(stepped, head, reference),
         };
         known.map_or(Known::Unpublished, |(end, newest)| Known::Until(end, newest))
     }
@@ -322,7 +333,8 @@ impl Cells {
     pub(crate) fn bytes(&self) -> usize {
         self.cells.bytes()
             + self.plans.iter().map(Plan::bytes).sum::<usize>()
-            + self.joint.as_ref().map_or(0, Joint::bytes)
+            + self.joint.as_ref().map_or(0, |joint| joint.bytes())
+            + self.blocks.as_ref().map_or(0, |blocks| blocks.bytes())
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }
 }

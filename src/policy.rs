@@ -217,6 +217,9 @@ fn write_quota(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     match quota.kind() {
         Kind::Log | Kind::FixedWindow => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(quota.window()))?,
         Kind::SlidingCounter { window } => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(window))?,
+        Kind::QuantisedLog { window, resolution } => {
+            writeln!(f, "limit = {limit}\nper = \"{}\"\nresolution = \"{}\"", Plain(window), Plain(resolution))?;
+        }
         Kind::TokenBucket { refill, per } => {
             writeln!(f, "capacity = {limit}\nrefill = {refill}\nper = \"{}\"", Plain(per))?;
         }

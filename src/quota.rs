@@ -3,6 +3,7 @@
 mod algorithm;
 mod beside;
 mod display;
+mod quantised;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,7 @@ pub(crate) enum Kind {
     LeakyQueue { leak: u32, per: Duration, max_delay: Duration },
     FixedWindow,
     SlidingCounter { window: Duration },
+    QuantisedLog { window: Duration, resolution: Duration },
 }
 
 #[cfg(feature = "serde")]
@@ -63,6 +65,7 @@ impl Kind {
             Self::LeakyQueue { .. } => 4,
             Self::FixedWindow => 5,
             Self::SlidingCounter { .. } => 6,
+            Self::QuantisedLog { .. } => 7,
         }
     }
 }
@@ -130,6 +133,7 @@ impl Quota {
             Kind::LeakyQueue { .. } => Algorithm::LeakyQueue,
             Kind::FixedWindow => Algorithm::FixedWindow,
             Kind::SlidingCounter { .. } => Algorithm::SlidingCounter,
+            Kind::QuantisedLog { .. } => Algorithm::QuantisedLog,
         }
     }
 
@@ -152,6 +156,7 @@ impl Quota {
             Kind::LeakyQueue { leak, per, max_delay } => self.check_queue(leak, per, max_delay),
             Kind::FixedWindow => self.check_windows(self.window, Self::MAX_CAPACITY),
             Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
+            Kind::QuantisedLog { window, resolution } => self.check_steps(window, resolution),
         };
         if checked.is_err() { checked } else { self.check_start_and_phase() }
     }

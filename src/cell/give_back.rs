@@ -40,6 +40,7 @@ impl Cells {
             let given = match self.plan(seat.plan) {
                 Plan::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
                 Plan::Account(metered) => self.give_back_used(metered, words, head, charged, cost, clock),
+                Plan::Steps(stepped) => self.give_back_steps(stepped, words, head, charged.mark, cost, clock),
             };
             if let Some(given) = given {
                 return given;

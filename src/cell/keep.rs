@@ -15,6 +15,8 @@ pub(crate) enum Kept {
     Stamps(Vec<i64>),
     /// An account that opened so long ago.
     Account { age: i64, used: u64 },
+    /// The steps of a quantised log, oldest first: the age of each one's end, and its permits.
+    Steps(Vec<(i64, u32)>),
 }
 
 impl Cells {
@@ -53,6 +55,10 @@ impl Cells {
                         continue;
                     }
                 },
+                Plan::Steps(stepped) => {
+                    let Some(kept) = self.keep_steps(stepped, words, head, clock) else { continue };
+                    kept
+                }
             };
             let stands =
                 words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
@@ -95,11 +101,17 @@ impl Cells {
                 (RingRef(slot.0), head)
             }
             // Ruled out before: see `Plan::can_have`.
-            (Plan::Account(metered), Kept::Stamps(_)) => {
+            (Plan::Account(metered), Kept::Stamps(_) | Kept::Steps(_)) => {
                 let (head, slot) = metered.first(opened, 0, mark);
                 (RingRef(slot.0), head)
             }
-            (Plan::Log(_), Kept::Account { .. }) => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
+            (Plan::Steps(stepped), kept) => {
+                let steps = if let Kept::Steps(steps) = kept { &**steps } else { &[] };
+                self.put_steps_back(stepped, opened, steps, now, at)
+            }
+            (Plan::Log(_), Kept::Account { .. } | Kept::Steps(_)) => {
+                (RingRef(Slot::ancient(mark, opened.lap()).0), opened)
+            }
         };
         words[RING].store(reference.0, Ordering::Release);
         words[LOW].store(fingerprint.low, Ordering::Release);

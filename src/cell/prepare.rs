@@ -29,6 +29,7 @@ impl Cells {
         }
         match head.state() {
             State::Open | State::Ahead => {}
+            _ if head.state().is_growing() && matches!(self.plan(seat.plan), Plan::Steps(_)) => {}
             State::Held => {
                 self.help(head);
                 return Prepared::Again;
@@ -38,6 +39,7 @@ impl Cells {
         }
         match self.plan(seat.plan) {
             Plan::Log(limits) => self.prepare_log(limits, words, cell, head, cost, clock),
+            Plan::Steps(stepped) => self.prepare_steps(stepped, words, cell, head, cost, clock),
             Plan::Account(metered) => {
                 let reference = RingRef(words[RING].load(Ordering::Acquire));
                 match self.account_ready(metered, words, head, reference, cost, time_of(clock.now())) {

@@ -352,6 +352,44 @@ impl Naive for Windows {
     }
 }
 
+/// A log whose stamps are rounded up: the number of each charge, the stamp and the permits.
+struct Steps {
+    limit: u32,
+    window: u64,
+    resolution: u64,
+    grants: Vec<(Number, u64, u32)>,
+    charges: usize,
+}
+
+impl Steps {
+    fn fits(&self, at: u64, cost: u32) -> bool {
+        let live = self.grants.iter().filter(|&&(_, stamp, _)| at < stamp + self.window);
+        live.map(|(_, _, permits)| permits).sum::<u32>() + cost <= self.limit
+    }
+}
+
+impl Naive for Steps {
+    fn request(&mut self, now: u64, cost: u32, _: Option<u64>) -> Answer {
+        let at = (now..).find(|&at| self.fits(at, cost)).expect("it fits once all have expired");
+        if at > now {
+            return Err(at - now);
+        }
+        self.charges += 1;
+        self.grants.push((self.charges, now.next_multiple_of(self.resolution), cost));
+        Ok((0, self.charges))
+    }
+
+    fn refund(&mut self, now: u64, number: Number) -> u32 {
+        let window = self.window;
+        let place = self.grants.iter().position(|&(charge, stamp, _)| charge == number && now < stamp + window);
+        place.map_or(0, |place| self.grants.remove(place).2)
+    }
+
+    fn remaining(&self, now: u64) -> u32 {
+        (1..=self.limit).take_while(|&cost| self.fits(now, cost)).last().unwrap_or(0)
+    }
+}
+
 /// A receipt and the number by which the naive account knows the charge.
 struct Held {
     receipt: Receipt,
@@ -492,6 +530,13 @@ proptest! {
         let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
         let kind = || phase.map_or(Kind::Floating, Kind::Aligned);
         let naive = || Box::new(Windows { limit, window, kind: kind(), grants: vec![], charges: 0 }) as Box<dyn Naive>;
+        agree(&[quota], naive, limit, &ops)?;
+    }
+
+    #[test]
+    fn a_quantised_log(limit in 1..12_u32, resolution in 1..9_u64, steps in 1..9_u64, ops in ops()) {
+        let quota = Quota::quantised_log(limit, nanos(resolution * steps), nanos(resolution));
+        let naive = || Box::new(Steps { limit, window: resolution * steps, resolution, grants: vec![], charges: 0 }) as Box<dyn Naive>;
         agree(&[quota], naive, limit, &ops)?;
     }
 

@@ -25,7 +25,7 @@ impl Quota {
     /// are a good choice: with a thousand, a permit is free again a thousandth of the window late at most.
     ///
     /// A key takes a word for each step in which it was granted something in the last window, three more, and its cell; blocks come in
-    /// sizes of 4, 16, 64 ... words, up to what a window can need. A request costs one compare-and-swap, as in any other
+    /// sizes of 4, 16, 128, 1024 ... words, up to just what a window can need. A request costs one compare-and-swap, as in any other
     /// algorithm; the first that is admitted in a step copies the words of the steps that count.
     /// Permits can be given back ([`Limiter::refund`](crate::Limiter::refund)), exactly; nothing can be reserved ahead.
     ///

@@ -7,8 +7,8 @@ use crate::cell::{CLASSES, Plan};
 use crate::slab::Slab;
 use crate::sync::AtomicU64;
 
-/// Size classes: 4, 16, 64, ... words.
-const SIZES: usize = 8;
+/// Size classes: 4, 16, 128, 1024, 8192 and 65,536 words.
+const SIZES: usize = 6;
 
 /// Blocks by size class. What refers to one has a class past those of rings.
 pub(in crate::cell) struct Blocks {
@@ -23,9 +23,9 @@ impl Blocks {
         Some(Box::new(Self { largest, pools: [const { OnceBox::new() }; SIZES] }))
     }
 
-    /// How many words a block has: a power of four or, the smallest that is long enough for any, just so many.
+    /// How many words a block has. The smallest that is long enough for any has just so many: that is what busy keys need.
     fn words(&self, size: usize) -> usize {
-        let words = |size: usize| 4_usize << (2 * size);
+        let words = |size: usize| if size == 0 { 4 } else { 16_usize << (3 * (size - 1)) };
         let is_enough = words(size) >= self.largest && (size == 0 || words(size - 1) < self.largest);
         if is_enough { self.largest } else { words(size) }
     }

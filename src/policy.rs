@@ -68,6 +68,7 @@
 //! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`] |
 //! | `fixed-window` | `limit`, `per`, and `phase` if windows don't begin with a key's first request | [`Quota::fixed_window`], [`aligned`](Quota::aligned) |
 //! | `sliding-counter` | `limit`, `per`, and `phase` if it is not zero | [`Quota::sliding_counter`], [`aligned`](Quota::aligned) |
+//! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
 //!
 //! Durations are texts such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]).
 //!

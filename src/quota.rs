@@ -144,6 +144,7 @@ impl Quota {
     /// [`QuotaError`] when a number is zero that must not be, or past what its algorithm allows: [`MAX_LIMIT`](Self::MAX_LIMIT) for the
     /// sliding window log, [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
     /// [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others; [`MAX_WINDOW`](Self::MAX_WINDOW) for the window and for each period.
+    /// Of a quantised log the window must be a multiple of the resolution, of at most [`MAX_STEPS`](Self::MAX_STEPS) steps.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);

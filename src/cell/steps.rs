@@ -50,6 +50,8 @@ mod history;
 #[cfg(feature = "serde")]
 mod keep;
 mod plan;
+#[cfg(all(test, not(tollgate_loom)))]
+mod stalled_tests;
 
 use super::growth::replacing;
 use super::joint::Part;

@@ -58,6 +58,15 @@ impl Quota {
         Self::of(Kind::QuantisedLog { window, resolution }, limit, longest)
     }
 
+    /// How long a step of a [quantised log](Self::quantised_log) is; `None` of any other quota.
+    #[must_use]
+    pub const fn resolution(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::QuantisedLog { resolution, .. } => Some(resolution),
+            _ => None,
+        }
+    }
+
     pub(super) const fn check_steps(&self, window: Duration, resolution: Duration) -> Result<(), QuotaError> {
         if resolution.is_zero() {
             return Err(QuotaError::ZeroResolution);
@@ -67,7 +76,7 @@ impl Quota {
         if windows.is_err() {
             return windows;
         }
-        if window.as_nanos() % resolution.as_nanos() != 0 {
+        if !window.as_nanos().is_multiple_of(resolution.as_nanos()) {
             return Err(QuotaError::UnevenResolution { resolution, window });
         }
         let steps = window.as_nanos() / resolution.as_nanos();

@@ -84,12 +84,15 @@ mod revisions;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
+mod steps;
+#[cfg(all(test, tollgate_loom))]
+mod steps_loom_tests;
 mod words;
 
 use once_cell::race::OnceBox;
 
 use crate::clock::Clock;
-use crate::decision::{Decision, Status};
+use crate::decision::{Decision, Denial, DenialReason, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
@@ -107,6 +110,7 @@ pub(crate) use prepare::Prepared;
 use revisions::ForKey;
 pub(crate) use revisions::{Revision, Revisions, Unchanged, Whose};
 use ring::Ring;
+use steps::{Blocks, Stepped};
 pub(crate) use words::{Head, State, time_of};
 use words::{RingRef, Slot};
 
@@ -132,13 +136,15 @@ pub(crate) struct Cells {
     cells: Slab,
     /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
     rings: [OnceBox<Slab>; CLASSES],
+    /// Blocks of steps, where there are such.
+    blocks: Option<Box<Blocks>>,
     /// Marks for slots that were never used.
     marks: AtomicU64,
     /// No stamp that is chosen for a new key or a new ring is earlier: the latest end of a stamp that was lost with its cell,
     /// or the newest stamp of a ring that was given back.
     horizon: AtomicU64,
     /// Claims on several cells, where there are such.
-    joint: Option<Joint>,
+    joint: Option<Box<Joint>>,
 }
 
 /// What a request asks of a cell.
@@ -177,6 +183,7 @@ impl Cells {
         assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let cells = Self {
             longest: plans.iter().map(|plan| plan.current().plan.longest_ring()).max().unwrap_or(1),
+            blocks: Blocks::for_plans(&plans),
             plans,
             cells: Slab::new(CELL_WORDS, LOW, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
@@ -192,7 +199,7 @@ impl Cells {
 
     /// As [`new`](Self::new), for claims on several cells, one of each plan.
     pub(crate) fn together(plans: Box<[Revisions]>, key_cap: u32) -> Self {
-        Self { joint: Some(Joint::new()), ..Self::new(plans, key_cap) }
+        Self { joint: Some(Box::new(Joint::new())), ..Self::new(plans, key_cap) }
     }
 
     /// The cell, if it is of this life and decides for this key.
@@ -218,6 +225,8 @@ impl Cells {
         match self.rules_at(seat) {
             Rules::Log(limits) => self.log_at_once(limits, seat, cost, reading),
             Rules::Account(books) => self.account_at_once(books, seat, cost, reading),
+            Rules::Steps(stepped) if cost > stepped.limit() => None,
+            Rules::Steps(stepped) => self.steps_at_once(stepped, seat, cost, reading),
         }
     }
 
@@ -241,6 +250,12 @@ impl Cells {
             let attempt = match self.rules_at(seat) {
                 Rules::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
                 Rules::Account(books) => self.account_attempt(books, ask, words, head, cost, clock),
+                Rules::Steps(stepped) if cost > stepped.limit() => {
+                    let never = Decision::Denied(Denial::new(u64::MAX, DenialReason::Quota, 0));
+                    let status = Status { decision: never, limit: stepped.limit(), remaining: 0, reset_after_ns: 0 };
+                    Attempt::Decided(status, Charged::nothing(head))
+                }
+                Rules::Steps(stepped) => self.steps_attempt(stepped, ask, words, head, cost, clock),
             };
             match attempt {
                 Attempt::Decided(status, charged) => return Some((status, charged)),
@@ -298,6 +313,7 @@ impl Cells {
             Rules::Account(books) => {
                 books.settle(words, head, Slot(reference.0), time);
             }
+            Rules::Steps(stepped) => self.settle_steps(stepped, words, head, reference, time),
         }
     }
 
@@ -313,6 +329,7 @@ impl Cells {
                 let slot = Slot(reference.0);
                 books.over_at(head, slot).map(|over| (over, slot))
             }
+            Rules::Steps(stepped) => return self.known_of_steps(stepped, head, reference),
         };
         known.map_or(Known::Unpublished, |(end, newest)| Known::Until(end, newest))
     }
@@ -370,7 +387,8 @@ impl Cells {
     pub(crate) fn bytes(&self) -> usize {
         self.cells.bytes()
             + self.plans.iter().map(Revisions::bytes).sum::<usize>()
-            + self.joint.as_ref().map_or(0, Joint::bytes)
+            + self.joint.as_ref().map_or(0, |joint| joint.bytes())
+            + self.blocks.as_ref().map_or(0, |blocks| blocks.bytes())
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }
 }
@@ -385,6 +403,7 @@ fn key_in(words: &[AtomicU64]) -> Fingerprint {
 enum Rules<'a> {
     Log(&'a Limits),
     Account(Books<'a>),
+    Steps(&'a Stepped),
 }
 
 impl<'a> Rules<'a> {
@@ -393,6 +412,7 @@ impl<'a> Rules<'a> {
         match &revisions.current.plan {
             Plan::Log(limits) => Self::Log(limits),
             Plan::Account(metered) => Self::Account(Books::new(revisions, metered)),
+            Plan::Steps(stepped) => Self::Steps(stepped),
         }
     }
 }

@@ -37,6 +37,11 @@ pub enum ChangeError {
         /// The most changes.
         most: u64,
     },
+    /// The window or the resolution of a quantised log is another: what was counted in steps can't be counted in others.
+    OtherSteps {
+        /// The quota that there is.
+        is: Quota,
+    },
     /// The limiter was built without [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
     NoneOfItsOwn,
     /// There is no such dimension.
@@ -53,6 +58,7 @@ impl ChangeError {
         match unchanged {
             Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
             Unchanged::TooLarge => Self::TooLarge { quota: asked[0] },
+            Unchanged::OtherSteps => Self::OtherSteps { is: is[0] },
             Unchanged::NoneOfItsOwn => Self::NoneOfItsOwn,
             Unchanged::TooOften => Self::TooManyChanges { most: Revisions::MOST },
         }
@@ -77,6 +83,9 @@ impl fmt::Display for ChangeError {
                     f,
                     "the quotas have been changed {most} times: build another limiter, from a snapshot to keep what keys have"
                 )
+            }
+            Self::OtherSteps { is } => {
+                write!(f, "of a quantised log ({is}) only the limit can change: build another limiter for other steps")
             }
             Self::NoneOfItsOwn => f.write_str(
                 "no key may have quotas of its own: say on the builder how many may, with `keys_with_quotas`",
@@ -108,6 +117,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// | sliding window log | permits are permits: under a smaller limit a key waits until few enough are live | live permits stay live for as long as the new windows say; permits that have left the widest of the old windows do not come back under a longer one |
     /// | token bucket, leaky bucket | as much is missing from the new bucket as was from the old one (rounded up to a whole permit, at most all of it, and as much again where permits are reserved) | flows at the new rate from now on |
     /// | leaky queue | places that were given stay | the next place leaves when it would have, or less than one interval of the new rate later, if the queue can be as long |
+    /// | quantised log | as the log | can't change |
     /// | fixed window | what was granted in the window that runs counts in it | the window keeps its start, or, aligned, is the one in which it opened; it ends by its new length. One that is over stays over |
     /// | sliding counter | both counts are kept | as the fixed window |
     ///

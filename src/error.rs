@@ -71,6 +71,20 @@ pub enum QuotaError {
     PhaseNeedsFixedWindow,
     /// [`Quota::counting_refused`] was asked of another algorithm than the sliding window log.
     CountingRefusedNeedsLog,
+    /// The resolution of a quantised log is zero: time could not be divided.
+    ZeroResolution,
+    /// The window of a quantised log is no multiple of its resolution; it may be shorter.
+    UnevenResolution {
+        /// The resolution that was asked for.
+        resolution: Duration,
+        /// The window that was asked for.
+        window: Duration,
+    },
+    /// The window of a quantised log has more than [`Quota::MAX_STEPS`] steps.
+    TooManySteps {
+        /// How many it has.
+        steps: u128,
+    },
 }
 
 impl fmt::Display for QuotaError {
@@ -117,6 +131,20 @@ impl fmt::Display for QuotaError {
                 f.write_str("only a fixed window or a sliding window counter can be aligned to a phase")
             }
             Self::CountingRefusedNeedsLog => f.write_str("only a sliding window log can count refused requests"),
+            Self::ZeroResolution => f.write_str("the resolution is zero: give at least one nanosecond"),
+            Self::UnevenResolution { resolution, window } => {
+                write!(
+                    f,
+                    "a window of {window:?} is not made of steps of {resolution:?}: give a resolution that divides it"
+                )
+            }
+            Self::TooManySteps { steps } => {
+                write!(
+                    f,
+                    "a window of {steps} steps is too fine: at most {}; give a longer resolution",
+                    Quota::MAX_STEPS
+                )
+            }
         }
     }
 }

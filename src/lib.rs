@@ -65,6 +65,7 @@
 //! | bursts, and a steady rate in the long run | [`Quota::token_bucket`]; as a meter [`Quota::leaky_bucket`] |
 //! | an even outflow, each request told its [delay](Admission::delay) | [`Quota::leaky_queue`] |
 //! | a plain count a window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
+//! | the same of very large limits, with stamps rounded up to steps | [`Quota::quantised_log`] |
 //! | a moving window without a log, nearly | [`Quota::sliding_counter`] |
 //! | several at once, all or nothing | [`LimiterBuilder::and`], [`DirectLimiter::with_quotas`]; a denial says [which](Denial::quota) |
 //!
@@ -72,7 +73,8 @@
 //! A decision on a known key is one hash, one clock reading and one look-up, O(1). A denial executes no locked instruction and
 //! writes nothing to shared memory. An admission executes two compare-and-swaps, and now and then, when a key's ring grows, copies its
 //! stamps. Memory for a key with one live permit is 32 bytes and its share of the index; further permits are 8 bytes each, in rings
-//! of 4, 8, 16 ... slots. By any other algorithm a key takes no more than the 32 bytes. Several quotas on one key share a ring.
+//! of 4, 8, 16 ... slots. By any other algorithm a key takes no more than the 32 bytes, but for
+//! the quantised log: 8 bytes for each step that counts and for three words more. Several quotas on one key share a ring.
 //!
 //! # Platforms
 //! Targets with 64-bit atomics. The default build depends on `quanta` (the clock), `siphasher` (fingerprints that hold up against

@@ -68,6 +68,7 @@
 //! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`] |
 //! | `fixed-window` | `limit`, `per`, and `phase` if windows don't begin with a key's first request | [`Quota::fixed_window`], [`aligned`](Quota::aligned) |
 //! | `sliding-counter` | `limit`, `per`, and `phase` if it is not zero | [`Quota::sliding_counter`], [`aligned`](Quota::aligned) |
+//! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
 //!
 //! Durations are texts such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]).
 //!
@@ -217,6 +218,9 @@ fn write_quota(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     match quota.kind() {
         Kind::Log | Kind::FixedWindow => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(quota.window()))?,
         Kind::SlidingCounter { window } => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(window))?,
+        Kind::QuantisedLog { window, resolution } => {
+            writeln!(f, "limit = {limit}\nper = \"{}\"\nresolution = \"{}\"", Plain(window), Plain(resolution))?;
+        }
         Kind::TokenBucket { refill, per } => {
             writeln!(f, "capacity = {limit}\nrefill = {refill}\nper = \"{}\"", Plain(per))?;
         }

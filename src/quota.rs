@@ -3,6 +3,7 @@
 mod algorithm;
 mod beside;
 mod display;
+mod quantised;
 #[cfg(test)]
 mod tests;
 
@@ -52,6 +53,7 @@ pub(crate) enum Kind {
     LeakyQueue { leak: u32, per: Duration, max_delay: Duration },
     FixedWindow,
     SlidingCounter { window: Duration },
+    QuantisedLog { window: Duration, resolution: Duration },
 }
 
 #[cfg(feature = "serde")]
@@ -65,6 +67,7 @@ impl Kind {
             Self::LeakyQueue { .. } => 4,
             Self::FixedWindow => 5,
             Self::SlidingCounter { .. } => 6,
+            Self::QuantisedLog { .. } => 7,
         }
     }
 }
@@ -132,6 +135,7 @@ impl Quota {
             Kind::LeakyQueue { .. } => Algorithm::LeakyQueue,
             Kind::FixedWindow => Algorithm::FixedWindow,
             Kind::SlidingCounter { .. } => Algorithm::SlidingCounter,
+            Kind::QuantisedLog { .. } => Algorithm::QuantisedLog,
         }
     }
 
@@ -142,6 +146,7 @@ impl Quota {
     /// [`QuotaError`] when a number is zero that must not be, or past what its algorithm allows: [`MAX_LIMIT`](Self::MAX_LIMIT) for the
     /// sliding window log, [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
     /// [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others; [`MAX_WINDOW`](Self::MAX_WINDOW) for the window and for each period.
+    /// Of a quantised log the window must be a multiple of the resolution, of at most [`MAX_STEPS`](Self::MAX_STEPS) steps.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);
@@ -154,6 +159,7 @@ impl Quota {
             Kind::LeakyQueue { leak, per, max_delay } => self.check_queue(leak, per, max_delay),
             Kind::FixedWindow => self.check_windows(self.window, Self::MAX_CAPACITY),
             Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
+            Kind::QuantisedLog { window, resolution } => self.check_steps(window, resolution),
         };
         if checked.is_err() { checked } else { self.check_start_and_phase() }
     }

@@ -110,13 +110,13 @@ macro_rules! ask {
 }
 
 impl Rule {
-    /// The rule of a quota that has been validated, in a time of which `origin` is the clock's origin. None for the sliding
+    /// The rule of a quota that has been validated, in a time of which `origin` is the clock's origin. None for a sliding
     /// window log, which has to keep more than an account.
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
         debug_assert!(quota.validate().is_ok());
         let limit = quota.limit();
         Some(match quota.kind() {
-            Kind::Log => return None,
+            Kind::Log | Kind::QuantisedLog { .. } => return None,
             Kind::TokenBucket { refill, per } => {
                 Self::Bucket(Bucket::new(limit, refill, nanos(per), quota.start().unwrap_or(limit)))
             }

@@ -196,6 +196,7 @@ fn numbers(quota: &Quota) -> Numbers {
         }
         Kind::LeakyQueue { leak, per, max_delay } => (leak, per, max_delay),
         Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
+        Kind::QuantisedLog { window, resolution } => (0, window, resolution),
     };
     let start = quota.start().map_or(0, |start| u64::from(start) + 1);
     let phase = quota.phase().map_or(0, |phase| nanos(phase).saturating_add(1));

@@ -2,13 +2,15 @@
 
 mod oracle;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use oracle::meter::{Meter, Naive};
 use oracle::{Oracle, Rule, Seen};
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter, MockClock, Quota};
 
-const DIMENSIONS: usize = 4;
+const DIMENSIONS: usize = 5;
 
 type Keys = [Option<u32>; DIMENSIONS];
 
@@ -40,7 +42,8 @@ impl Bucket {
 /// All the dimensions: those with logs by dimension, and one of buckets.
 struct Model {
     logs: Vec<(usize, Oracle<u32>)>,
-    buckets: std::collections::HashMap<u32, Bucket>,
+    buckets: HashMap<u32, Bucket>,
+    steps: HashMap<u32, Naive>,
     now: u64,
 }
 
@@ -51,7 +54,11 @@ const BUCKETS: usize = 3;
 const LOGS: [(usize, u32, u64); 4] = [(0, 3, 10), (1, 2, 5), (1, 6, 40), (2, 9, 25)];
 
 /// The most that a request may ask for in each dimension.
-const MOST: [u32; DIMENSIONS] = [3, 2, 9, 5];
+const MOST: [u32; DIMENSIONS] = [3, 2, 9, 5, 4];
+
+/// The dimension of the quantised log, and its window and resolution.
+const STEPS: usize = 4;
+const STEPPED: (u64, u64) = (21, 7);
 
 fn nanoseconds(count: u64) -> Duration {
     Duration::from_nanos(count)
@@ -63,14 +70,16 @@ fn limiter(cap: usize, at_cap: AtKeyCap) -> (JointLimiter<MockClock>, MockClock)
     let logs = |dimension| quotas(dimension).map(|(_, limit, window)| Quota::new(limit, nanoseconds(window)));
     let bucket = Quota::token_bucket(BUCKET.0, BUCKET.1, nanoseconds(BUCKET.2));
     let builder = JointLimiter::builder().dimension("a", logs(0)).dimension("b", logs(1)).dimension("c", logs(2));
-    let builder = builder.dimension("d", [bucket]).key_cap(cap).at_key_cap(at_cap).clock(clock.clone());
+    let stepped = Quota::quantised_log(MOST[STEPS], nanoseconds(STEPPED.0), nanoseconds(STEPPED.1));
+    let builder =
+        builder.dimension("d", [bucket]).dimension("e", [stepped]).key_cap(cap).at_key_cap(at_cap).clock(clock.clone());
     (builder.build().expect("good quotas"), clock)
 }
 
 impl Model {
     fn new() -> Self {
         let logs = LOGS.map(|(dimension, limit, window)| (dimension, Oracle::new(&[Rule { limit, window }])));
-        Self { logs: logs.into(), buckets: std::collections::HashMap::new(), now: 0 }
+        Self { logs: logs.into(), buckets: HashMap::new(), steps: HashMap::new(), now: 0 }
     }
 
     /// How long each of the dimensions would have the request wait.
@@ -85,7 +94,18 @@ impl Model {
         if let Some(key) = keys[BUCKETS] {
             waits[BUCKETS] = self.buckets.entry(key).or_insert_with(Bucket::full).wait(self.now, cost);
         }
+        if let Some(key) = keys[STEPS] {
+            let naive = self.stepped(key).clone();
+            let wait = (0..).find(|wait| naive.admits_at(u128::from(self.now) + wait, cost));
+            waits[STEPS] = wait.filter(|&wait| wait > 0);
+        }
         waits
+    }
+
+    fn stepped(&mut self, key: u32) -> &mut Naive {
+        let (window, resolution) = STEPPED;
+        let meter = Meter::QuantisedLog { limit: MOST[STEPS], window, resolution };
+        self.steps.entry(key).or_insert_with(|| Naive::new(meter, 0, 0))
     }
 
     fn charge(&mut self, keys: Keys, cost: u32) {
@@ -98,6 +118,10 @@ impl Model {
         if let Some(key) = keys[BUCKETS] {
             self.buckets.get_mut(&key).expect("it was looked at").level -= u64::from(cost) * BUCKET.2;
         }
+        if let Some(key) = keys[STEPS] {
+            let now = self.now;
+            self.stepped(key).grant(now, cost);
+        }
     }
 
     fn forget(&mut self, keys: Keys) {
@@ -109,11 +133,15 @@ impl Model {
         if let Some(key) = keys[BUCKETS] {
             self.buckets.remove(&key);
         }
+        if let Some(key) = keys[STEPS] {
+            self.steps.remove(&key);
+        }
     }
 
     fn clear(&mut self) {
         self.logs.iter_mut().for_each(|(_, log)| log.clear());
         self.buckets.clear();
+        self.steps.clear();
     }
 
     /// Asks both, and charges if both say so.
@@ -171,7 +199,7 @@ enum Op {
 
 /// Keys are numbers less than `end`, so two are often the same in two dimensions.
 fn keys(end: u32) -> impl Strategy<Value = Keys> {
-    prop::array::uniform4(prop::option::weighted(0.8, 0..end))
+    prop::array::uniform5(prop::option::weighted(0.8, 0..end))
 }
 
 fn op(keys_end: u32) -> impl Strategy<Value = Op> {
@@ -231,7 +259,7 @@ proptest! {
 #[test]
 fn as_many_keys_as_dimensions_have_to_be_given() {
     let (limiter, _) = limiter(8, AtKeyCap::Deny);
-    for given in [0, 1, 3, 5, 9] {
+    for given in [0, 1, 3, 6, 9] {
         let keys = vec![&7; given];
         let wrong = JointError::WrongNumberOfKeys { keys: given, dimensions: DIMENSIONS };
         assert_eq!(limiter.try_acquire(&keys[..]), Err(wrong));
@@ -249,8 +277,9 @@ fn a_request_that_needs_more_places_than_there_are_is_denied() {
     assert_eq!(denial.reason(), DenialReason::KeyCap);
     // Nothing was charged, and what was made on the way is in nobody's way.
     assert_eq!(limiter.counts().live_keys, 0);
-    assert!(limiter.try_acquire([Some(&2), Some(&2), Some(&2), None]).unwrap().is_admitted());
-    let denial = limiter.try_acquire([Some(&2), Some(&2), Some(&2), Some(&2)]).unwrap().into_result().unwrap_err();
+    assert!(limiter.try_acquire([Some(&2), Some(&2), Some(&2), None, None]).unwrap().is_admitted());
+    let denial =
+        limiter.try_acquire([Some(&2), Some(&2), Some(&2), Some(&2), None]).unwrap().into_result().unwrap_err();
     assert_eq!((denial.reason(), denial.dimension()), (DenialReason::KeyCap, 3));
 }
 
@@ -258,8 +287,8 @@ fn a_request_that_needs_more_places_than_there_are_is_denied() {
 fn a_request_that_finds_places_for_some_of_its_keys_is_denied_until_there_are_more() {
     let (limiter, clock) = limiter(3, AtKeyCap::Deny);
     // Two are live and one place is left, for two new keys.
-    assert!(limiter.try_acquire([Some(&1), None, Some(&1), None]).unwrap().is_admitted());
-    let two = [Some(&2), Some(&2), None, None];
+    assert!(limiter.try_acquire([Some(&1), None, Some(&1), None, None]).unwrap().is_admitted());
+    let two = [Some(&2), Some(&2), None, None, None];
     let denial = limiter.try_acquire(two).unwrap().into_result().unwrap_err();
     assert_eq!(denial.reason(), DenialReason::KeyCap);
     clock.advance(nanoseconds(10));
@@ -276,5 +305,5 @@ fn keys_that_find_no_place_are_passed_over_if_they_may() {
         assert!(limiter.counts().cells <= 2);
         clock.advance(nanoseconds(1));
     }
-    assert!(limiter.try_acquire([None, Some(&5), None, None]).unwrap().is_admitted());
+    assert!(limiter.try_acquire([None, Some(&5), None, None, None]).unwrap().is_admitted());
 }

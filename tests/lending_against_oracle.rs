@@ -8,6 +8,7 @@ use std::time::Duration;
 use lending_models::bucket::Bucket;
 use lending_models::log::Log;
 use lending_models::queue::Queue;
+use lending_models::steps::Steps;
 use lending_models::windows::{Kind, Windows};
 use lending_models::{Naive, Number};
 
@@ -225,6 +226,16 @@ proptest! {
             let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
             let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(phase.into()));
             Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
+        }).collect();
+        agree(&ways, &ops)?;
+    }
+
+    #[test]
+    fn a_quantised_log(limits in ways(1..12_u32), resolution in 1..9_u64, steps in 1..9_u64, ops in ops()) {
+        let ways: Vec<_> = limits.into_iter().map(|limit| {
+            let quota = Quota::quantised_log(limit, nanos(resolution * steps), nanos(resolution));
+            let fresh = move || Steps { limit, window: resolution * steps, resolution, grants: vec![], charges: 0 };
+            Way { quotas: vec![quota], fresh: Box::new(fresh) as Box<dyn Fn() -> Steps> }
         }).collect();
         agree(&ways, &ops)?;
     }

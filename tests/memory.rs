@@ -262,6 +262,40 @@ fn a_million_permits_of_one_key() {
     counted.finish();
 }
 
+/// A million permits a minute, in steps of 60 ms: a key takes what its steps do.
+#[test]
+fn a_million_permits_of_one_key_in_a_thousand_steps() {
+    let step = WINDOW / 1000;
+    let quota = Quota::quantised_log(1_000_000, WINDOW, step);
+    let a_window = |limiter: &Keyed, clock: &MockClock, keys: u64| {
+        for _ in 0..1000 {
+            clock.advance(step);
+            for key in 0..keys {
+                assert!(limiter.try_acquire_n(&key, 999).expect("within the limit").is_admitted());
+                admit(limiter, [key]);
+            }
+        }
+    };
+    let mut counted = Counted::of(quota, |builder| builder);
+    let empty = counted.held;
+    counted.during(|limiter, clock| a_window(limiter, clock, 1));
+    assert!(counted.limiter.try_acquire(&0).is_denied());
+    // Two blocks of 8 KB, one of which is being written when a step begins; the smaller ones that it grew through; a page of cells.
+    let one = counted.held - empty;
+    assert_at_most(one as f64, 32_000.0, "bytes for one key with a million permits");
+    let more = counted.during(|limiter, clock| (0..3).for_each(|_| a_window(limiter, clock, 1)));
+    assert_nothing(more, "three more windows, four million permits in all");
+    counted.during(|limiter, clock| a_window(limiter, clock, 100));
+    let each = (counted.held - empty - one) as f64 / 99.0;
+    assert_at_most(each, 11_500.0, "bytes for each further key with a million permits");
+    counted.finish();
+    // A key that is granted little takes little.
+    let mut counted = Counted::of(quota, |builder| builder.expected_keys(100_000));
+    counted.during(|limiter, _| admit(limiter, 0..100_000));
+    assert_at_most(counted.bytes_per(100_000), 95.0, "bytes a key with one permit");
+    counted.finish();
+}
+
 /// Most of what a small limiter takes are the pages of 2 KB, one for cells and one for each size of ring, and the directories
 /// of pages that may come to be.
 #[test]

@@ -45,7 +45,9 @@ fn meters(most: u32) -> impl Strategy<Value = Meter> {
         window,
         phase: phase.into(),
     });
-    prop_oneof![3 => bucket, 1 => meter, 2 => queue, 2 => window, 2 => counter]
+    let quantised = (limits(), periods(), prop_oneof![1..4_u64, 1..40_u64, Just(1 << 14)])
+        .prop_map(|(limit, resolution, steps)| Meter::QuantisedLog { limit, window: resolution * steps, resolution });
+    prop_oneof![3 => bucket, 1 => meter, 2 => queue, 2 => window, 2 => counter, 4 => quantised]
         .prop_filter("a quota that is allowed", |&meter| metered::quota(meter).validate().is_ok())
 }
 

@@ -1,10 +1,10 @@
-//! As `recorded_runs.rs`, for a token bucket and a fixed window: many threads, every call recorded, and the whole run checked.
+//! As `recorded_runs.rs`, for a token bucket, a fixed window and a quantised log: many threads, every call recorded, and the whole run checked.
 
 mod checker;
 
 use std::time::Duration;
 
-use checker::meters::{Bucket, Window};
+use checker::meters::{Bucket, Steps, Window};
 use checker::record::{Numbers, Plan, READING_ERROR, obey, record};
 use checker::{Event, Told};
 use tollgate::{AtKeyCap, Clock, DirectLimiter, Limiter, MockClock, Quota};
@@ -37,6 +37,23 @@ impl Window {
     fn quota(self) -> Quota {
         let plain = Quota::fixed_window(self.limit, Duration::from_nanos(self.window));
         if self.aligned { plain.aligned(Duration::ZERO) } else { plain }
+    }
+
+    fn assert_kept(self, what: &str, error: u64, events: &[Event]) {
+        self.check(events, error).unwrap_or_else(|fault| panic!("{what}, {self:?}: {fault:?}"));
+    }
+}
+
+const STEPS: [Steps; 4] = [
+    Steps { limit: 1, window: 20_000, resolution: 5_000 },
+    Steps { limit: 5, window: 40_000, resolution: 1_000 },
+    Steps { limit: 50, window: 200_000, resolution: 200_000 },
+    Steps { limit: 300, window: 1_000_000, resolution: 250 },
+];
+
+impl Steps {
+    fn quota(self) -> Quota {
+        Quota::quantised_log(self.limit, Duration::from_nanos(self.window), Duration::from_nanos(self.resolution))
     }
 
     fn assert_kept(self, what: &str, error: u64, events: &[Event]) {
@@ -120,6 +137,24 @@ fn a_fixed_window_on_a_clock_that_the_threads_move() {
     for window in windows() {
         for plan in plans(window.limit) {
             window.assert_kept("a moved clock", 0, &on_a_clock_that_the_threads_move(window.quota(), plan));
+        }
+    }
+}
+
+#[test]
+fn a_quantised_log_on_the_real_clock() {
+    for steps in STEPS {
+        for plan in plans(steps.limit) {
+            steps.assert_kept("the real clock", READING_ERROR, &on_the_real_clock(steps.quota(), plan));
+        }
+    }
+}
+
+#[test]
+fn a_quantised_log_on_a_clock_that_the_threads_move() {
+    for steps in STEPS {
+        for plan in plans(steps.limit) {
+            steps.assert_kept("a moved clock", 0, &on_a_clock_that_the_threads_move(steps.quota(), plan));
         }
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{
-    BuildError, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, Snapshot, SnapshotError, Status,
+    BuildError, Clock, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, Snapshot, SnapshotError,
+    Status,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -69,6 +70,55 @@ proptest! {
             let (old, new) = (old.try_acquire_status(&0, 1), new.try_acquire_status(&0, 1));
             prop_assert_eq!(new.map(told), old.map(told));
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Where the new clock's steps end when the old one's would have, both are told the same. Elsewhere stamps are rounded up once more:
+    /// no more is admitted, and the wait is a step longer at most.
+    #[test]
+    fn a_restored_quantised_log_admits_no_more(
+        limit in 1_u32..9,
+        (resolution, steps) in (1_u64..400, 1_u64..20),
+        requests in prop::collection::vec((0_u32..4, 1_u32..4, 0_u64..400), 1..60),
+        down in 0_u64..3000,
+        origin in prop_oneof![Just(0_u64), 0..1_u64 << 50],
+        fits: bool,
+        lags in prop::option::of(0_u64..1000),
+    ) {
+        let nanos = Duration::from_nanos;
+        let quota = Quota::quantised_log(limit, nanos(resolution * steps), nanos(resolution));
+        let (old_clock, new_clock) = (MockClock::new(), MockClock::new());
+        old_clock.set(1 << 40);
+        let old = limiter(quota, &old_clock);
+        for (key, cost, pause) in requests {
+            let _ = old.try_acquire_n(&key, cost.min(limit));
+            old_clock.advance(nanos(pause));
+        }
+        old_clock.set(old_clock.now() - lags.unwrap_or(0));
+        let snapshot = Snapshot::from_bytes(&old.snapshot().to_bytes()).expect("just written");
+        old_clock.advance(nanos(down));
+        let off = old_clock.now() % resolution;
+        new_clock.set(if fits { origin.next_multiple_of(resolution) + off } else { origin });
+        let new = Limiter::<u32>::builder(quota).clock(new_clock.clone()).restore_after(&snapshot, nanos(down));
+        let new = new.expect("a snapshot of such a limiter");
+        for step in [0, 1, resolution, 100, resolution * (steps - 1), resolution * 2] {
+            old_clock.advance(nanos(step));
+            new_clock.advance(nanos(step));
+            for key in 0..4 {
+                let (old, new) = (old.peek(&key), new.peek(&key));
+                if fits && lags.is_none() {
+                    prop_assert_eq!(told(new), told(old), "key {} after {}", key, step);
+                } else if lags.is_none() {
+                    prop_assert!(new.remaining() <= old.remaining(), "{:?}, and was {:?}", new, old);
+                    prop_assert!(new.reset_after() <= old.reset_after() + nanos(resolution - 1));
+                }
+            }
+        }
+        new_clock.advance(quota.window());
+        prop_assert!((0..4).all(|key| new.peek(&key).remaining() == limit));
     }
 }
 

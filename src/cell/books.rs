@@ -261,7 +261,7 @@ impl<'a> Books<'a> {
 fn rule_of(revision: &Revision) -> Option<&Rule> {
     match &revision.plan {
         Plan::Account(metered) => Some(&metered.rule),
-        Plan::Log(_) => None,
+        Plan::Log(_) | Plan::Steps(_) => None,
     }
 }
 

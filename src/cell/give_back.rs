@@ -15,6 +15,7 @@
 
 use super::books::{Books, Seen, claim};
 use super::growth::replacing;
+use super::log::View;
 use super::plan::Limits;
 use super::words::{Head, Slot, State, time_of};
 use super::{Cells, Charged, HEAD, RING, Rules, Seat};
@@ -39,6 +40,7 @@ impl Cells {
             let given = match self.rules_at(seat) {
                 Rules::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
                 Rules::Account(books) => self.give_back_used(books, words, head, charged, cost, clock),
+                Rules::Steps(stepped) => self.give_back_steps(stepped, words, head, charged.mark, cost, clock),
             };
             if let Some(given) = given {
                 return given;
@@ -58,8 +60,7 @@ impl Cells {
         clock: &impl Clock,
     ) -> Option<u32> {
         let view = self.log_view(words, head, clock)?;
-        let now = if head.state().may_be_ahead() { view.reading } else { view.time };
-        let ring = view.ring;
+        let (ring, now) = (view.ring, view.live_at(head));
         let live = ring.live_at(head, limits.live_from(now));
         let stamp = |nth: usize| ring.load(head.pos() + ring.len() - live + nth).time();
         let count = cost as usize;
@@ -69,14 +70,36 @@ impl Cells {
         }
         let growing = head.with_state(head.state().growing());
         replacing(words, head, growing)?;
+        self.replace_by(limits, words, growing, &view, live, first..first + count).then_some(cost)
+    }
+
+    /// Offers a ring with the `live` newest stamps but those without which it is, counted from the oldest. Says whether it was taken.
+    fn replace_by(
+        &self,
+        limits: &Limits,
+        words: &[AtomicU64],
+        growing: Head,
+        view: &View<'_>,
+        live: usize,
+        without: core::ops::Range<usize>,
+    ) -> bool {
+        let (ring, now) = (view.ring, view.live_at(growing));
         let next = growing.on_new_ring();
-        let left = live - count;
+        let left = live - without.len();
         let (offer, new) = self.new_ring(next.epoch(), left.max(2), next.lap());
         // After the ring has been taken: see `larger_ring`.
         let later = now.max(self.horizon.load(Ordering::Acquire));
-        let kept = (0..first).chain(first + count..live).map(|nth| limits.put_off(stamp(nth), now, later));
+        let stamp = |nth: usize| ring.load(growing.pos() + ring.len() - live + nth).time();
+        let kept = (0..without.start).chain(without.end..live).map(|nth| limits.put_off(stamp(nth), now, later));
         new.write_last(left, kept, next.lap());
-        self.offer(words, growing, view.reference, view.newest, offer).then_some(cost)
+        self.offer(words, growing, view.reference, view.newest, offer)
+    }
+
+    /// Ends what somebody else has begun: replaces a growing ring by one with the same stamps.
+    #[cold]
+    pub(super) fn end_growth(&self, limits: &Limits, words: &[AtomicU64], growing: Head, view: &View<'_>) {
+        let live = view.ring.live_at(growing, limits.live_from(view.live_at(growing)));
+        self.replace_by(limits, words, growing, view, live, 0..0);
     }
 
     /// One attempt to make less of what an account has used; `None` if it came to nothing.
@@ -112,5 +135,14 @@ impl Cells {
             None => (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
             Some(given) => claim(words, head, books.given_back(head, given.used)).map(|()| given.permits),
         }
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+impl Cells {
+    /// Begins to replace the ring of a cell, and stops.
+    pub(crate) fn replace_and_stall(&self, seat: Seat<'_>) {
+        let growing = seat.head.with_state(seat.head.state().growing());
+        assert!(replacing(seat.words, seat.head, growing).is_some());
     }
 }

@@ -3,7 +3,7 @@
 use super::plan::Limits;
 use super::ring::Ring;
 use super::words::{Head, RingRef, Slot, State};
-use super::{CLASSES, Cells, HEAD, RING, time_of};
+use super::{CLASSES, Cells, HEAD, RING, Rules, time_of};
 use crate::clock::Clock;
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
@@ -52,6 +52,9 @@ impl Cells {
         for class in 1..=self.class_for(2 * self.longest) {
             self.rings_of(class);
         }
+        if let Some(blocks) = &self.blocks {
+            blocks.make_all_pools();
+        }
     }
 
     /// A ring with room for `slots`, for the caller alone: all of its slots hold a mark that never returns, as if published in
@@ -74,7 +77,11 @@ impl Cells {
     pub(super) fn drop_ring(&self, reference: RingRef, newest: Slot) {
         if reference.is_ring() {
             self.raise_horizon(newest.time());
-            self.rings_of(reference.class()).give_back(reference.block());
+            let rings = match &self.blocks {
+                Some(blocks) if reference.is_block() => blocks.of(reference.class()),
+                _ => self.rings_of(reference.class()),
+            };
+            rings.give_back(reference.block());
         }
     }
 
@@ -141,6 +148,9 @@ impl Cells {
     /// start afresh, or the horizon has been raised to the end of the newest.
     #[cold]
     pub(super) fn empty(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot) {
+        if let Rules::Steps(stepped) = self.rules_of(words) {
+            return self.empty_steps(stepped, words, growing, old);
+        }
         if growing.state() != State::GrowingAhead {
             self.raise_horizon(newest.time());
         }
@@ -167,7 +177,10 @@ impl Cells {
 
     /// Opens a cell whose ring has been replaced. All of the new ring's slots are published, the newest stamp is in the last.
     pub(super) fn open(&self, words: &[AtomicU64], growing: Head) {
-        let open = growing.on_new_ring();
+        let open = match self.rules_of(words) {
+            Rules::Steps(stepped) => self.opened_on(stepped, growing, RingRef(words[RING].load(Ordering::Acquire))),
+            _ => growing.on_new_ring(),
+        };
         // Failing is as good: then somebody else has.
         let _ = words[HEAD].compare_exchange(growing.0, open.0, Ordering::AcqRel, Ordering::Relaxed);
     }

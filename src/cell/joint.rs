@@ -30,7 +30,7 @@
 //!
 //! Exercised by `joint_loom_tests.rs`.
 
-use super::words::{Head, RingRef, State, Ticket};
+use super::words::{Head, RingRef, Slot, State, Ticket};
 use super::{Cells, HEAD, RING};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
@@ -110,7 +110,7 @@ impl Joint {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.pool.bytes()
+        size_of::<Self>() + self.pool.bytes()
     }
 
     fn status(&self, ticket: Ticket) -> Status {
@@ -273,7 +273,8 @@ impl Cells {
 
     /// Puts a larger ring in the place of the one that a held cell has, unless somebody else has.
     fn replace_ring(&self, words: &[AtomicU64], seen: Head, old: RingRef, new: RingRef) {
-        let Some(newest) = self.ring(words, old).newest(seen) else { return };
+        let newest = if new.is_block() { Some(Slot::ancient(0, 0)) } else { self.ring(words, old).newest(seen) };
+        let Some(newest) = newest else { return };
         if words[RING].compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             self.drop_ring(old, newest);
         }

@@ -14,6 +14,8 @@ pub(crate) enum Kept {
     Stamps(Vec<i64>),
     /// An account that opened so long ago.
     Account { age: i64, used: u64 },
+    /// The steps of a quantised log, oldest first: the age of each one's end, and its permits.
+    Steps(Vec<(i64, u32)>),
 }
 
 impl Cells {
@@ -38,7 +40,7 @@ impl Cells {
                     let Some(view) = self.log_view(words, head, clock) else { continue };
                     let ring = view.ring;
                     // What is reserved is kept beside what is live now.
-                    let live_at = if head.state().may_be_ahead() { view.reading } else { view.time };
+                    let live_at = view.live_at(head);
                     let live = ring.live_at(head, limits.live_from(live_at));
                     let stamps = (ring.len() - live..ring.len()).map(|at| ring.load(head.pos() + at).time());
                     let ages: Vec<i64> = stamps.map(|stamp| age(view.reading, stamp)).collect();
@@ -52,6 +54,10 @@ impl Cells {
                         continue;
                     }
                 },
+                Rules::Steps(stepped) => {
+                    let Some(kept) = self.keep_steps(stepped, words, head, clock) else { continue };
+                    kept
+                }
             };
             let stands =
                 words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
@@ -94,11 +100,17 @@ impl Cells {
                 (RingRef(slot.0), head)
             }
             // Ruled out before: see `Plan::can_have`.
-            (Rules::Account(books), Kept::Stamps(_)) => {
+            (Rules::Account(books), Kept::Stamps(_) | Kept::Steps(_)) => {
                 let (head, slot) = books.first(opened, 0, mark);
                 (RingRef(slot.0), head)
             }
-            (Rules::Log(_), Kept::Account { .. }) => (RingRef(Slot::ancient(mark, opened.lap()).0), opened),
+            (Rules::Steps(stepped), kept) => {
+                let steps = if let Kept::Steps(steps) = kept { &**steps } else { &[] };
+                self.put_steps_back(stepped, opened, steps, now, at)
+            }
+            (Rules::Log(_), Kept::Account { .. } | Kept::Steps(_)) => {
+                (RingRef(Slot::ancient(mark, opened.lap()).0), opened)
+            }
         };
         words[RING].store(reference.0, Ordering::Release);
         words[LOW].store(fingerprint.low, Ordering::Release);

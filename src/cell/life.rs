@@ -41,6 +41,7 @@ impl Cells {
                 let (reference, ring) = self.new_ring(false, slots, lap);
                 (reference, opened.advanced(cost, ring.len()))
             }
+            Rules::Steps(stepped) => self.first_steps(stepped, opened, u32::try_from(cost).unwrap_or(u32::MAX)),
         };
         // Released: see `new_ring`.
         words[RING].store(reference.0, Ordering::Release);
@@ -136,7 +137,7 @@ impl Cells {
         let words = self.cells.block(cell);
         let reference = RingRef(words[RING].load(Ordering::Acquire));
         // An account that is closed has in its second word what would look like a ring.
-        let is_log = matches!(self.rules_of(words), Rules::Log(_));
+        let is_log = !matches!(self.rules_of(words), Rules::Account(_));
         if is_log {
             self.drop_ring(reference, newest);
         }

@@ -141,6 +141,11 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
+    /// The time by which stamps are live beside those that are reserved.
+    pub(super) fn live_at(&self, head: Head) -> u64 {
+        if head.state().may_be_ahead() { self.reading } else { self.time }
+    }
+
     /// Whether something is reserved for later than now.
     pub(super) fn is_behind(&self, head: Head) -> bool {
         head.state().may_be_ahead() && self.reading < self.newest.time()

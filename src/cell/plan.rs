@@ -4,6 +4,7 @@
 use super::keep::Kept;
 use super::layout::Layout;
 use super::ring::Ring;
+use super::steps::Stepped;
 use super::words::{Head, TIME_ZERO};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::quota::Quota;
@@ -15,6 +16,8 @@ pub(crate) enum Plan {
     Log(Limits),
     /// By an account of permits used.
     Account(Metered),
+    /// By a log in steps.
+    Steps(Stepped),
 }
 
 /// A rule and its quota.
@@ -57,6 +60,12 @@ impl Plan {
     ///
     /// If it takes the place of another, from the time on that is given, what that knew is remembered as far as it says.
     pub(super) fn new(quotas: &[Quota], last: Option<(&Self, u64)>) -> Self {
+        if let Some(stepped) = Stepped::of(&quotas[0]) {
+            return Self::Steps(match last {
+                Some((Self::Steps(last), _)) => stepped.laid_out_as(last),
+                _ => stepped,
+            });
+        }
         match (Rule::of(quotas[0], TIME_ZERO), last) {
             (Some(rule), Some((Self::Account(last), _))) => {
                 Self::Account(Metered { rule, layout: last.layout, quota: quotas[0] })
@@ -71,7 +80,7 @@ impl Plan {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Log(limits) => size_of_val(&*limits.within),
-            Self::Account(_) => 0,
+            Self::Account(_) | Self::Steps(_) => 0,
         }
     }
 
@@ -81,7 +90,8 @@ impl Plan {
         match (self, kept) {
             (Self::Log(_), Kept::Stamps(ages)) => ages.is_sorted_by(|older, newer| older >= newer),
             (Self::Account(metered), Kept::Account { used, .. }) => *used < metered.rule.used_below(),
-            (Self::Log(_), Kept::Account { .. }) | (Self::Account(_), Kept::Stamps(_)) => false,
+            (Self::Steps(stepped), Kept::Steps(steps)) => stepped.can_have(steps),
+            _ => false,
         }
     }
 
@@ -89,7 +99,15 @@ impl Plan {
     pub(crate) fn longest_ring(&self) -> usize {
         match self {
             Self::Log(limits) => limits.limit(),
-            Self::Account(_) => 1,
+            Self::Account(_) | Self::Steps(_) => 1,
+        }
+    }
+
+    /// How many words a key's block of steps may need.
+    pub(super) fn largest_block(&self) -> usize {
+        match self {
+            Self::Steps(stepped) => stepped.largest_block(),
+            _ => 0,
         }
     }
 
@@ -98,6 +116,7 @@ impl Plan {
         match self {
             Self::Log(limits) => limits.window(),
             Self::Account(metered) => metered.quota.window_ns(),
+            Self::Steps(stepped) => stepped.longest_window(),
         }
     }
 
@@ -109,6 +128,7 @@ impl Plan {
             Self::Account(Metered { rule, .. }) => {
                 rule.over_at(Account { anchor: rule.anchor_at(time), used: rule.opening(cost).used })
             }
+            Self::Steps(stepped) => stepped.first_end(time),
         }
     }
 
@@ -123,6 +143,7 @@ impl Plan {
                 let unseen = metered.rule.opening(0).used;
                 Status { decision: metered.first_decision(cost, 0), ..metered.opened(unseen, time, 0) }
             }
+            Self::Steps(stepped) => stepped.status_of_nothing(),
         }
     }
 
@@ -137,6 +158,7 @@ impl Plan {
                 let used = metered.rule.opening(cost).used;
                 Status { decision: metered.first_decision(cost, lead), ..metered.opened(used, time, lead) }
             }
+            Self::Steps(stepped) => stepped.first_status(cost, time, lead),
         }
     }
 }

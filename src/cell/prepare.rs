@@ -29,15 +29,18 @@ impl Cells {
         }
         match head.state() {
             State::Open | State::Ahead => {}
+            // A thread that gives something back, or refuses what counts, may have stopped halfway.
+            _ if head.state().is_growing() => {}
             State::Held => {
                 self.help(head);
                 return Prepared::Again;
             }
-            // Nothing grows by itself here.
             _ => return Prepared::Again,
         }
         match self.rules_at(seat) {
             Rules::Log(limits) => self.prepare_log(limits, words, cell, head, cost, clock),
+            Rules::Steps(stepped) if cost > stepped.limit() => Prepared::Again,
+            Rules::Steps(stepped) => self.prepare_steps(stepped, words, cell, head, cost, clock),
             Rules::Account(books) => {
                 let reference = RingRef(words[RING].load(Ordering::Acquire));
                 match self.account_ready(books, words, head, reference, cost, time_of(clock.now())) {
@@ -60,6 +63,10 @@ impl Cells {
         clock: &impl Clock,
     ) -> Prepared {
         let Some(view) = self.log_view(words, head, clock) else { return Prepared::Again };
+        if head.state().is_growing() {
+            self.end_growth(limits, words, head, &view);
+            return Prepared::Again;
+        }
         let View { reference, ring, newest, time, .. } = view;
         // The one slot in the cell may have been published between the two looks at it; then it is not what a larger ring
         // would replace.

@@ -83,6 +83,8 @@ pub(crate) enum Unchanged {
     OtherAlgorithm,
     /// Its numbers do not fit where the accounts are kept.
     TooLarge,
+    /// Its window or its resolution is another, and it is quantised.
+    OtherSteps,
     /// It has changed too often.
     TooOften,
     /// No key may have quotas of its own.
@@ -198,7 +200,7 @@ impl Revisions {
     /// How the plan's accounts are laid out in a head, which never changes.
     fn layout(&self) -> Option<Layout> {
         match &self.first.plan {
-            Plan::Log(_) => None,
+            Plan::Log(_) | Plan::Steps(_) => None,
             Plan::Account(metered) => Some(metered.layout),
         }
     }
@@ -226,6 +228,9 @@ impl Revisions {
                 && !layout.has_room_for(&metered.rule)
             {
                 return Err(Unchanged::TooLarge);
+            }
+            if let (Plan::Steps(stepped), Plan::Steps(first)) = (&revision.plan, &self.first.plan) {
+                stepped.can_follow(first)?;
             }
             let is_mine = self.entry(number).set(Box::new(revision)).is_ok();
             self.made.fetch_max(number, Ordering::AcqRel);

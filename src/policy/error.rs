@@ -120,7 +120,7 @@ impl fmt::Display for PolicyProblem {
             Self::UnknownAlgorithm { name } => write!(
                 f,
                 "there is no algorithm {name:?}: write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
-                 fixed-window or sliding-counter"
+                 fixed-window, sliding-counter or quantised-log"
             ),
             Self::MissingField { field, algorithm } => write!(f, "a {algorithm} needs `{field}`: add it"),
             Self::ForeignField { field, algorithm, fields } => {

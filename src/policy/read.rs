@@ -47,6 +47,7 @@ struct FileQuota {
     max_delay: Option<Spanned<String>>,
     start: Option<Spanned<u32>>,
     phase: Option<Spanned<String>>,
+    resolution: Option<Spanned<String>>,
 }
 
 /// A problem and where it is, in bytes.
@@ -149,7 +150,8 @@ impl Fields<'_> {
 
     /// Refuses what is written and not of this algorithm. `own` names its fields.
     fn only(&self, own: &'static [&'static str], fields: &'static str) -> Result<(), Placed> {
-        let FileQuota { algorithm: _, limit, capacity, refill, leak, per, max_delay, start, phase } = self.quota;
+        let FileQuota { algorithm: _, limit, capacity, refill, leak, per, max_delay, start, phase, resolution } =
+            self.quota;
         let number = |field: &Option<Spanned<u32>>| field.as_ref().map(Spanned::span);
         let words = |field: &Option<Spanned<String>>| field.as_ref().map(Spanned::span);
         let there = [
@@ -161,6 +163,7 @@ impl Fields<'_> {
             ("max_delay", words(max_delay)),
             ("start", number(start)),
             ("phase", words(phase)),
+            ("resolution", words(resolution)),
         ];
         let foreign =
             there.into_iter().find_map(|(field, place)| Some((field, place?)).filter(|_| !own.contains(&field)));
@@ -200,6 +203,11 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
             it.only(&["leak", "per", "max_delay"], "`leak`, `per` and `max_delay`")?;
             Quota::leaky_queue(it.leak()?, it.per()?, it.duration("max_delay", quota.max_delay.as_ref())?)
         }
+        Algorithm::QuantisedLog => {
+            it.only(&["limit", "per", "resolution"], "`limit`, `per` and `resolution`")?;
+            let resolution = it.duration("resolution", quota.resolution.as_ref())?;
+            Quota::quantised_log(it.limit()?, it.per()?, resolution)
+        }
         Algorithm::FixedWindow | Algorithm::SlidingCounter => {
             it.only(&["limit", "per", "phase"], "`limit`, `per` and perhaps `phase`")?;
             let (limit, per) = (it.limit()?, it.per()?);
@@ -218,13 +226,14 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
 }
 
 /// The algorithms by the names that files and options call them.
-pub(super) const ALGORITHMS: [(&str, Algorithm); 6] = [
+pub(super) const ALGORITHMS: [(&str, Algorithm); 7] = [
     ("sliding-window-log", Algorithm::SlidingWindowLog),
     ("token-bucket", Algorithm::TokenBucket),
     ("leaky-bucket", Algorithm::LeakyBucket),
     ("leaky-queue", Algorithm::LeakyQueue),
     ("fixed-window", Algorithm::FixedWindow),
     ("sliding-counter", Algorithm::SlidingCounter),
+    ("quantised-log", Algorithm::QuantisedLog),
 ];
 
 fn algorithm_of(name: &str) -> Option<Algorithm> {

@@ -63,6 +63,10 @@ fn every_kind_of_quota_is_read_and_printed_and_read() {
         ),
         (r#"{ algorithm = "sliding-counter", limit = 50, per = "1m" }"#, Quota::sliding_counter(50, minute)),
         (
+            r#"{ algorithm = "quantised-log", limit = 50, per = "1m", resolution = "1s" }"#,
+            Quota::quantised_log(50, minute, Duration::from_secs(1)),
+        ),
+        (
             r#"{ algorithm = "sliding-counter", limit = 50, per = "1m", phase = "0s" }"#,
             Quota::sliding_counter(50, minute).aligned(Duration::ZERO),
         ),
@@ -158,6 +162,7 @@ fn missing_fields() {
         (r#"{ algorithm = "leaky-queue", leak = 5, per = "1s" }"#, "max_delay"),
         (r#"{ algorithm = "fixed-window", limit = 5 }"#, "per"),
         (r#"{ algorithm = "sliding-counter", per = "5s" }"#, "limit"),
+        (r#"{ algorithm = "quantised-log", limit = 5, per = "5s" }"#, "resolution"),
     ];
     for (quota, expected) in cases {
         match refused(&with_quotas(quota)) {
@@ -177,6 +182,7 @@ fn fields_of_other_algorithms() {
         (r#"{ algorithm = "leaky-bucket", capacity = 5, leak = 1, per = "1s", refill = 1 }"#, "refill"),
         (r#"{ algorithm = "leaky-queue", leak = 1, per = "1s", max_delay = "1s", limit = 1 }"#, "limit"),
         (r#"{ algorithm = "fixed-window", limit = 1, per = "1s", max_delay = "1s" }"#, "max_delay"),
+        (r#"{ limit = 1, per = "1s", resolution = "1s" }"#, "resolution"),
     ];
     for (quota, expected) in cases {
         match refused(&with_quotas(quota)) {

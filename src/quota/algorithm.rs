@@ -28,6 +28,9 @@ pub enum Algorithm {
     FixedWindow,
     /// Two windows' counts, the older weighed by what is left of it ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
     SlidingCounter,
+    /// Every permit is remembered for one window, by the step of time that it was granted in
+    /// ([`Quota::quantised_log`](crate::Quota::quantised_log)).
+    QuantisedLog,
 }
 
 impl fmt::Display for Algorithm {
@@ -39,6 +42,7 @@ impl fmt::Display for Algorithm {
             Self::LeakyQueue => "leaky queue",
             Self::FixedWindow => "fixed window",
             Self::SlidingCounter => "sliding window counter",
+            Self::QuantisedLog => "quantised log",
         })
     }
 }

@@ -29,6 +29,9 @@ impl fmt::Display for Quota {
             }
             Kind::FixedWindow => write!(f, "{algorithm}, {limit} per {window}")?,
             Kind::SlidingCounter { window } => write!(f, "{algorithm}, {limit} per {}", Plain(window))?,
+            Kind::QuantisedLog { window, resolution } => {
+                write!(f, "{algorithm}, {limit} per {} in steps of {}", Plain(window), Plain(resolution))?;
+            }
         }
         if let Some(start) = self.start {
             write!(f, ", starting with {start}")?;

@@ -121,6 +121,45 @@ fn a_key_must_be_as_new_within_the_longest_window() {
 }
 
 #[test]
+fn a_window_is_made_of_whole_steps() {
+    let steps = |limit, window, resolution| Quota::quantised_log(limit, window, resolution);
+    let millis = Duration::from_millis;
+    assert_eq!(steps(MOST, 60 * SECOND, millis(60)).validate(), Ok(()));
+    assert_eq!(steps(1, SECOND, SECOND).validate(), Ok(()));
+    assert_eq!(steps(1, SECOND, SECOND).window(), 2 * SECOND);
+    assert_eq!(
+        (steps(1, SECOND, millis(10)).resolution(), Quota::per_second(1).resolution()),
+        (Some(millis(10)), None)
+    );
+    assert_eq!(steps(0, SECOND, SECOND).validate(), Err(QuotaError::ZeroLimit));
+    assert_eq!(steps(1, Duration::ZERO, SECOND).validate(), Err(QuotaError::ZeroWindow));
+    assert_eq!(error(steps(1, SECOND, Duration::ZERO), &["resolution is zero"]), QuotaError::ZeroResolution);
+    for resolution in [millis(300), 2 * SECOND, Duration::MAX] {
+        let uneven = QuotaError::UnevenResolution { resolution, window: SECOND };
+        let quota = steps(1, SECOND, resolution);
+        if resolution == Duration::MAX {
+            assert!(quota.validate().is_err());
+        } else {
+            assert_eq!(error(quota, &["1s", "divides"]), uneven);
+        }
+    }
+    let most = Duration::from_nanos(Quota::MAX_STEPS.into());
+    assert_eq!(steps(1, most, NANOSECOND).validate(), Ok(()));
+    let finer = steps(1, most + NANOSECOND, NANOSECOND);
+    assert_eq!(error(finer, &["16385 steps", "16384"]), QuotaError::TooManySteps { steps: 16_385 });
+    let limit = MOST + 1;
+    let past = QuotaError::PastMaximum { algorithm: Algorithm::QuantisedLog, limit, most: MOST };
+    assert_eq!(error(steps(limit, SECOND, SECOND), &["quantised log"]), past);
+    let window = Quota::MAX_WINDOW;
+    assert_eq!(steps(1, window, window).validate(), Err(QuotaError::ResetTooLong { reset: 2 * window }));
+    let half = Duration::from_nanos(u64::try_from(window.as_nanos()).unwrap() / 2);
+    assert_eq!(steps(1, half, half).validate(), Ok(()));
+    assert_eq!(steps(1, SECOND, SECOND).aligned(SECOND).validate(), Err(QuotaError::PhaseNeedsFixedWindow));
+    assert_eq!(steps(1, SECOND, SECOND).starting_with(1).validate(), Err(QuotaError::StartNeedsTokenBucket));
+    assert_eq!(steps(5, SECOND, millis(10)).to_string(), "quantised log, 5 per 1s in steps of 10ms");
+}
+
+#[test]
 fn a_start_is_for_token_buckets_and_a_phase_for_windows_that_stand_still() {
     let bucket = Quota::token_bucket(5, 1, SECOND);
     assert_eq!(bucket.starting_with(5).validate(), Ok(()));

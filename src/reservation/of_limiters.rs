@@ -29,7 +29,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// - A sliding window log reserves up to one window ahead; no window ever holds more than its limit.
     /// - A token bucket, or a leaky bucket, reserves as far ahead as it takes to fill.
     /// - A [leaky queue](crate::Quota::leaky_queue) gives places with a delay anyhow; here none is longer than `within`.
-    /// - A fixed window and a sliding counter have no window but the one that runs: they reserve nothing ahead.
+    /// - A fixed window and a sliding counter have no window but the one that runs: they reserve nothing ahead. Nor does a
+    ///   [quantised log](crate::Quota::quantised_log).
     ///
     /// Costs what [`try_acquire_n`](Self::try_acquire_n) does if it is for now; if not, or given back, a log copies the key's live stamps. A
     /// cost of zero reserves nothing.

@@ -16,7 +16,7 @@ const END_OF_TIME: u64 = 1 << 62;
 fn meter(quota: Quota) -> Meter {
     let (limit, phase) = (quota.limit(), quota.phase().map(|phase| phase.as_nanos()));
     match quota.kind() {
-        Kind::Log => unreachable!("the log has an oracle of its own"),
+        Kind::Log | Kind::QuantisedLog { .. } => unreachable!("the log has an oracle of its own"),
         Kind::TokenBucket { refill, per } => {
             Meter::TokenBucket { capacity: limit, refill, per: nanos(per), start: quota.start().unwrap_or(limit) }
         }

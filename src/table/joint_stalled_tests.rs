@@ -167,3 +167,12 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     assert_eq!(table.peek(key(0, 2), 0, &At(0)).remaining(), 7);
     assert!(ask(2));
 }
+
+#[test]
+fn before_giving_back() {
+    let table = table();
+    let Ok(seat) = table.seat(key(2, 1), &At(1)) else { panic!("it is there") };
+    table.cells.replace_and_stall(seat);
+    assert!(table.admits([1, 1, 1], 1, 1), "whoever comes ends what the other has begun");
+    assert_eq!(table.left(1), [0, 1, 2]);
+}

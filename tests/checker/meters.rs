@@ -24,6 +24,14 @@ pub(crate) struct Window {
     pub(crate) aligned: bool,
 }
 
+/// At most `limit` permits in any `window`, by stamps that are rounded up to multiples of `resolution`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Steps {
+    pub(crate) limit: u32,
+    pub(crate) window: u64,
+    pub(crate) resolution: u64,
+}
+
 /// What is wrong with a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -236,5 +244,38 @@ impl Window {
         } else {
             Err(Fault::Unexplained)
         }
+    }
+}
+
+impl Steps {
+    /// Gives how many permits were granted.
+    pub(crate) fn check(self, events: &[Event], error: u64) -> Result<i128, Fault> {
+        let (limit, window, resolution) =
+            (i128::from(self.limit), i128::from(self.window), i128::from(self.resolution));
+        let free_at = |reading: i128| reading + (-reading).rem_euclid(resolution) + window;
+        let mut granted = 0;
+        for (key, events) in keys(events) {
+            let mut grants = grants(&events, error);
+            // No more than the log, whose stamps are not rounded.
+            check_intervals(key, &grants, |permits, length| permits <= limit || length >= window)?;
+            grants.sort_by_key(|grant| grant.earliest);
+            for (event, Denied { begun, ended, wait, cost }) in denials(&events, error) {
+                let begun_by_then = &grants[..grants.partition_point(|grant| grant.earliest <= ended)];
+                let sum = |counts: &dyn Fn(&&Grant) -> bool| {
+                    begun_by_then.iter().filter(counts).map(|it| it.permits).sum::<i128>()
+                };
+                // What may count in the last moment of the wait, by who lags behind or is ahead of whom.
+                let passes = (begun + wait - 1 - 2 * i128::from(error)).max(begun);
+                if sum(&|grant| free_at(grant.latest) > passes) <= limit - cost {
+                    return Err(Fault::AdvisedTooLate(event));
+                }
+                let certainly = |grant: &&Grant| grant.latest < begun && free_at(grant.earliest) > ended + wait;
+                if wait == 0 || sum(&certainly) > limit - cost {
+                    return Err(Fault::AdvisedTooEarly(event));
+                }
+            }
+            granted += grants.iter().map(|grant| grant.permits).sum::<i128>();
+        }
+        Ok(granted)
     }
 }

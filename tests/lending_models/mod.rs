@@ -3,6 +3,7 @@
 pub(crate) mod bucket;
 pub(crate) mod log;
 pub(crate) mod queue;
+pub(crate) mod steps;
 pub(crate) mod windows;
 
 /// What was charged: a number by which the naive account knows it.

@@ -266,13 +266,20 @@ impl<S: Subject> Pair<S> {
             Meter::TokenBucket { capacity, refill, per, start } => takes(capacity - start + granted, refill, per),
             Meter::LeakyBucket { leak, per, .. } | Meter::LeakyQueue { leak, per, .. } => takes(granted, leak, per),
             Meter::FixedWindow { .. } | Meter::SlidingCounter { .. } => self.quota.window().as_nanos(),
+            // To the stamp.
+            Meter::QuantisedLog { window, .. } => window.into(),
         };
         let end = u128::from(self.now) + status.reset_after().as_nanos();
         let seen = u64::try_from(end.saturating_sub(takes)).unwrap_or(u64::MAX);
         // Of windows that stand still it is seen which of them it was.
         let stands_still =
             matches!(self.meter, Meter::FixedWindow { phase: Some(_), .. } | Meter::SlidingCounter { .. });
-        if stands_still { seen.max(self.now) } else { seen }
+        match self.meter {
+            // Some time of the step, if there is one.
+            Meter::QuantisedLog { .. } => seen.min(self.latest).max(self.now),
+            _ if stands_still => seen.max(self.now),
+            _ => seen,
+        }
     }
 
     /// Whether this is what the key must be told of a request.
@@ -337,6 +344,11 @@ impl<S: Subject> Pair<S> {
             }
             Meter::FixedWindow { limit, window, phase: None } => divides(&lived.granted, limit, window),
             Meter::FixedWindow { .. } | Meter::SlidingCounter { .. } => true,
+            // No more than the exact log.
+            Meter::QuantisedLog { limit, window, .. } => {
+                let live = lived.granted.iter().filter(|(granted, _)| passed - granted < window);
+                live.map(|&(_, cost)| u64::from(cost)).sum::<u64>() <= limit.into()
+            }
         };
         lived.naive.grant(passed, cost);
         if right { Ok(()) } else { Err(format!("by the time that has passed it is too much: {lived:?}")) }
@@ -389,6 +401,7 @@ fn period(meter: Meter) -> u64 {
     match meter {
         Meter::TokenBucket { per, .. } | Meter::LeakyBucket { per, .. } | Meter::LeakyQueue { per, .. } => per,
         Meter::FixedWindow { window, .. } | Meter::SlidingCounter { window, .. } => window,
+        Meter::QuantisedLog { resolution, .. } => resolution,
     }
 }
 
@@ -409,6 +422,9 @@ pub(crate) fn quota(meter: Meter) -> Quota {
         }
         Meter::SlidingCounter { limit, window, phase } => {
             Quota::sliding_counter(limit, long(window)).aligned(long(u64::try_from(phase).expect("short")))
+        }
+        Meter::QuantisedLog { limit, window, resolution } => {
+            Quota::quantised_log(limit, long(window), long(resolution))
         }
     }
 }

@@ -8,6 +8,7 @@
 //! Nothing is credited twice, so a time counts as no earlier than what the state is known from: the moment at which a bucket was
 //! last full, or the start of the newest window that stands still in which anything was granted. A bucket that has been charged since it was full is taken back to
 //! what it held at that time, all that was taken from it later included. A queue says how long it takes from the time that is shown.
+//! Of a quantised log it is the first moment of the newest step in which anything was granted.
 #![allow(dead_code, reason = "every test that includes this file uses a different part of it")]
 
 /// An algorithm and its numbers; times are in nanoseconds.
@@ -40,6 +41,11 @@ pub(crate) enum Meter {
         window: u64,
         phase: u128,
     },
+    QuantisedLog {
+        limit: u32,
+        window: u64,
+        resolution: u64,
+    },
 }
 
 impl Meter {
@@ -47,7 +53,9 @@ impl Meter {
     pub(crate) fn limit(self) -> u32 {
         match self {
             Self::TokenBucket { capacity, .. } | Self::LeakyBucket { capacity, .. } => capacity,
-            Self::FixedWindow { limit, .. } | Self::SlidingCounter { limit, .. } => limit,
+            Self::FixedWindow { limit, .. } | Self::SlidingCounter { limit, .. } | Self::QuantisedLog { limit, .. } => {
+                limit
+            }
             Self::LeakyQueue { leak, per, max_delay } => {
                 let waiting = u128::from(max_delay) * u128::from(leak) / u128::from(per);
                 u32::try_from(waiting + 1).expect("a queue that is allowed")
@@ -98,6 +106,13 @@ enum State {
         boundary: i128,
         grants: Vec<(i128, i128)>,
     },
+    /// Every grant: its stamp, which is the first boundary that is no earlier, and how much.
+    Stamps {
+        window: i128,
+        resolution: i128,
+        boundary: i128,
+        grants: Vec<(i128, i128)>,
+    },
 }
 
 fn wide(number: u128) -> i128 {
@@ -131,6 +146,12 @@ impl Naive {
             Meter::SlidingCounter { window, phase, .. } => {
                 State::Counter { window: window.into(), boundary: boundary(phase), grants: vec![] }
             }
+            Meter::QuantisedLog { window, resolution, .. } => State::Stamps {
+                window: window.into(),
+                resolution: resolution.into(),
+                boundary: boundary(0),
+                grants: vec![],
+            },
         };
         let since = if matches!(state, State::Bucket { .. }) { time.into() } else { 0 };
         Self { meter, limit: meter.limit().into(), state, since }
@@ -157,6 +178,10 @@ impl Naive {
                 let previous = sum(grants, start - window, start);
                 // As fractions over the window.
                 previous * (start + window - now) + (current + cost) * window <= self.limit * window
+            }
+            State::Stamps { window, grants, .. } => {
+                let live = grants.iter().filter(|(stamp, _)| now < stamp + window);
+                live.map(|(_, cost)| cost).sum::<i128>() + cost <= self.limit
             }
         }
     }
@@ -202,6 +227,11 @@ impl Naive {
             | State::Counter { window, boundary, grants } => {
                 grants.push((now, cost));
                 self.since = now - (now - *boundary).rem_euclid(*window);
+            }
+            State::Stamps { resolution, boundary, grants, .. } => {
+                let stamp = now + (*boundary - now).rem_euclid(*resolution);
+                grants.push((stamp, cost));
+                self.since = self.since.max(stamp - *resolution + 1);
             }
         }
     }

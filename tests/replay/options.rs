@@ -61,6 +61,16 @@ fn sliding_counter_has_the_windows_of_the_clock_on_the_wall() {
 }
 
 #[test]
+fn quantised_log_has_the_steps_of_the_clock_on_the_wall() {
+    let options = ["--algorithm", "quantised-log", "--limit", "2", "--per", "10s", "--resolution", "5s"];
+    // Two at 12 s count as granted at 15 s, one at 25 s as of then.
+    assert_eq!(waits(&options, &["12", "12", "12", "25", "26", "26"]), [0.0, 0.0, 13.0, 0.0, 0.0, 9.0]);
+    // The same seconds of another minute, with years between that are cut short.
+    let late = ["5", "1431857112", "1431857112", "1431857112", "1431857125"];
+    assert_eq!(waits(&options, &late)[1..], [0.0, 0.0, 13.0, 0.0]);
+}
+
+#[test]
 fn several_limits_on_one_key() {
     let options = ["--limit", "2", "--per", "1s", "--limit", "3", "--per", "10s"];
     assert_eq!(waits(&options, &["0", "0", "0", "1", "1", "10"]), [0.0, 0.0, 1.0, 0.0, 9.0, 0.0]);
@@ -104,6 +114,11 @@ fn options_that_do_not_go_together_say_which_would() {
             "--limit is given more than once: only sliding-window-log",
         ),
         (&["--algorithm", "sliding-counter", "--limit", "65536", "--per", "1s"], "at most 65535"),
+        (&["--algorithm", "quantised-log", "--limit", "5", "--per", "1s"], "--resolution is missing"),
+        (
+            &["--algorithm", "quantised-log", "--limit", "5", "--per", "1s", "--resolution", "300ms"],
+            "give a resolution that divides it",
+        ),
         (&["--algorithm", "token-bucket", "--capacity", "5", "--refill", "0", "--per", "1s"], "the rate is zero"),
         (&["--limit", "5", "--per", "1s", "--limit", "0", "--per", "1m"], "the limit is zero"),
         (&["--algorithm", "tocken-bucket", "--per", "1s"], "token-bucket"),

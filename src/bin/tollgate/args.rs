@@ -42,14 +42,16 @@ is given), or numbers since 1970: read as seconds below 1e11, milliseconds below
 nanoseconds from there, unless --time-unit says.
 
 Events are put in time order first (those of the same time keep the order they were read in) and each is decided on the
-log's own clock. Windows that stand still (sliding-counter) begin where they would if that clock had been started in 1970.
+log's own clock. Windows that stand still (sliding-counter) and steps (quantised-log) begin where they would if that clock
+had been started in 1970.
 
 Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), 1 a file could not be
 read or there was nothing to decide, 2 the command line, the limit or the policy makes no
 sense.";
 
 /// What a policy file says.
-const BY_OPTIONS: [&str; 8] = ["algorithm", "limit", "per", "capacity", "refill", "leak", "max_delay", "key"];
+const BY_OPTIONS: [&str; 9] =
+    ["algorithm", "limit", "per", "capacity", "refill", "leak", "max_delay", "resolution", "key"];
 
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
@@ -90,6 +92,10 @@ pub(crate) struct ReplayArgs {
     /// The longest that a request may be kept in a queue
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) max_delay: Option<Duration>,
+
+    /// How long the steps are that a quantised log remembers permits in
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) resolution: Option<Duration>,
 
     /// What the limit is per: client, user, path, method, a column's name, or several with commas between.
     /// `column:NAME` is the column NAME even where NAME is one of those words

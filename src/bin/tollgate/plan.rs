@@ -28,6 +28,8 @@ pub(crate) enum AlgorithmName {
     FixedWindow,
     /// --limit per --per, by the counts of two windows
     SlidingCounter,
+    /// At most --limit in any --per, remembered in steps of --resolution
+    QuantisedLog,
 }
 
 impl AlgorithmName {
@@ -38,6 +40,7 @@ impl AlgorithmName {
             Self::TokenBucket => &["--capacity", "--refill", "--per"],
             Self::LeakyBucket => &["--capacity", "--leak", "--per"],
             Self::LeakyQueue => &["--leak", "--per", "--max-delay"],
+            Self::QuantisedLog => &["--limit", "--per", "--resolution"],
         }
     }
 
@@ -159,7 +162,7 @@ pub(crate) fn quota_in_words(quota: &Quota) -> String {
 }
 
 fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
-    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, max_delay, .. } = args;
+    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, max_delay, resolution, .. } = args;
     let given = [
         ("--limit", limit.len()),
         ("--per", per.len()),
@@ -167,6 +170,7 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
         ("--refill", refill.iter().len()),
         ("--leak", leak.iter().len()),
         ("--max-delay", max_delay.iter().len()),
+        ("--resolution", resolution.iter().len()),
     ];
     let refused = |message: String| Err(RunError::Options(message));
     if given.iter().all(|(_, count)| *count == 0) {
@@ -207,5 +211,6 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
         AlgorithmName::LeakyQueue => Quota::leaky_queue(number(leak), per, max_delay.unwrap_or(Duration::ZERO)),
         AlgorithmName::FixedWindow => Quota::fixed_window(limit, per),
         AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
+        AlgorithmName::QuantisedLog => Quota::quantised_log(limit, per, resolution.unwrap_or(Duration::ZERO)),
     }])
 }

@@ -150,6 +150,9 @@ impl Timeline {
             let begins_every = match quota.algorithm() {
                 // Its permits can count until the end of the next window: this is two of them.
                 Algorithm::SlidingCounter => window / 2,
+                Algorithm::QuantisedLog => {
+                    quota.resolution().map_or(1, |step| u64::try_from(step.as_nanos()).unwrap_or(u64::MAX))
+                }
                 _ if quota.phase().is_some() => window,
                 _ => 1,
             };

@@ -309,7 +309,14 @@ impl Cells {
         let time = time.max(self.horizon.load(Ordering::Acquire));
         match self.rules_of(words) {
             Rules::Log(_) if reference.epoch() != head.epoch() => {}
-            Rules::Log(limits) => self.ring(words, reference).settle(&words[HEAD], head, limits, time),
+            Rules::Log(limits) => {
+                // While a cell grows its head stands still, but the ring may have been given away.
+                let stands = || {
+                    words[HEAD].load(Ordering::Relaxed) == head.0
+                        && (!reference.is_ring() || words[RING].load(Ordering::Relaxed) == reference.0)
+                };
+                self.ring(words, reference).settle(head, limits, time, stands);
+            }
             Rules::Account(books) => {
                 books.settle(words, head, Slot(reference.0), time);
             }

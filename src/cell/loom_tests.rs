@@ -410,3 +410,21 @@ fn loom_a_late_publication_misses_the_cells_next_key() {
         }
     });
 }
+
+#[test]
+fn loom_a_ring_that_was_given_away_is_not_written() {
+    explore(|| {
+        let one = One::log(8, 1, 0);
+        // A ring of four, whose newest stamp is in the word that links it to the next once it is free.
+        // And a lap that a link does not look like it was published in.
+        assert_eq!((one.acquire(1, 10), one.acquire(2, 11), one.acquire(1, 12)), (1, 2, 1));
+        let one = Arc::new(one);
+        let worker = Arc::clone(&one);
+        // May look at the ring of a cell that still says that it grows, and has grown.
+        let thread = thread::spawn(move || worker.remaining(14));
+        assert_eq!(one.acquire(1, 13), 1);
+        thread.join().unwrap();
+        let rings = one.cells.rings[1].get().unwrap();
+        assert_eq!((rings.take(), rings.take()), (Some(0), Some(1)), "the list of free rings");
+    });
+}

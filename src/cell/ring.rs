@@ -108,15 +108,15 @@ impl<'a> Ring<'a> {
             let slot = &self.slots[head.pos()];
             let _ = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
         } else {
-            self.settle(word, next, limits, time);
+            self.settle(next, limits, time, || word.load(Ordering::Relaxed) == next.0);
         }
         Some(())
     }
 
     /// Publishes what was claimed last, if that has not been done; proposes `time`, or as little later as it takes, for the
-    /// stamp. Does nothing once the head is no longer `head`.
+    /// stamp. Does nothing once the head, and the ring with it, no longer `stands`.
     #[cold]
-    pub(super) fn settle(self, word: &AtomicU64, head: Head, limits: &Limits, time: u64) {
+    pub(super) fn settle(self, head: Head, limits: &Limits, time: u64, stands: impl Fn() -> bool) {
         let last = self.last(head);
         // Back to the first slot of the claim that is not published. The slots of a claim are published in order.
         let mut first = self.after(last);
@@ -143,7 +143,7 @@ impl<'a> Ring<'a> {
                 return;
             }
             // What was read is of this head only if the head still stands: the parity alone may be that of a later lap.
-            if word.load(Ordering::Relaxed) != head.0 {
+            if !stands() {
                 return;
             }
             if slot.is_of_lap(place.lap) {

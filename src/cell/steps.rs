@@ -178,8 +178,11 @@ impl Cells {
     ) {
         let Some(newest) = self.words_of(reference).map(|block| &block[STEP]) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
-        // What was read is of this head only if the head still stands.
-        if reference.epoch() != head.epoch() || seen.step().is_some() || words[HEAD].load(Ordering::Relaxed) != head.0 {
+        // What was read is of this head only if the head still stands; and while a cell grows its head does, but the block may have been
+        // given away.
+        let stands =
+            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+        if reference.epoch() != head.epoch() || seen.step().is_some() || !stands {
             return;
         }
         // Failing is as good: then somebody else has published it.

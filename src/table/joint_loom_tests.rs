@@ -1,6 +1,6 @@
 //! Every interleaving of requests on several keys at once, on the production code.
 //!
-//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features serde --lib loom_`
 
 use core::time::Duration;
 
@@ -192,5 +192,28 @@ fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
         let one_by_one = |table: &Table| (table.all(&[None, Some(1)], 1, 0), table.all(&[Some(1), None], 1, 0));
         let (together, alone) = race(&table, both, one_by_one);
         assert!(matches!((together, alone), (1, (0, 0)) | (0, (1, 1))), "{together} {alone:?}");
+    });
+}
+
+/// What a claim holds is written down as it is before it or after, and never what was aborted.
+#[cfg(feature = "serde")]
+#[test]
+fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
+    use crate::cell::Kept;
+    explore(1, || {
+        let table = table(&[2, 1]);
+        assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
+        let cells = [0, 1].map(|dimension| table.seat(key(dimension, 1), &At(0)).ok().unwrap().cell);
+        let table = Arc::new(table);
+        let [both, keeper] = [Arc::clone(&table), Arc::clone(&table)];
+        let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
+        let keeper = thread::spawn(move || keeper.cells.keep(cells[0], &At(5)).map(|(_, kept)| kept));
+        // Comes before the claim holds that cell, and then this claim is aborted and there is another, or after it.
+        assert!(table.cells.forget(cells[1], 0, &At(5)));
+        let (granted, kept) = (both.join().unwrap(), keeper.join().unwrap());
+        assert_eq!(granted, 1);
+        let (before, after) = (Some(Kept::Stamps(vec![5])), Some(Kept::Stamps(vec![5, 0])));
+        assert!(kept == before || kept == after, "{kept:?}");
+        assert_eq!(table.cells.keep(cells[0], &At(5)).map(|(_, kept)| kept), after);
     });
 }

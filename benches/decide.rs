@@ -7,7 +7,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tollgate::{Clock, CoarseClock, DirectLimiter, Fingerprinter, Limiter, MonotonicClock, Quota, SipFingerprinter};
+use tollgate::{
+    Clock, CoarseClock, Decision, DirectLimiter, Fingerprinter, Limiter, MonotonicClock, Quota, SipFingerprinter,
+};
 
 /// A day is longer than any run: after 100 permits everything is denied.
 const DENIES: Quota = Quota::per_day(100);
@@ -114,6 +116,31 @@ fn zipf(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A million keys that come at random: each decision waits for memory, unless several are taken at once.
+fn uniform(criterion: &mut Criterion) {
+    const KEYS: u64 = 1_000_000;
+    const REQUESTS: u64 = 1 << 18;
+    let limiter = Limiter::<u64>::new(Quota::new(16, Duration::from_secs(600))).expect("a usable quota");
+    (0..KEYS).map(key_of_rank).for_each(|key| assert!(limiter.try_acquire(&key).is_admitted()));
+    let requests: Vec<u64> =
+        (0..REQUESTS).map(|request| key_of_rank(key_of_rank(request + (1 << 40)) % KEYS)).collect();
+    let mut group = criterion.benchmark_group("uniform, 1 M keys");
+    group.throughput(Throughput::Elements(REQUESTS)).sample_size(20);
+    let admitted = |decisions: Vec<Decision>| decisions.iter().filter(|decision| decision.is_admitted()).count();
+    group.bench_function("one by one", |bencher| {
+        bencher.iter(|| {
+            requests
+                .chunks(1024)
+                .map(|keys| admitted(keys.iter().map(|key| limiter.try_acquire(key)).collect()))
+                .sum::<usize>()
+        });
+    });
+    group.bench_function("many at once", |bencher| {
+        bencher.iter(|| requests.chunks(1024).map(|keys| admitted(limiter.try_acquire_many(keys))).sum::<usize>());
+    });
+    group.finish();
+}
+
 /// Requests in which the key of rank r (from 1) has a share in proportion to 1 / r, by inverting the cumulative distribution.
 fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
     let cumulative: Vec<f64> = (1..=keys)
@@ -133,5 +160,5 @@ fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
         .collect()
 }
 
-criterion_group!(benches, clock_reading, fingerprint, one_key, direct, new_keys, zipf);
+criterion_group!(benches, clock_reading, fingerprint, one_key, direct, new_keys, zipf, uniform);
 criterion_main!(benches);

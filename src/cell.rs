@@ -58,6 +58,7 @@ mod account_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod account_stalled_tests;
 mod ahead;
+mod books;
 #[cfg(all(test, tollgate_loom))]
 mod changing_loom_tests;
 mod give_back;
@@ -67,6 +68,7 @@ mod joint;
 mod keep;
 #[cfg(all(test, tollgate_loom, feature = "serde"))]
 mod keep_loom_tests;
+mod layout;
 #[cfg(all(test, tollgate_loom))]
 mod lending_loom_tests;
 mod life;
@@ -79,6 +81,7 @@ mod plan;
 mod prepare;
 #[cfg(all(test, tollgate_loom))]
 mod quotas_loom_tests;
+mod refused;
 mod revisions;
 mod ring;
 #[cfg(all(test, not(tollgate_loom)))]
@@ -92,7 +95,7 @@ use crate::decision::{Decision, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
 use crate::sync::{AtomicU64, Ordering};
-use account::Books;
+use books::Books;
 use joint::Joint;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
@@ -327,6 +330,26 @@ impl Cells {
             }
         }
         Ring::new(&words[RING..=RING])
+    }
+
+    /// Reads a cell for nothing but to have it in the cache; gives what leads to its ring.
+    #[inline]
+    pub(crate) fn touch(&self, cell: u32) -> (Head, u64) {
+        self.cells.block_if_there(cell).map_or((Head(0), 0), |words| {
+            (Head(words[HEAD].load(Ordering::Relaxed)), words[RING].load(Ordering::Relaxed))
+        })
+    }
+
+    /// Reads the ring for nothing but to have it in the cache, if it is one.
+    #[inline]
+    pub(crate) fn touch_ring(&self, (head, reference): (Head, u64)) -> u64 {
+        let reference = RingRef(reference);
+        if !reference.is_ring() {
+            return 0;
+        }
+        let rings = self.rings[reference.class() % CLASSES].get();
+        let slots = rings.and_then(|rings| rings.block_if_there(reference.block()));
+        slots.and_then(|slots| slots.get(head.pos())).map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 
     /// What a key without permits is told.

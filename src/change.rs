@@ -197,6 +197,9 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// As [`Limiter::set_quotas`], and when there is no such dimension.
     pub fn set_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        if quotas.iter().any(Quota::is_counting_refused) {
+            return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
+        }
         let dimensions = self.dimensions().len();
         let Some((_, is)) = self.dimensions().nth(dimension) else {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });

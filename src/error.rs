@@ -69,6 +69,8 @@ pub enum QuotaError {
     StartNeedsTokenBucket,
     /// [`Quota::aligned`] was asked of another algorithm than the fixed window and the sliding window counter.
     PhaseNeedsFixedWindow,
+    /// [`Quota::counting_refused`] was asked of another algorithm than the sliding window log.
+    CountingRefusedNeedsLog,
 }
 
 impl fmt::Display for QuotaError {
@@ -114,6 +116,7 @@ impl fmt::Display for QuotaError {
             Self::PhaseNeedsFixedWindow => {
                 f.write_str("only a fixed window or a sliding window counter can be aligned to a phase")
             }
+            Self::CountingRefusedNeedsLog => f.write_str("only a sliding window log can count refused requests"),
         }
     }
 }
@@ -149,6 +152,8 @@ pub enum BuildError {
     },
     /// Keys of several dimensions that find no place can't share a quota.
     NothingToShare,
+    /// A quota of one of several dimensions counts refused requests: a request that is denied leaves no trace in any of them.
+    CountingRefusedAlone,
     /// The penalty cannot be used.
     Penalty(PenaltyError),
     /// The cap on listed keys is zero: no key could be listed.
@@ -196,6 +201,9 @@ impl fmt::Display for BuildError {
             Self::DimensionCount { dimensions, most } => {
                 write!(f, "{dimensions} dimensions: give at least one and at most {most}")
             }
+            Self::CountingRefusedAlone => f.write_str(
+                "a limiter of several dimensions can't count refused requests: use a `Limiter` for that dimension",
+            ),
             Self::NothingToShare => {
                 f.write_str("keys of several dimensions can't share a quota at the key cap: deny them or admit them")
             }

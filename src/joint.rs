@@ -345,6 +345,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     pub fn build(self) -> Result<JointLimiter<C, F>, BuildError> {
         let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, clock, fingerprinter } =
             self;
+        let counts_refused = dimensions.iter().flat_map(|(_, quotas)| quotas).any(Quota::is_counting_refused);
         let (count, most) = (dimensions.len(), MAX_CELLS);
         if !(1..=most).contains(&count) {
             return Err(BuildError::DimensionCount { dimensions: count, most });
@@ -354,6 +355,9 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
             .map(|(name, quotas)| Ok((Dimension { name }, Quotas::new(&quotas)?.plan())))
             .collect::<Result<Vec<_>, BuildError>>()?;
         check_keys(key_cap, expected_keys)?;
+        if counts_refused {
+            return Err(BuildError::CountingRefusedAlone);
+        }
         if at_key_cap == AtKeyCap::Share {
             return Err(BuildError::NothingToShare);
         }

@@ -45,6 +45,9 @@
 //! | tests that decide what time it is | [`MockClock`] |
 //! | a clock that costs one load | [`CoarseClock`] |
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
+//! | permits that are given back if they are not used, or for later | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
+//! | other limits while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
+//! | refused requests that count as well | [`Quota::counting_refused`] |
 //! | user, address and endpoint decided as one | [`JointLimiter`] |
 //! | a restart that forgives nobody | `Limiter::snapshot` and `Snapshot` (feature `serde`) |
 //! | dimensions and quotas from a file | `Policy` (feature `policy`) |

@@ -39,6 +39,8 @@ pub struct Quota {
     start: Option<u32>,
     /// When, after the clock's origin, one of the windows begins.
     phase: Option<Duration>,
+    /// Whether requests that are refused count as well.
+    counts_refused: bool,
 }
 
 /// The algorithm, and what it needs to know beyond the limit.
@@ -81,7 +83,7 @@ impl Quota {
     }
 
     const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
-        Self { limit, window, kind, start: None, phase: None }
+        Self { limit, window, kind, start: None, phase: None, counts_refused: false }
     }
 
     /// `limit` permits in any second.
@@ -215,6 +217,9 @@ impl Quota {
             }
             (None, _) | (Some(_), Kind::TokenBucket { .. }) => {}
             (Some(_), _) => return Err(QuotaError::StartNeedsTokenBucket),
+        }
+        if self.counts_refused && !matches!(self.kind, Kind::Log) {
+            return Err(QuotaError::CountingRefusedNeedsLog);
         }
         match (self.phase, self.kind) {
             (None, _) | (Some(_), Kind::FixedWindow | Kind::SlidingCounter { .. }) => Ok(()),

@@ -89,6 +89,7 @@ impl<'a, L: Lender> Reservation<'a, L> {
 
     /// Gives the permits back, as dropping the reservation does, and says how many that were: see
     /// [`refund`](crate::Limiter::refund).
+    #[expect(clippy::must_use_candidate, reason = "to drop it does the same")]
     pub fn cancel(mut self) -> u32 {
         self.give_back()
     }
@@ -164,6 +165,7 @@ pub struct OtherLimiter {
 
 impl OtherLimiter {
     /// The receipt, to be shown to the limiter that wrote it.
+    #[must_use]
     pub fn into_receipt(self) -> Receipt {
         self.receipt
     }

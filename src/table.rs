@@ -44,6 +44,7 @@ mod loom_tests;
 mod route;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
+mod touch;
 mod turn;
 
 use once_cell::race::OnceBox;
@@ -60,6 +61,7 @@ pub(crate) use joint::Together;
 pub(crate) use keep::PutBackError;
 pub(crate) use lend::Lent;
 use route::{Route, SIZES};
+pub(crate) use touch::TOGETHER;
 
 /// log2 of the slots of the smallest index.
 const SMALLEST: u32 = if cfg!(tollgate_loom) { 2 } else { 6 };

@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use super::account::How;
+use super::layout::How;
 use super::*;
 use crate::quota::Quota;
 

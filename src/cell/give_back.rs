@@ -13,7 +13,7 @@
 //! published. The time at which an account opened never returns in a key's life (see the essay on accounts), so it says whether the
 //! account that was charged is still the one that runs; and so does the one to which an account advanced.
 
-use super::account::{Books, Seen, claim};
+use super::books::{Books, Seen, claim};
 use super::growth::replacing;
 use super::plan::Limits;
 use super::words::{Head, Slot, State, time_of};

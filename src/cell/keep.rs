@@ -1,6 +1,6 @@
 //! What a cell holds, written down apart from any clock, and a cell that holds it again.
 
-use super::account::Kept as KeptAccount;
+use super::books::Kept as KeptAccount;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, TIME_ZERO, time_of};
 use super::{Cells, HEAD, HIGH, LOW, RING, Rules};
 use crate::clock::Clock;

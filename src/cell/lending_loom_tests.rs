@@ -28,6 +28,13 @@ fn spawned<T: Send + 'static>(one: &Arc<One>, run: impl FnOnce(&One) -> T + Send
     thread::spawn(move || run(&one))
 }
 
+/// As [`explore`], with a bound of two preemptions, for what takes many steps.
+fn explore_less(body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    crate::sync::check_model(&model, body);
+}
+
 fn log(limit: u32) -> [Quota; 1] {
     [Quota::new(limit, nanos(10))]
 }
@@ -167,7 +174,7 @@ fn loom_two_places_ahead_are_one_behind_the_other() {
 
 #[test]
 fn loom_nobody_overtakes_what_is_reserved() {
-    explore(|| {
+    explore_less(|| {
         let one = Arc::new(One::of(&log(2), 2, 0));
         // Both fit at 10, or what was reserved and one of the claims; never before.
         let claims = spawned(&one, |one| [one.acquire(1, 9), one.acquire(1, 10), one.acquire(1, 11)]);
@@ -194,14 +201,14 @@ fn loom_a_reservation_is_cancelled_or_has_come() {
 
 #[test]
 fn loom_what_a_cancelled_reservation_took_the_place_of_is_still_there() {
-    explore(|| {
+    explore_less(|| {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let other = spawned(&one, |one| {
             let (_, ahead) = one.reserve(2, 9, 5).unwrap();
             one.give_back(ahead, 2, 6)
         });
-        let claims = spawned(&one, |one| [one.acquire(1, 8), one.acquire(1, 9)]);
-        assert_eq!((claims.join().unwrap(), other.join().unwrap()), ([0, 0], 2));
+        let claims = spawned(&one, |one| one.acquire(1, 9));
+        assert_eq!((claims.join().unwrap(), other.join().unwrap()), (0, 2));
         assert_eq!([9, 10].map(|at| one.remaining(at)), [0, 2]);
     });
 }
@@ -237,5 +244,28 @@ fn loom_a_bucket_reserves_ahead_once() {
         if let Some((_, ahead)) = mine {
             assert_eq!((one.give_back(ahead, 1, 6), one.acquire(1, 9), one.acquire(1, 10)), (1, 0, 1));
         }
+    });
+}
+
+#[test]
+fn loom_a_refused_request_counts() {
+    explore(|| {
+        let one = Arc::new(One::of(&[log(1)[0].counting_refused()], 1, 0));
+        let refused = spawned(&one, |one| one.acquire(1, 9));
+        let claim = spawned(&one, |one| one.acquire(1, 10));
+        let (refused, granted) = (refused.join().unwrap(), claim.join().unwrap());
+        assert_eq!(refused, 0);
+        // Granted or not, the newest request came at 10.
+        assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 1], "{granted}");
+    });
+}
+
+#[test]
+fn loom_two_refused_requests_count_both() {
+    explore_less(|| {
+        let one = Arc::new(One::of(&[log(2)[0].counting_refused()], 2, 0));
+        let threads = [5, 6].map(|at| spawned(&one, move |one| one.acquire(1, at)));
+        assert_eq!(threads.map(|thread| thread.join().unwrap()), [0, 0]);
+        assert_eq!([14, 16].map(|at| one.remaining(at)), [0, 2]);
     });
 }

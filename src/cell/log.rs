@@ -26,6 +26,9 @@ impl Cells {
         let time = time_of(reading).max(newest.time());
         let needed = cost as usize;
         if let Some(refusal) = limits.refusal(ring, head, time, needed) {
+            if limits.counts_refused() {
+                return None;
+            }
             // The loads above were acquired, so a head that still stands here stood there throughout.
             let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
             return stands.then(|| refusal.denial(time_of(reading)));
@@ -116,6 +119,10 @@ impl Cells {
         let mut status = admitted(limit, left, idle_after);
         if let Some(refusal) = refusal {
             status = Status { decision: refusal.denial(reading), ..status };
+            // What is reserved is not to be put off.
+            if limits.counts_refused() && ask != Ask::Peek && !view.is_behind(head) {
+                return self.refuse_and_count(limits, words, head, &view, needed, status);
+            }
         }
         if view.stands(words, head) { Attempt::Decided(status, Charged::nothing(head)) } else { lost() }
     }

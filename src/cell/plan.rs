@@ -1,8 +1,8 @@
 //! How a key is limited: its quotas, made ready to decide by.
 
-use super::account::Layout;
 #[cfg(feature = "serde")]
 use super::keep::Kept;
+use super::layout::Layout;
 use super::ring::Ring;
 use super::words::{Head, TIME_ZERO};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
@@ -32,6 +32,8 @@ pub(crate) struct Limits {
     within: Box<[Bound]>,
     /// The first stamp that counts. Those before it had expired under other quotas, before these.
     from: u64,
+    /// Whether refused requests count as well.
+    counts_refused: bool,
 }
 
 /// One sliding window log.
@@ -65,13 +67,12 @@ impl Plan {
         }
     }
 
-    /// Bytes on the heap, with its own.
+    /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
-        let within = match self {
+        match self {
             Self::Log(limits) => size_of_val(&*limits.within),
             Self::Account(_) => 0,
-        };
-        within
+        }
     }
 
     /// Whether what was kept of a key can have been kept by this plan.
@@ -153,7 +154,8 @@ impl Limits {
             kept.retain(|wider| wider.window > bound.window);
             kept.push(bound);
         }
-        Self { widest: kept[0], within: kept[1..].into(), from }
+        let counts_refused = quotas.iter().any(Quota::is_counting_refused);
+        Self { widest: kept[0], within: kept[1..].into(), from, counts_refused }
     }
 
     /// The most stamps that can be live.
@@ -182,6 +184,12 @@ impl Limits {
     /// When a stamp ends to be live.
     pub(super) fn end_of(&self, stamp: u64) -> u64 {
         if stamp < self.from { 0 } else { stamp.saturating_add(self.window()) }
+    }
+
+    /// Whether refused requests count as well.
+    #[inline]
+    pub(super) fn counts_refused(&self) -> bool {
+        self.counts_refused
     }
 
     /// Whether there is but one.

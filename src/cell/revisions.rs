@@ -15,7 +15,7 @@
 
 use once_cell::race::OnceBox;
 
-use super::account::Layout;
+use super::layout::Layout;
 use super::plan::Plan;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
@@ -26,7 +26,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Revisions {
     first: Revision,
     /// The later ones: 1, then 2 and 3, then 4 to 7, and so on.
-    later: [OnceBox<Box<[OnceBox<Revision>]>>; CHUNKS],
+    later: OnceBox<[Chunk; CHUNKS]>,
     /// How many later ones there are at least.
     made: AtomicU64,
     /// The number of the current one for all keys.
@@ -36,6 +36,8 @@ pub(crate) struct Revisions {
 }
 
 const CHUNKS: usize = 20;
+
+type Chunk = OnceBox<Box<[OnceBox<Revision>]>>;
 
 /// A plan as it is, or was, from one change to the next.
 pub(crate) struct Revision {
@@ -127,7 +129,7 @@ impl Revisions {
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
             first,
-            later: [const { OnceBox::new() }; CHUNKS],
+            later: OnceBox::new(),
             made: AtomicU64::new(0),
             current: AtomicU64::new(0),
             own: core::iter::repeat_with(OnceBox::new).take(buckets).collect(),
@@ -189,7 +191,8 @@ impl Revisions {
         let chunk = number.ilog2();
         let make = || Box::new(core::iter::repeat_with(OnceBox::new).take(1 << chunk).collect::<Box<[_]>>());
         let index = usize::try_from(number - (1 << chunk)).expect("a chunk fits in memory");
-        &self.later[chunk as usize].get_or_init(make)[index]
+        let chunks = self.later.get_or_init(|| Box::new([const { Chunk::new() }; CHUNKS]));
+        &chunks[chunk as usize].get_or_init(make)[index]
     }
 
     /// How the plan's accounts are laid out in a head, which never changes.
@@ -261,7 +264,8 @@ impl Revisions {
     /// Bytes on the heap, with its own.
     pub(super) fn bytes(&self) -> usize {
         let made = self.made.load(Ordering::Acquire);
-        let chunks = self.later.iter().filter_map(OnceBox::get);
+        let chunks = self.later.get().into_iter().flatten().filter_map(OnceBox::get);
+        let directory = self.later.get().map_or(0, size_of_val);
         let beside = |revision: &Revision| revision.plan.bytes() + size_of_val(&*revision.quotas);
         let mut owns = 0;
         for bucket in &self.own {
@@ -273,6 +277,7 @@ impl Revisions {
         }
         size_of::<Self>()
             + size_of_val(&*self.own)
+            + directory
             + owns * size_of::<Own>()
             + chunks.map(|chunk| size_of_val(chunk) + size_of_val(&**chunk)).sum::<usize>()
             + usize::try_from(made).unwrap_or(usize::MAX) * size_of::<Revision>()

@@ -178,7 +178,7 @@ fn after_closing_an_account_that_is_over() {
     let Plan::Account(metered) = one.0.plan(KEY) else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with what had been used.
-    let closed = metered.layout.next(head, super::account::How::Closes, 2);
+    let closed = metered.layout.next(head, super::layout::How::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
     assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);

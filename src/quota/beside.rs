@@ -56,6 +56,37 @@ impl Quota {
         Self { start: Some(permits), ..self }
     }
 
+    /// This sliding window log, in which requests that are refused count as well: one is admitted if, with it, there have been no more than
+    /// the limit within the window, whatever became of them. Who does not slow down is never admitted again.
+    ///
+    /// A refused request takes the permits that it asked for off the time when the next can pass; the denial tells when that is. It costs a
+    /// copy of the key's live stamps, where other denials write nothing. If one of several quotas of a key counts them, all do. (What is denied
+    /// because something is [reserved](crate::Limiter::reserve) is not counted.)
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let quota = Quota::new(2, Duration::from_secs(10)).counting_refused();
+    /// let clock = MockClock::new();
+    /// let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build()?;
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+    /// clock.advance(Duration::from_secs(4));
+    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(6)));
+    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(10)), "two at four seconds");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn counting_refused(self) -> Self {
+        Self { counts_refused: true, ..self }
+    }
+
+    /// Whether requests that are refused count as well.
+    #[must_use]
+    pub const fn is_counting_refused(&self) -> bool {
+        self.counts_refused
+    }
+
     /// A leaky bucket, used as a meter: each permit is a drop, and `leak` drops flow out every `per`, evenly.
     ///
     /// A request of cost n is admitted if and only if n drops fit below `capacity`. That is the token bucket seen from the other

@@ -36,6 +36,9 @@ impl fmt::Display for Quota {
         if let Some(phase) = self.phase {
             write!(f, ", aligned to {}", Plain(phase))?;
         }
+        if self.counts_refused {
+            f.write_str(", refused requests counted")?;
+        }
         Ok(())
     }
 }

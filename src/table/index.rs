@@ -158,6 +158,13 @@ impl<'a> Index<'a> {
         None
     }
 
+    /// The cell that the first slot of a key's sequence leads to, whosever that is.
+    #[inline]
+    pub(super) fn cell_at_first(self, fingerprint: Fingerprint) -> Option<u32> {
+        let entry = Entry(self.slots[self.first(fingerprint)].load(Ordering::Relaxed));
+        (entry.generation() == self.generation && !entry.is_seal() && entry.0 != 0).then(|| entry.cell())
+    }
+
     /// Looks for the cell of a key.
     pub(super) fn find(self, fingerprint: Fingerprint, cells: &Cells) -> Found<'_> {
         let mut at = self.first(fingerprint);

@@ -87,7 +87,6 @@ impl Table {
         denial
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what is asked of several keys, and what may be done for it")]
     fn attempt_together(
         &self,
         keys: &[Option<Fingerprint>],

@@ -1,0 +1,318 @@
+//! What a cell says about its key's account, and how that is written: by the current revision of the quota, and by those before it.
+//!
+//! The essay is in `account.rs`, and that on revisions in `revisions.rs`.
+
+use super::layout::{How, Layout};
+use super::plan::{Metered, Plan};
+use super::revisions::{ForKey, Revision};
+use super::words::{Head, Slot, State};
+use super::{Charged, HEAD, RING};
+use crate::rule::{Account, Rule, Since, Step};
+use crate::sync::{AtomicU64, Ordering};
+
+/// What a cell says about its key's account.
+#[derive(Clone, Copy)]
+pub(super) enum Seen {
+    Running(Running),
+    /// Over since this moment: the next request opens another.
+    Over(u64),
+    /// The anchor of the era has not been published.
+    Unpublished,
+}
+
+/// An account as it stands by the current revision of its quota.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    pub(super) account: Account,
+    /// It is written by that revision.
+    pub(super) is_current: bool,
+    /// It is not, and it would have another anchor.
+    is_moved: bool,
+}
+
+/// How the account of a key is kept: by the current revision of its quota, and by those before it.
+#[derive(Clone, Copy)]
+pub(super) struct Books<'a> {
+    revisions: ForKey<'a>,
+    pub(super) current: &'a Metered,
+}
+
+impl<'a> Books<'a> {
+    #[inline]
+    pub(super) fn new(revisions: ForKey<'a>, current: &'a Metered) -> Self {
+        Self { revisions, current }
+    }
+
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        self.revisions.current.number
+    }
+
+    #[inline]
+    pub(super) fn rule(&self) -> &Rule {
+        &self.current.rule
+    }
+
+    #[inline]
+    pub(super) fn layout(&self) -> Layout {
+        self.current.layout
+    }
+
+    #[inline]
+    pub(super) fn seen(&self, head: Head, slot: Slot) -> Seen {
+        let layout = self.layout();
+        if !slot.is_of_lap(layout.era(head)) {
+            Seen::Unpublished
+        } else if slot.joined() {
+            Seen::Over(slot.time())
+        } else if layout.revision(head) == Layout::revision_of(self.number()) {
+            Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
+        } else {
+            self.seen_by_another(head, slot)
+        }
+    }
+
+    /// The account of a head and of a slot that say by which revision it is written, and how it stands by the current one.
+    #[cold]
+    fn seen_by_another(&self, head: Head, slot: Slot) -> Seen {
+        let (used, opened) = (self.layout().used(head), slot.time());
+        let goes_on = |rule: &Rule| Account { anchor: rule.anchor_at(opened), used };
+        let written = self.written_by(head, slot);
+        let Some(mut rule) = rule_of(written) else { return Seen::Over(opened) };
+        let (mut account, mut is_moved) = (goes_on(rule), false);
+        // From the current one back, there are few, if any, that the account has not seen.
+        let mut since = Vec::new();
+        let mut revision = self.revisions.current;
+        while revision.number != written.number {
+            since.push(revision);
+            revision = self.revisions.before(revision);
+        }
+        for next in since.into_iter().rev() {
+            let Some(next_rule) = rule_of(next) else { return Seen::Over(opened) };
+            let at = changes_at(next, slot);
+            let over = rule.ends_at(account);
+            if over <= at {
+                return Seen::Over(over.max(opened + 1));
+            }
+            account = match next_rule.carried(rule, account, at) {
+                Some(carried) => {
+                    is_moved = true;
+                    carried
+                }
+                // Windows go on.
+                None => goes_on(next_rule),
+            };
+            rule = next_rule;
+        }
+        Seen::Running(Running { account, is_current: false, is_moved })
+    }
+
+    /// The revision that an account is written by: the last with those bits. One that is moved when its quota changes opened after
+    /// that; of a window there may be a later one, if it was left alone through sixty-four changes.
+    fn written_by(&self, head: Head, slot: Slot) -> &'a Revision {
+        let bits = self.layout().revision(head);
+        let mut revision = self.revisions.current;
+        let is_later = |revision: &Revision| self.rule().is_moved() && revision.since > slot.time();
+        while revision.number > 0 && (Layout::revision_of(revision.number) != bits || is_later(revision)) {
+            revision = self.revisions.before(revision);
+        }
+        revision
+    }
+
+    /// The revision that a claim was made by which has not been published: the last with those bits.
+    fn claimed_by(&self, head: Head) -> &'a Revision {
+        let bits = self.layout().revision(head);
+        let mut revision = self.revisions.current;
+        while revision.number > 0 && Layout::revision_of(revision.number) != bits {
+            revision = self.revisions.before(revision);
+        }
+        revision
+    }
+
+    /// When the account is as that of a key never seen; `None` while its anchor is not published.
+    pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
+        match self.seen(head, slot) {
+            Seen::Running(running) => Some(self.rule().over_at(running.account)),
+            // Over is as good as new, unless the rule says that nothing ever is.
+            Seen::Over(since) if self.rule().is_ever_over() => Some(since),
+            Seen::Over(_) => Some(u64::MAX),
+            Seen::Unpublished => None,
+        }
+    }
+
+    /// The head after a step of a running account that is written by the current revision, if it goes on; and what the slot holds then.
+    pub(super) fn next(&self, head: Head, slot: Slot, running: &Running, step: Step) -> Option<(Head, u64)> {
+        let layout = self.layout();
+        match step {
+            Step::Charge { used } => Some((layout.charged(head, used), slot.time())),
+            Step::Advance { used } => {
+                let next = layout.next_by(head, self.number(), How::Advances, used);
+                Some((next, self.rule().advanced(running.account.anchor)))
+            }
+            Step::Open { .. } | Step::Deny { .. } => None,
+        }
+    }
+
+    /// Writes a running account anew, by the current revision.
+    #[cold]
+    pub(super) fn renew(&self, words: &[AtomicU64], head: Head, slot: Slot, running: &Running, time: u64) {
+        let layout = self.layout();
+        if running.is_moved {
+            let next = layout.next_by(head, self.number(), How::Changes, running.account.used);
+            let _ = self.begin(words, head, next, slot, time);
+        } else {
+            // Failing is as good: then the head has moved.
+            let _ = claim(words, head, layout.two_eras_on(head, self.number(), running.account.used));
+        }
+    }
+
+    /// Publishes the anchor of the era that was claimed last; proposes `time`, or as little later as it takes, where an account
+    /// opens. Does nothing if the head is no longer `head`. Gives what it published itself.
+    pub(super) fn settle(&self, words: &[AtomicU64], head: Head, slot: Slot, time: u64) -> Option<Slot> {
+        let layout = self.layout();
+        let era = layout.era(head);
+        if slot.is_of_lap(era) {
+            return None;
+        }
+        let by = self.claimed_by(head);
+        let anchor = match layout.how(head) {
+            How::Opens => Slot::new(time.max(slot.time()), false, era),
+            How::Advances => {
+                let rule = rule_of(by)?;
+                Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
+            }
+            How::Changes => Slot::new(changes_at(by, slot), false, era),
+            // Later than it opened, even if all of it was given back: a time must not return.
+            How::Closes => {
+                let over = match self.seen_by_another(head, slot) {
+                    Seen::Running(running) => self.rule().all_free_at(running.account),
+                    Seen::Over(since) => since,
+                    Seen::Unpublished => 0,
+                };
+                Slot::new(over.max(slot.time() + 1), true, era)
+            }
+        };
+        // What was read is of this head only if the head still stands.
+        if words[HEAD].load(Ordering::Relaxed) != head.0 {
+            return None;
+        }
+        // Failing is as good: then somebody else has published it.
+        let swap = words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed);
+        swap.is_ok().then_some(anchor)
+    }
+
+    /// Claims the next era and publishes its anchor. `None` when the head has moved.
+    pub(super) fn begin(&self, words: &[AtomicU64], head: Head, next: Head, slot: Slot, time: u64) -> Option<Charged> {
+        claim(words, head, next)?;
+        let published = self.settle(words, next, slot, time);
+        Some(self.charged(words, next, published))
+    }
+
+    /// What was charged by opening an account or going on with it, and what of that was published, if that was not by somebody else.
+    pub(super) fn charged(&self, words: &[AtomicU64], next: Head, published: Option<Slot>) -> Charged {
+        let era = self.layout().era(next);
+        let published = published.or_else(|| {
+            // What is there is of this era if the head still is.
+            let published = Slot(words[RING].load(Ordering::Acquire));
+            let now = Head(words[HEAD].load(Ordering::Acquire));
+            let is_of_it = now.life() == next.life() && self.layout().era(now) == era;
+            (now.state() == State::Open && is_of_it && published.is_of_lap(era)).then_some(published)
+        });
+        Charged { head: next, mark: published.map_or(0, Slot::time) }
+    }
+
+    /// The head of a running account that is given something back.
+    pub(super) fn given_back(&self, head: Head, used: u64) -> Head {
+        self.layout().two_eras_on(head, self.layout().revision(head), used)
+    }
+
+    /// What has become, since it was charged, of the account that runs; `None` if it is another, or is kept by another quota.
+    pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charged: Charged) -> Option<Since> {
+        let layout = self.layout();
+        let advanced = slot.time() != charged.mark;
+        if running.is_moved || advanced && !self.has_advanced_from(head, slot, charged) {
+            return None;
+        }
+        // Each time that something is given back takes the account two eras on.
+        let only_charged = layout.eras_between(charged.head, head) == u64::from(advanced);
+        Some(Since { used: layout.used(charged.head), advanced, only_charged })
+    }
+
+    /// By the same revision: by another one, two accounts can have opened in what is one window.
+    fn has_advanced_from(&self, head: Head, slot: Slot, charged: Charged) -> bool {
+        let Charged { head: before, mark } = charged;
+        self.layout().advances(head)
+            && self.layout().revision(before) == self.layout().revision(head)
+            && rule_of(self.written_by(head, slot))
+                .is_some_and(|rule| slot.time() == rule.advanced(rule.anchor_at(mark)))
+    }
+
+    /// The head and the slot of a new key's cell. Its account opens with its first request; with a cost of zero it is one that is
+    /// over, unless a key never seen has used something from the start.
+    pub(super) fn first(&self, opened: Head, cost: usize, mark: u64) -> (Head, Slot) {
+        let cost = u32::try_from(cost).unwrap_or(u32::MAX);
+        match self.rule().opening(cost).used {
+            0 => self.layout().closed(opened, mark),
+            used => self.layout().opening(opened, self.number(), used, mark),
+        }
+    }
+}
+
+fn rule_of(revision: &Revision) -> Option<&Rule> {
+    match &revision.plan {
+        Plan::Account(metered) => Some(&metered.rule),
+        Plan::Log(_) => None,
+    }
+}
+
+/// The anchor of an account that opened before and goes on under that revision. Later than it opened, as all that is published.
+fn changes_at(revision: &Revision, slot: Slot) -> u64 {
+    revision.since.max(slot.time() + 1)
+}
+
+/// The account of a head and of the slot that was published in its era, by the revision that it is written by. The slot says when
+/// it opened; where windows stand still, the anchor is the start of the window that this lies in.
+#[inline]
+fn account(metered: &Metered, head: Head, slot: Slot) -> Account {
+    Account { anchor: metered.rule.anchor_at(slot.time()), used: metered.layout.used(head) }
+}
+
+#[inline]
+pub(super) fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
+    words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
+}
+
+/// What an account is, written down.
+#[cfg(feature = "serde")]
+pub(super) enum Kept {
+    /// No different from that of a key never seen.
+    Nothing,
+    Running {
+        opened: u64,
+        used: u64,
+    },
+    Unpublished,
+}
+
+#[cfg(feature = "serde")]
+impl Books<'_> {
+    /// What of an account still matters at `now`. One that is over and does is as if nothing had been used since.
+    pub(super) fn kept(&self, head: Head, slot: Slot, now: u64) -> Kept {
+        match (self.over_at(head, slot), self.seen(head, slot)) {
+            (None, _) | (_, Seen::Unpublished) => Kept::Unpublished,
+            (Some(over), _) if over <= now => Kept::Nothing,
+            (_, Seen::Over(since)) => Kept::Running { opened: since, used: 0 },
+            (_, Seen::Running(Running { account, is_moved: true, .. })) => {
+                Kept::Running { opened: account.anchor, used: account.used }
+            }
+            (_, Seen::Running(running)) => Kept::Running { opened: slot.time(), used: running.account.used },
+        }
+    }
+
+    /// The head and the slot of a cell with an account that opened then.
+    pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
+        let how = if used == 0 { How::Closes } else { How::Opens };
+        let head = self.layout().next_by(free, self.number(), how, used);
+        (head, Slot::new(opened, used == 0, self.layout().era(head)))
+    }
+}

@@ -1,0 +1,66 @@
+//! The sliding window log.
+
+use super::{Answer, Naive, Number};
+
+/// A list of permits: the number of the charge, and the stamp.
+pub(crate) struct Log {
+    /// Limits and windows.
+    pub(crate) quotas: Vec<(u32, u64)>,
+    pub(crate) permits: Vec<(Number, u64)>,
+    pub(crate) charges: usize,
+}
+
+impl Log {
+    fn widest(&self) -> u64 {
+        self.quotas.iter().map(|&(_, window)| window).max().expect("a quota")
+    }
+
+    fn fits(&self, at: u64, cost: u32) -> bool {
+        self.quotas.iter().all(|&(limit, window)| {
+            let live = self.permits.iter().filter(|&&(_, stamp)| at < stamp + window).count();
+            u32::try_from(live).expect("few") + cost <= limit
+        })
+    }
+
+    /// The first moment, no earlier than what is reserved, at which the request fits.
+    fn fits_at(&self, now: u64, cost: u32) -> u64 {
+        let first = self.permits.iter().map(|&(_, stamp)| stamp).fold(now, u64::max);
+        let ends =
+            self.permits.iter().flat_map(|&(_, stamp)| self.quotas.iter().map(move |&(_, window)| stamp + window));
+        let mut moments: Vec<u64> = ends.filter(|&end| end > first).chain([first]).collect();
+        moments.sort_unstable();
+        moments.into_iter().find(|&moment| self.fits(moment, cost)).expect("it fits once all have expired")
+    }
+}
+
+impl Naive for Log {
+    fn request(&mut self, now: u64, cost: u32, within: Option<u64>) -> Answer {
+        let (at, within) = (self.fits_at(now, cost), within.unwrap_or(0).min(self.widest()));
+        if at - now > within {
+            return Err(at - now - within);
+        }
+        self.charges += 1;
+        self.permits.extend((0..cost).map(|_| (self.charges, at)));
+        Ok((at - now, self.charges))
+    }
+
+    fn refund(&mut self, now: u64, number: Number) -> u32 {
+        let (widest, before) = (self.widest(), self.permits.len());
+        self.permits.retain(|&(charge, stamp)| charge != number || now >= stamp + widest);
+        u32::try_from(before - self.permits.len()).expect("few")
+    }
+
+    fn remaining(&self, now: u64) -> u32 {
+        if self.fits_at(now, 1) > now {
+            return 0;
+        }
+        let most = self.quotas.iter().map(|&(limit, _)| limit).min().expect("a quota");
+        (1..=most).take_while(|&cost| self.fits(now, cost)).last().unwrap_or(0)
+    }
+
+    fn changed(mut self, now: u64, fresh: Self) -> Self {
+        let widest = self.widest();
+        self.permits.retain(|&(_, stamp)| now < stamp + widest);
+        Self { quotas: fresh.quotas, ..self }
+    }
+}

@@ -66,6 +66,8 @@ mod growth;
 mod joint;
 #[cfg(feature = "serde")]
 mod keep;
+#[cfg(all(test, tollgate_loom, feature = "serde"))]
+mod keep_loom_tests;
 mod layout;
 #[cfg(all(test, tollgate_loom))]
 mod lending_loom_tests;

@@ -15,17 +15,6 @@ fn nanos(nanos: u64) -> Duration {
 }
 
 impl One {
-    /// Takes permits that may be given back, now or within one window; and the delay.
-    fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
-        let (status, charged) = self.cells.decide_to_lend(Ask::Reserve { within }, self.seat()?, cost, &At(at))?;
-        let delay = status.decision().into_result().ok()?.delay();
-        Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
-    }
-
-    fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
-        self.seat().map_or(0, |seat| self.cells.give_back(seat, charged, cost, &At(at)))
-    }
-
     /// With so many permits granted at time zero, one by one, all of which may be given back.
     fn lent(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charged>) {
         let one = Self::of(quotas, 0, 0);

@@ -57,12 +57,28 @@ impl One {
     pub(super) fn remaining(&self, at: u64) -> u32 {
         self.ask(Ask::Peek, 0, at).unwrap().remaining()
     }
+
+    /// Takes permits that may be given back, now or within one window; and the delay.
+    pub(super) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
+        let (status, charged) = self.cells.decide_to_lend(Ask::Reserve { within }, self.seat()?, cost, &At(at))?;
+        let delay = status.decision().into_result().ok()?.delay();
+        Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
+    }
+
+    pub(super) fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
+        self.seat().map_or(0, |seat| self.cells.give_back(seat, charged, cost, &At(at)))
+    }
 }
 
 /// Runs the model with a bound on preemptions: three find all the errors that were put in on purpose.
 pub(super) fn explore(body: impl Fn() + Sync + Send + 'static) {
+    explore_with(3, body);
+}
+
+/// The same, with a bound of its own.
+pub(super) fn explore_with(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(preemptions);
     crate::sync::check_model(&model, body);
 }
 

@@ -1,12 +1,13 @@
 //! Every interleaving of requests on several keys at once, on the production code.
 //!
-//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features serde --lib loom_`
 
 use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
 use super::*;
+use crate::cell::{Prepared, Reclaimed};
 use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
@@ -181,6 +182,23 @@ fn loom_joint_an_account_and_a_log() {
     });
 }
 
+#[test]
+fn loom_joint_an_account_is_read_while_it_is_held() {
+    explore(2, || {
+        let table =
+            Table::together([Revisions::new(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))])].into(), 8, 3);
+        assert_eq!(table.all(&[Some(1)], 2, 0), 2);
+        let table = Arc::new(table);
+        let [claimer, reader] = [Arc::clone(&table), Arc::clone(&table)];
+        let claimer = thread::spawn(move || claimer.all(&[Some(1)], 1, 5));
+        let reader = thread::spawn(move || reader.left(0, 1, 5));
+        let (granted, left) = (claimer.join().unwrap(), reader.join().unwrap());
+        assert_eq!(granted, 1);
+        assert!(left <= 1, "{left} left of three, of which two had been taken");
+        assert_eq!([5, 10].map(|at| table.left(0, 1, at)), [0, 1]);
+    });
+}
+
 /// What a request holds before it finds its second key without a permit is never in the way of another.
 #[test]
 fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
@@ -192,5 +210,135 @@ fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
         let one_by_one = |table: &Table| (table.all(&[None, Some(1)], 1, 0), table.all(&[Some(1), None], 1, 0));
         let (together, alone) = race(&table, both, one_by_one);
         assert!(matches!((together, alone), (1, (0, 0)) | (0, (1, 1))), "{together} {alone:?}");
+    });
+}
+
+/// The same of a key that is forgotten, whose cell has to be what it was before it was held, or after.
+#[test]
+fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
+    explore(2, || {
+        let table = table(&[1]);
+        assert_eq!([0, 10].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
+        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.cell, seat.head.life())).unwrap();
+        let table = Arc::new(table);
+        let [claimer, other] = [Arc::clone(&table), Arc::clone(&table)];
+        let claimer = thread::spawn(move || claimer.all(&[Some(1)], 1, 20));
+        let other = thread::spawn(move || {
+            assert!(other.cells.forget(seat.0, seat.1, &At(20)));
+            assert_eq!(other.cells.reclaim(seat.0, seat.1, time_of(20), &At(20)), Reclaimed::Gone);
+        });
+        other.join().unwrap();
+        assert_eq!(claimer.join().unwrap(), 1);
+        // Granted before, and forgotten too, or after.
+        assert!(table.left(0, 1, 20) <= 1);
+        assert_eq!(table.left(0, 1, 30), 1);
+    });
+}
+
+/// What was granted has its stamp when that is told, and needs nobody to come and publish it.
+#[test]
+fn loom_joint_what_is_granted_is_published() {
+    explore(1, || {
+        let table = table(&[2, 2]);
+        assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
+        assert_eq!(race(&table, both, both), (1, 1));
+        assert_eq!((table.left(0, 1, 20), table.left(1, 1, 20)), (2, 2));
+    });
+}
+
+/// A slot that is published between two looks at it is not what a larger ring takes the place of.
+#[test]
+fn loom_joint_a_ring_of_one_grows_while_it_is_published() {
+    explore(2, || {
+        let table = table(&[3]);
+        assert!(table.seat(key(0, 1), &At(0)).is_ok());
+        let table = Arc::new(table);
+        let one = |table: &Table| table.all(&[Some(1)], 1, 5);
+        assert_eq!(race(&table, one, one), (1, 1));
+        assert_eq!([5, 15].map(|at| table.left(0, 1, at)), [1, 3]);
+    });
+}
+
+/// The ring stays if the claim is aborted that would have put a larger one in its place.
+#[test]
+fn loom_joint_a_ring_stays_when_its_claim_is_aborted() {
+    explore(1, || {
+        let table = table(&[4, 2]);
+        assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
+        assert!(table.seat(key(1, 1), &At(0)).is_ok());
+        let table = Arc::new(table);
+        let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
+        let alone = |table: &Table| table.all(&[None, Some(1)], 1, 5);
+        assert_eq!(race(&table, both, alone), (1, 1));
+        assert_eq!((table.left(0, 1, 5), table.left(1, 1, 5)), (2, 0));
+    });
+}
+
+/// The cell goes to another key between the look at it and the claim.
+#[test]
+fn loom_joint_a_cell_changes_hands_meanwhile() {
+    explore(1, || {
+        let table = table(&[3]);
+        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.cell, seat.head.life())).unwrap();
+        let table = Arc::new(table);
+        let next = move |table: &Table| {
+            assert!(table.forget(key(0, 1), &At(5)));
+            table.cells.reclaim(seat.0, seat.1, time_of(5), &At(5));
+            table.all(&[Some(2)], 1, 5)
+        };
+        assert_eq!(race(&table, |table| table.all(&[Some(1)], 1, 5), next), (1, 1));
+        assert_eq!(table.left(0, 2, 5), 2);
+        assert!(table.left(0, 1, 5) >= 2);
+    });
+}
+
+/// A helper sleeps while the claim that it met ends, and the next is written down in the same place.
+#[test]
+fn loom_joint_a_helper_comes_late_to_the_next_claim() {
+    explore(3, || {
+        let table = table(&[2]);
+        assert_eq!(table.all(&[Some(1)], 2, 0), 2);
+        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.cell, seat.head.life())).unwrap();
+        let table = Arc::new(table);
+        let [claimer, helper] = [Arc::clone(&table), Arc::clone(&table)];
+        let claimer = thread::spawn(move || {
+            let claim = || {
+                let seat = claimer.cells.seat_for(seat.0, seat.1, key(0, 1)).unwrap();
+                match claimer.cells.prepare(seat, 1, &At(10)) {
+                    Prepared::Fits(part, _) => claimer.cells.claim_together([part].iter()),
+                    Prepared::Again => false,
+                }
+            };
+            [claim(), claim()]
+        });
+        let helper = thread::spawn(move || helper.cells.reclaim(seat.0, seat.1, time_of(5), &At(10)));
+        let granted = claimer.join().unwrap().map(u32::from);
+        helper.join().unwrap();
+        assert_eq!(table.left(0, 1, 10), 2 - granted[0] - granted[1]);
+    });
+}
+
+/// What a claim holds is written down as it is before it or after, and never what was aborted.
+#[cfg(feature = "serde")]
+#[test]
+fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
+    use crate::cell::Kept;
+    explore(1, || {
+        let table = table(&[2, 1]);
+        assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
+        let cells = [0, 1].map(|dimension| table.seat(key(dimension, 1), &At(0)).ok().unwrap().cell);
+        let table = Arc::new(table);
+        let [both, keeper] = [Arc::clone(&table), Arc::clone(&table)];
+        let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
+        let keeper = thread::spawn(move || keeper.cells.keep(cells[0], &At(5)).map(|(_, kept)| kept));
+        // Comes before the claim holds that cell, and then this claim is aborted and there is another, or after it.
+        assert!(table.cells.forget(cells[1], 0, &At(5)));
+        let (granted, kept) = (both.join().unwrap(), keeper.join().unwrap());
+        assert_eq!(granted, 1);
+        let (before, after) = (Some(Kept::Stamps(vec![5])), Some(Kept::Stamps(vec![5, 0])));
+        assert!(kept == before || kept == after, "{kept:?}");
+        assert_eq!(table.cells.keep(cells[0], &At(5)).map(|(_, kept)| kept), after);
     });
 }

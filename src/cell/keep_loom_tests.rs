@@ -1,0 +1,289 @@
+//! Every interleaving of a thread that writes down what a cell holds and of others that change it, on the production code.
+//!
+//! What is written down has to be what the cell held at one moment: before a step of the other thread or after it, never something
+//! of both.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features serde --lib loom_`
+
+use core::time::Duration;
+
+use loom::{sync::Arc, thread};
+
+use super::loom_kit::{At, KEY, One, explore, explore_with};
+use super::*;
+use crate::quota::Quota;
+
+/// The cell's next key.
+const NEXT: Fingerprint = Fingerprint::new(3, 4 << 4);
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+fn log(limit: u32) -> [Quota; 1] {
+    [Quota::new(limit, nanos(10))]
+}
+
+/// One permit every ten nanoseconds.
+fn bucket(capacity: u32) -> [Quota; 1] {
+    [Quota::token_bucket(capacity, 1, nanos(10))]
+}
+
+/// Stamps by their age, oldest first; none if the key is as one never seen.
+fn stamps(ages: &[i64]) -> Option<(Fingerprint, Kept)> {
+    (!ages.is_empty()).then(|| (KEY, Kept::Stamps(ages.to_vec())))
+}
+
+fn account(age: i64, used: u64) -> Option<(Fingerprint, Kept)> {
+    Some((KEY, Kept::Account { age, used }))
+}
+
+impl One {
+    fn keep(&self, at: u64) -> Option<(Fingerprint, Kept)> {
+        self.cells.keep(self.cell, &At(at))
+    }
+}
+
+/// What a keeper at that time writes down while the other thread changes the cell.
+fn kept_beside(one: &Arc<One>, at: u64, change: impl FnOnce(&One) + Send + 'static) -> Option<(Fingerprint, Kept)> {
+    let [keeper, changer] = [Arc::clone(one), Arc::clone(one)];
+    let keeper = thread::spawn(move || keeper.keep(at));
+    let changer = thread::spawn(move || change(&changer));
+    changer.join().unwrap();
+    keeper.join().unwrap()
+}
+
+#[test]
+fn loom_keep_beside_claims_in_a_ring_of_one() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let kept = kept_beside(&one, 20, |one| {
+            assert_eq!(one.acquire(1, 10), 1);
+            // Denied if the keeper has published the first at 20.
+            one.acquire(1, 20);
+        });
+        assert!([stamps(&[]), stamps(&[0])].contains(&kept), "{kept:?}");
+    });
+}
+
+#[test]
+fn loom_keep_beside_claims_in_place() {
+    explore(|| {
+        // A ring of four: two stamps at 0, two at 5.
+        let one = One::of(&log(4), 2, 0);
+        assert_eq!((one.acquire(1, 5), one.acquire(1, 5)), (1, 1));
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 10, |one| {
+            assert_eq!((one.acquire(1, 10), one.acquire(1, 10)), (1, 1));
+        });
+        assert!([stamps(&[5, 5]), stamps(&[5, 5, 0]), stamps(&[5, 5, 0, 0])].contains(&kept), "{kept:?}");
+        assert_eq!(one.keep(10), stamps(&[5, 5, 0, 0]));
+    });
+}
+
+/// All the permits of one claim, or none.
+#[test]
+fn loom_keep_beside_a_claim_of_several() {
+    explore(|| {
+        let one = One::of(&log(4), 2, 0);
+        assert_eq!((one.acquire(1, 5), one.acquire(1, 5)), (1, 1));
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 10, |one| assert_eq!(one.acquire(2, 10), 2));
+        assert!([stamps(&[5, 5]), stamps(&[5, 5, 0, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+/// One claim takes the place of what another has just put there: once around the ring.
+#[test]
+fn loom_keep_beside_claims_that_go_around() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(2), 2, 0));
+        let kept = kept_beside(&one, 20, |one| {
+            assert_eq!(one.acquire(2, 10), 2);
+            // Denied if the keeper has published the first at 20.
+            one.acquire(2, 20);
+        });
+        assert!([stamps(&[]), stamps(&[0, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+#[test]
+fn loom_keep_while_the_ring_grows() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(4), 1, 0));
+        let kept = kept_beside(&one, 5, |one| {
+            assert_eq!((one.acquire(1, 5), one.acquire(1, 5)), (1, 1));
+        });
+        assert!([stamps(&[5]), stamps(&[5, 0]), stamps(&[5, 0, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+/// The ring that was replaced goes to another cell's key while it is read.
+#[test]
+fn loom_keep_while_the_ring_changes_hands() {
+    explore(|| {
+        let one = One::of(&log(8), 2, 0);
+        let (other, life) = one.cells.create(NEXT, 1).unwrap();
+        one.cells.grant(other, life, &At(0));
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 5, move |one| {
+            assert_eq!(one.acquire(3, 5), 3);
+            // Its first ring may be the one that was just given back.
+            let seat = one.cells.seat_for(other, life, NEXT).unwrap();
+            assert!(one.cells.decide(Ask::Acquire, seat, 1, &At(5)).unwrap().is_admitted());
+        });
+        assert!([stamps(&[5, 5]), stamps(&[5, 5, 0, 0, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+/// One thread has replaced the ring and not yet opened the cell, and the ring is another key's by now.
+#[test]
+fn loom_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
+    explore_with(2, || {
+        let one = One::of(&log(5), 2, 0);
+        let (other, life) = one.cells.create(NEXT, 1).unwrap();
+        one.cells.grant(other, life, &At(0));
+        let one = Arc::new(one);
+        let another = Arc::clone(&one);
+        let another = thread::spawn(move || {
+            let seat = another.cells.seat_for(other, life, NEXT).unwrap();
+            assert!(another.cells.decide(Ask::Acquire, seat, 1, &At(5)).unwrap().is_admitted());
+        });
+        let kept = kept_beside(&one, 5, |one| assert_eq!(one.acquire(3, 5), 3));
+        another.join().unwrap();
+        assert!([stamps(&[5, 5]), stamps(&[5, 5, 0, 0, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+#[test]
+fn loom_keep_while_permits_are_given_back() {
+    explore(|| {
+        let one = One::of(&log(4), 1, 0);
+        let charged = one.reserve(2, 0, 2).unwrap().1;
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 5, move |one| {
+            assert_eq!(one.give_back(charged, 2, 5), 2);
+            assert_eq!(one.acquire(1, 5), 1);
+        });
+        assert!([stamps(&[5, 3, 3]), stamps(&[5]), stamps(&[5, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+/// What is reserved is kept beside all that is live, whose place it may have to give back.
+#[test]
+fn loom_keep_while_permits_are_reserved_ahead() {
+    explore_with(2, || {
+        let one = Arc::new(One::of(&log(2), 2, 0));
+        let kept = kept_beside(&one, 5, |one| {
+            let ahead = one.reserve(1, 9, 5).unwrap().1;
+            assert_eq!(one.give_back(ahead, 1, 5), 1);
+        });
+        assert!([stamps(&[5, 5]), stamps(&[5, 5, -5])].contains(&kept), "{kept:?}");
+        assert_eq!(one.keep(5), stamps(&[5, 5]));
+    });
+}
+
+/// The moment of a reservation comes, and the cell is open again.
+#[test]
+fn loom_keep_when_what_was_reserved_has_come() {
+    explore(|| {
+        let one = One::of(&log(2), 2, 0);
+        assert!(one.reserve(1, 9, 5).is_some());
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 12, |one| {
+            assert_eq!((one.acquire(1, 12), one.acquire(1, 12)), (1, 0));
+        });
+        assert!([stamps(&[2]), stamps(&[2, 0])].contains(&kept), "{kept:?}");
+    });
+}
+
+#[test]
+fn loom_keep_while_an_account_is_charged() {
+    explore(|| {
+        let one = One::of(&bucket(4), 1, 0);
+        let charged = one.reserve(2, 0, 0).unwrap().1;
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 5, move |one| {
+            assert_eq!((one.acquire(1, 5), one.give_back(charged, 2, 5)), (1, 2));
+        });
+        assert!([account(5, 3), account(5, 4), account(5, 2)].contains(&kept), "{kept:?}");
+    });
+}
+
+/// An account that is over closes, and another opens.
+#[test]
+fn loom_keep_while_an_account_opens() {
+    explore(|| {
+        let one = Arc::new(One::of(&bucket(2), 1, 0));
+        let kept = kept_beside(&one, 12, |one| {
+            assert_eq!((one.acquire(1, 12), one.acquire(1, 12)), (1, 1));
+        });
+        assert!([None, account(0, 1), account(0, 2)].contains(&kept), "{kept:?}");
+        assert_eq!(one.keep(12), account(0, 2));
+    });
+}
+
+/// Opened by one thread and published by the keeper, by a clock of its own: nothing is missing, and nothing is too old.
+#[test]
+fn loom_keep_publishes_an_account_by_its_own_clock() {
+    explore(|| {
+        let one = Arc::new(One::of(&bucket(2), 1, 0));
+        let kept = kept_beside(&one, 15, |one| assert_eq!(one.acquire(2, 12), 2));
+        assert!([None, account(3, 2), account(0, 2)].contains(&kept), "{kept:?}");
+    });
+}
+
+/// A counter of windows advances: it goes on under another anchor, with what the last window weighs.
+#[test]
+fn loom_keep_while_an_account_advances() {
+    explore(|| {
+        let one = One::of(&[Quota::sliding_counter(4, nanos(10))], 2, 0);
+        let mut moments = vec![one.keep(12)];
+        // The same, one step after the other.
+        let again = One::of(&[Quota::sliding_counter(4, nanos(10))], 2, 0);
+        for _ in 0..2 {
+            assert_eq!(again.acquire(1, 12), 1);
+            moments.push(again.keep(12));
+        }
+        let one = Arc::new(one);
+        let kept = kept_beside(&one, 12, |one| {
+            assert_eq!((one.acquire(1, 12), one.acquire(1, 12)), (1, 1));
+        });
+        assert!(moments.contains(&kept), "{kept:?}, and not one of {moments:?}");
+    });
+}
+
+#[test]
+fn loom_keep_while_the_key_is_forgotten() {
+    for quotas in [log(2), bucket(2)] {
+        explore(move || {
+            let one = Arc::new(One::of(&quotas, 2, 0));
+            let before = one.keep(5);
+            assert!(before.is_some());
+            let kept = kept_beside(&one, 5, |one| assert!(one.cells.forget(one.cell, one.life, &At(5))));
+            assert!(kept.is_none() || kept == before, "{kept:?}");
+            assert_eq!(one.keep(5), None);
+        });
+    }
+}
+
+/// The cell goes to another key while it is read: each key has what is its own.
+#[test]
+fn loom_keep_while_the_cell_changes_hands() {
+    for (quotas, next) in [(log(2), Kept::Stamps(vec![0])), (bucket(2), Kept::Account { age: 0, used: 1 })] {
+        explore_with(2, move || {
+            let one = Arc::new(One::of(&quotas, 2, 0));
+            let before = one.keep(5);
+            let kept = kept_beside(&one, 5, |one| {
+                assert!(one.cells.forget(one.cell, one.life, &At(5)));
+                assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(5), &At(5)), Reclaimed::Gone);
+                let (cell, life) = one.cells.create(NEXT, 1).unwrap();
+                assert_eq!(cell, one.cell);
+                one.cells.grant(cell, life, &At(5));
+            });
+            let after = Some((NEXT, next.clone()));
+            assert!(kept.is_none() || kept == before || kept == after, "{kept:?}");
+            assert_eq!(one.keep(5), after);
+        });
+    }
+}

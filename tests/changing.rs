@@ -1,0 +1,97 @@
+//! Quotas that are refused when they are to take the place of others: a typed error, and those that there were go on.
+
+use std::time::Duration;
+
+use tollgate::{
+    Algorithm, BuildError, ChangeError, DirectLimiter, JointLimiter, Limiter, MockClock, Quota, QuotaError,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn limiter(quota: Quota) -> Limiter<str, MockClock> {
+    Limiter::builder(quota).clock(MockClock::new()).build().unwrap()
+}
+
+#[test]
+fn quotas_of_another_algorithm_are_refused() {
+    let limiter = limiter(Quota::new(2, SECOND));
+    let error = limiter.set_quotas(&[Quota::token_bucket(2, 1, SECOND)]).unwrap_err();
+    assert_eq!(error, ChangeError::OtherAlgorithm { is: Algorithm::SlidingWindowLog, asked: Algorithm::TokenBucket });
+    assert_eq!(error.to_string(), "a sliding window log can't become a token bucket: build another limiter for it");
+    assert_eq!(limiter.quotas(), [Quota::new(2, SECOND)]);
+    assert_eq!(limiter.peek("a").remaining(), 2);
+}
+
+#[test]
+fn quotas_that_could_not_be_built_are_refused() {
+    let limiter = limiter(Quota::new(2, SECOND));
+    let refused = |quotas: &[Quota]| limiter.set_quotas(quotas).unwrap_err();
+    assert_eq!(refused(&[]), ChangeError::Quotas(BuildError::NoQuota));
+    let zero = ChangeError::Quotas(BuildError::Quota(QuotaError::ZeroLimit));
+    assert_eq!(refused(&[Quota::new(0, SECOND)]), zero);
+    assert!(std::error::Error::source(&zero).is_some());
+    let mixed = refused(&[Quota::new(2, SECOND), Quota::fixed_window(2, SECOND)]);
+    assert_eq!(mixed, ChangeError::Quotas(BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow }));
+    assert_eq!(limiter.quotas(), [Quota::new(2, SECOND)]);
+}
+
+#[test]
+fn an_account_that_has_no_room_for_as_many_permits_is_too_small() {
+    let limiter = limiter(Quota::fixed_window(2, SECOND));
+    let large = Quota::fixed_window(Quota::MAX_CAPACITY, SECOND);
+    assert_eq!(limiter.set_quotas(&[large]), Err(ChangeError::TooLarge { quota: large }));
+    assert_eq!(limiter.quotas(), [Quota::fixed_window(2, SECOND)]);
+    // A few hundred thousand fit anyhow, and a log has no such bound.
+    limiter.set_quotas(&[Quota::fixed_window(300_000, SECOND)]).unwrap();
+    assert_eq!(limiter.peek("a").remaining(), 300_000);
+    let log = self::limiter(Quota::new(1, SECOND));
+    log.set_quotas(&[Quota::new(Quota::MAX_LIMIT, SECOND)]).unwrap();
+    assert_eq!(log.peek("a").remaining(), Quota::MAX_LIMIT);
+}
+
+#[test]
+fn a_dimension_that_there_is_not_has_no_quotas() {
+    let limiter = JointLimiter::builder()
+        .dimension("user", [Quota::new(2, SECOND)])
+        .dimension("endpoint", [Quota::leaky_bucket(2, 1, SECOND)])
+        .clock(MockClock::new())
+        .build()
+        .unwrap();
+    let error = limiter.set_quotas(2, &[Quota::new(1, SECOND)]).unwrap_err();
+    assert_eq!(error, ChangeError::NoSuchDimension { dimension: 2, dimensions: 2 });
+    // Each dimension has an algorithm of its own.
+    let error = limiter.set_quotas(1, &[Quota::new(1, SECOND)]).unwrap_err();
+    assert_eq!(error, ChangeError::OtherAlgorithm { is: Algorithm::LeakyBucket, asked: Algorithm::SlidingWindowLog });
+    limiter.set_quotas(0, &[Quota::new(1, SECOND)]).unwrap();
+    assert!(limiter.try_acquire((&1, &1)).unwrap().is_admitted());
+    assert!(limiter.try_acquire((&1, &1)).unwrap().is_denied());
+    assert!(limiter.try_acquire_n((&2, &1), 2).is_err(), "more than the new limit");
+}
+
+#[test]
+fn no_key_has_quotas_of_its_own_unless_the_builder_was_told() {
+    let plain = limiter(Quota::new(2, SECOND));
+    let five = [Quota::new(5, SECOND)];
+    assert_eq!(plain.set_quotas_of("a", &five), Err(ChangeError::NoneOfItsOwn));
+    assert_eq!(plain.quotas_of("a"), [Quota::new(2, SECOND)]);
+    let told = Limiter::<str>::builder(Quota::new(2, SECOND)).keys_with_quotas(1).clock(MockClock::new());
+    let told = told.build().unwrap();
+    told.set_quotas_of("a", &five).unwrap();
+    assert_eq!((told.peek("a").remaining(), told.peek("b").remaining()), (5, 2));
+    let other = told.set_quotas_of("a", &[Quota::fixed_window(5, SECOND)]).unwrap_err();
+    let is = Algorithm::SlidingWindowLog;
+    assert_eq!(other, ChangeError::OtherAlgorithm { is, asked: Algorithm::FixedWindow });
+    assert_eq!(told.quotas_of("a"), five);
+}
+
+#[test]
+fn a_direct_limiter_refuses_the_same() {
+    let limiter = DirectLimiter::with_clock(Quota::token_bucket(2, 1, SECOND), MockClock::new()).unwrap();
+    let is = Algorithm::TokenBucket;
+    let error = limiter.set_quotas(&[Quota::new(2, SECOND)]).unwrap_err();
+    assert_eq!(error, ChangeError::OtherAlgorithm { is, asked: Algorithm::SlidingWindowLog });
+    assert_eq!(limiter.set_quotas(&[]), Err(ChangeError::Quotas(BuildError::NoQuota)));
+    let large = Quota::token_bucket(Quota::MAX_CAPACITY, Quota::MAX_CAPACITY, SECOND);
+    assert_eq!(limiter.set_quotas(&[large]), Err(ChangeError::TooLarge { quota: large }));
+    assert_eq!(limiter.quotas(), [Quota::token_bucket(2, 1, SECOND)]);
+}

@@ -1,0 +1,172 @@
+//! Reserving and giving back, by each kind of limiter: what a dropped reservation does, and what a receipt is good for.
+
+use std::time::Duration;
+
+use tollgate::{DirectLimiter, JointError, JointLimiter, Limiter, MockClock, Quota, Receipt, ReserveError};
+
+const SECOND: Duration = Duration::from_secs(1);
+const TEN: Duration = Duration::from_secs(10);
+const NOW: Duration = Duration::ZERO;
+
+fn limiter(limit: u32) -> (Limiter<str, MockClock>, MockClock) {
+    let clock = MockClock::new();
+    (Limiter::builder(Quota::new(limit, TEN)).clock(clock.clone()).build().unwrap(), clock)
+}
+
+fn joint() -> (JointLimiter<MockClock>, MockClock) {
+    let clock = MockClock::new();
+    let builder = JointLimiter::builder()
+        .dimension("user", [Quota::new(2, TEN)])
+        .dimension("endpoint", [Quota::token_bucket(3, 1, SECOND)]);
+    (builder.clock(clock.clone()).build().unwrap(), clock)
+}
+
+fn direct() -> DirectLimiter<MockClock> {
+    DirectLimiter::with_clock(Quota::new(2, TEN), MockClock::new()).unwrap()
+}
+
+#[test]
+fn a_reservation_that_is_dropped_gives_back() {
+    let (limiter, _) = limiter(3);
+    let reservation = limiter.reserve("a", 2, NOW).unwrap();
+    assert_eq!((reservation.delay(), limiter.peek("a").remaining()), (NOW, 1));
+    drop(reservation);
+    assert_eq!(limiter.peek("a").remaining(), 3);
+}
+
+#[test]
+fn a_reservation_is_given_back_when_its_scope_is_left_by_an_error_or_a_panic() {
+    let (limiter, _) = limiter(3);
+    let fails = || -> Result<(), std::num::ParseIntError> {
+        let reservation = limiter.reserve("a", 3, NOW).unwrap();
+        let _: u32 = "not a number".parse()?;
+        drop(reservation.commit());
+        Ok(())
+    };
+    assert!(fails().is_err());
+    assert_eq!(limiter.peek("a").remaining(), 3);
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _reservation = limiter.reserve("a", 3, NOW).unwrap();
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    assert!(panics.is_err());
+    assert_eq!(limiter.peek("a").remaining(), 3);
+}
+
+#[test]
+fn a_reservation_that_is_cancelled_says_how_many_came_back() {
+    let (limiter, clock) = limiter(3);
+    assert_eq!(limiter.reserve("a", 2, NOW).unwrap().cancel(), 2);
+    let late = limiter.reserve("a", 2, NOW).unwrap();
+    clock.advance(TEN);
+    assert_eq!(late.cancel(), 0, "they have left their window");
+}
+
+#[test]
+fn what_is_committed_stays_until_its_receipt_is_shown() {
+    let (limiter, _) = limiter(3);
+    let receipt = limiter.reserve("a", 2, NOW).unwrap().commit();
+    assert_eq!((receipt.cost(), limiter.peek("a").remaining()), (2, 1));
+    assert_eq!(limiter.refund(receipt).unwrap(), 2);
+    assert_eq!(limiter.peek("a").remaining(), 3);
+    drop(limiter.reserve("a", 2, NOW).unwrap().commit());
+    assert_eq!(limiter.peek("a").remaining(), 1, "a receipt that is dropped does nothing");
+}
+
+#[test]
+fn a_receipt_is_refused_by_another_limiter_and_comes_back() {
+    let ((one, _), (other, _)) = (limiter(3), limiter(3));
+    let receipt = one.reserve("a", 2, NOW).unwrap().commit();
+    assert!(other.try_acquire_n("a", 2).unwrap().is_admitted());
+    let error = other.refund(receipt).unwrap_err();
+    assert!(error.to_string().contains("another limiter"), "{error}");
+    assert_eq!(other.peek("a").remaining(), 1);
+    assert_eq!(one.refund(error.into_receipt()).unwrap(), 2);
+    assert_eq!(one.peek("a").remaining(), 3);
+}
+
+#[test]
+fn a_receipt_is_refused_by_a_limiter_of_another_kind() {
+    let ((keyed, _), direct, (joint, _)) = (limiter(3), direct(), joint());
+    let receipt: Receipt = keyed.reserve("a", 1, NOW).unwrap().commit();
+    let receipt = direct.refund(receipt).unwrap_err().into_receipt();
+    let receipt = joint.refund(receipt).unwrap_err().into_receipt();
+    assert_eq!(keyed.refund(receipt).unwrap(), 1);
+    let receipt = joint.reserve((&1, &1), 1).unwrap().commit();
+    let receipt = keyed.refund(receipt).unwrap_err().into_receipt();
+    let receipt = direct.refund(receipt).unwrap_err().into_receipt();
+    assert_eq!(joint.refund(receipt).unwrap(), 1);
+}
+
+#[test]
+fn a_denied_reservation_says_when_the_same_succeeds() {
+    let (limiter, clock) = limiter(2);
+    let too_many = limiter.reserve("a", 3, TEN).unwrap_err();
+    assert!(matches!(too_many, ReserveError::CostExceedsLimit(cost) if cost.cost() == 3 && cost.limit() == 2));
+    assert_eq!(too_many.denial(), None);
+    assert!(limiter.try_acquire_n("a", 2).unwrap().is_admitted());
+    let denial = limiter.reserve("a", 1, 4 * SECOND).unwrap_err().denial().unwrap();
+    assert_eq!(denial.retry_after(), 6 * SECOND);
+    clock.advance(6 * SECOND);
+    assert_eq!(limiter.reserve("a", 1, 4 * SECOND).unwrap().delay(), 4 * SECOND);
+}
+
+#[test]
+fn a_cost_of_zero_reserves_nothing() {
+    let (limiter, _) = limiter(2);
+    let receipt = limiter.reserve("a", 0, TEN).unwrap().commit();
+    assert_eq!((receipt.cost(), limiter.refund(receipt).unwrap(), limiter.peek("a").remaining()), (0, 0, 2));
+}
+
+#[test]
+fn what_is_given_back_of_a_key_that_was_forgotten_is_nothing() {
+    let (limiter, _) = limiter(2);
+    let receipt = limiter.reserve("a", 2, NOW).unwrap().commit();
+    assert!(limiter.forget("a"));
+    assert!(limiter.try_acquire("a").is_admitted());
+    assert_eq!((limiter.refund(receipt).unwrap(), limiter.peek("a").remaining()), (0, 1));
+}
+
+#[test]
+fn a_direct_limiter_reserves_and_takes_back() {
+    let limiter = direct();
+    drop(limiter.reserve(2, NOW).unwrap());
+    assert_eq!(limiter.peek().remaining(), 2);
+    let receipt = limiter.reserve(2, NOW).unwrap().commit();
+    assert_eq!(limiter.peek().remaining(), 0);
+    assert!(limiter.reserve(1, NOW).unwrap_err().denial().is_some());
+    let ahead = limiter.reserve(1, TEN).unwrap();
+    assert_eq!((ahead.delay(), ahead.cancel()), (TEN, 1));
+    let receipt = direct().refund(receipt).unwrap_err().into_receipt();
+    assert_eq!((limiter.refund(receipt).unwrap(), limiter.peek().remaining()), (2, 2));
+}
+
+#[test]
+fn a_joint_limiter_reserves_all_or_nothing_and_takes_all_of_it_back() {
+    let (limiter, clock) = joint();
+    let left = |user: i32| (0..=2).rev().find(|&cost| limiter.peek_n((&user, &1), cost).unwrap().is_admitted());
+    drop(limiter.reserve((&1, &1), 2).unwrap());
+    assert_eq!(left(1), Some(2));
+    let receipt = limiter.reserve((&1, &1), 2).unwrap().commit();
+    // The endpoint has one left: nothing is taken of the second user.
+    assert!(limiter.reserve((&2, &1), 2).unwrap_err().denial().is_some());
+    assert!(limiter.reserve((&1, &2), 1).unwrap_err().denial().is_some());
+    assert_eq!(limiter.refund(receipt).unwrap(), 2);
+    let receipt = limiter.reserve((&2, &1), 2).unwrap().commit();
+    clock.advance(2 * SECOND);
+    // The bucket is full again, the user's window is not over: the most that came back of one dimension.
+    assert_eq!(limiter.refund(receipt).unwrap(), 2);
+    assert_eq!(left(2), Some(2));
+}
+
+#[test]
+fn a_joint_limiter_says_what_it_can_not_reserve() {
+    let (limiter, _) = joint();
+    let one = limiter.reserve([Some(&1)], 1).unwrap_err();
+    assert_eq!(one, ReserveError::Joint(JointError::WrongNumberOfKeys { keys: 1, dimensions: 2 }));
+    let many = limiter.reserve((&1, &1), 3).unwrap_err();
+    assert!(matches!(many, ReserveError::Joint(JointError::Cost(cost)) if cost.limit() == 2), "{many:?}");
+    // Only the dimensions that are asked.
+    let receipt = limiter.reserve((None::<&i32>, &1), 3).unwrap().commit();
+    assert_eq!(limiter.refund(receipt).unwrap(), 3);
+}

@@ -47,6 +47,7 @@
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | permits that are given back if they are not used, or for later | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
 //! | other limits while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
+//! | tiers: other quotas for some keys, by a function of the key | a dimension of a [`JointLimiter`] for each tier, of which a request is asked in one (`None` for the others) |
 //! | refused requests that count as well | [`Quota::counting_refused`] |
 //! | user, address and endpoint decided as one | [`JointLimiter`] |
 //! | a restart that forgives nobody | `Limiter::snapshot` and `Snapshot` (feature `serde`) |

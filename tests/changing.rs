@@ -95,3 +95,24 @@ fn a_direct_limiter_refuses_the_same() {
     assert_eq!(limiter.set_quotas(&[large]), Err(ChangeError::TooLarge { quota: large }));
     assert_eq!(limiter.quotas(), [Quota::token_bucket(2, 1, SECOND)]);
 }
+
+/// A tier is a dimension of its own, and a function of the key says which one a request is asked in.
+#[test]
+fn tiers_are_dimensions_that_a_function_of_the_key_chooses() {
+    let limiter = JointLimiter::builder()
+        .dimension("free", [Quota::new(1, SECOND)])
+        .dimension("paid", [Quota::new(3, SECOND)])
+        .clock(MockClock::new())
+        .build()
+        .unwrap();
+    let pays = |user: &str| user.starts_with("paying");
+    let admitted = |user: &str| {
+        let (free, paid) = if pays(user) { (None, Some(user)) } else { (Some(user), None) };
+        limiter.try_acquire((free, paid)).unwrap().is_admitted()
+    };
+    assert_eq!([(); 4].map(|()| admitted("alice")), [true, false, false, false]);
+    assert_eq!([(); 4].map(|()| admitted("paying bob")), [true, true, true, false]);
+    limiter.set_quotas(1, &[Quota::new(4, SECOND)]).unwrap();
+    assert!(admitted("paying bob"), "a tier can change, and its keys keep what they have been granted");
+    assert!(!admitted("paying bob"));
+}

@@ -53,6 +53,15 @@ pub enum AtKeyCap {
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
+    settings: Settings,
+    clock: C,
+    fingerprinter: F,
+    key: PhantomData<fn(&K)>,
+}
+
+/// What does not change the builder's type.
+#[derive(Debug, Clone)]
+struct Settings {
     quotas: Vec<Quota>,
     key_cap: usize,
     expected_keys: usize,
@@ -60,14 +69,11 @@ pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     count_decisions: bool,
     keys_with_quotas: usize,
     modes: Wanted,
-    clock: C,
-    fingerprinter: F,
-    key: PhantomData<fn(&K)>,
 }
 
 impl<K: Hash + ?Sized> LimiterBuilder<K> {
     pub(crate) fn new(quota: Quota) -> Self {
-        Self {
+        let settings = Settings {
             quotas: vec![quota],
             key_cap: DEFAULT_KEY_CAP,
             expected_keys: 0,
@@ -75,10 +81,8 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
             count_decisions: false,
             keys_with_quotas: 0,
             modes: Wanted::default(),
-            clock: MonotonicClock::new(),
-            fingerprinter: SipFingerprinter::new(),
-            key: PhantomData,
-        }
+        };
+        Self { settings, clock: MonotonicClock::new(), fingerprinter: SipFingerprinter::new(), key: PhantomData }
     }
 }
 
@@ -98,31 +102,35 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn and(mut self, quota: Quota) -> Self {
-        self.quotas.push(quota);
+        self.settings.quotas.push(quota);
         self
     }
 
     /// The most keys held at once; 1,048,576 unless said. Memory is taken as keys come, not for the cap.
-    pub fn key_cap(self, key_cap: usize) -> Self {
-        Self { key_cap, ..self }
+    pub fn key_cap(mut self, key_cap: usize) -> Self {
+        self.settings.key_cap = key_cap;
+        self
     }
 
     /// What a new key is told at the cap; [`AtKeyCap::Deny`] unless said.
-    pub fn at_key_cap(self, at_key_cap: AtKeyCap) -> Self {
-        Self { at_key_cap, ..self }
+    pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
+        self.settings.at_key_cap = at_key_cap;
+        self
     }
 
     /// How many keys to make room for from the start, so that the table does not have to grow to them; none unless said.
-    pub fn expected_keys(self, expected_keys: usize) -> Self {
-        Self { expected_keys, ..self }
+    pub fn expected_keys(mut self, expected_keys: usize) -> Self {
+        self.settings.expected_keys = expected_keys;
+        self
     }
 
     /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless said.
     ///
     /// Counting costs a write a decision (to one of several counters, chosen by thread), where a denial otherwise
     /// writes nothing.
-    pub fn count_decisions(self, count_decisions: bool) -> Self {
-        Self { count_decisions, ..self }
+    pub fn count_decisions(mut self, count_decisions: bool) -> Self {
+        self.settings.count_decisions = count_decisions;
+        self
     }
 
     /// Whether to admit what would be denied, to see what a limit would do before it does it; not unless said.
@@ -144,13 +152,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
-        self.modes.shadow = shadow;
+        self.settings.modes.shadow = shadow;
         self
     }
 
     /// Keys that are denied too often are blocked for a while; none unless said. [`Penalty`] says what counts and what it costs.
     pub fn penalty(mut self, penalty: Penalty) -> Self {
-        self.modes.penalty = Some(penalty);
+        self.settings.modes.penalty = Some(penalty);
         self
     }
 
@@ -161,43 +169,22 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// Each decision then looks its key up in the lists first, which are a small table of their own: two look-ups more. Memory is
     /// taken as keys are listed.
     pub fn list_cap(mut self, list_cap: usize) -> Self {
-        self.modes.list_cap = Some(list_cap);
+        self.settings.modes.list_cap = Some(list_cap);
         self
     }
 
     /// How many keys may come to have [quotas of their own](Limiter::set_quotas_of), at most as many as the key cap allows; none
-    /// unless said. That takes 8 bytes for each of them from the start, and each decision one look whether its key is one. More can be given
+    /// unless said. That takes 8 to 16 bytes for each of them from the start, and each decision one look whether its key is one. More can be given
     /// quotas, and are found more slowly.
-    pub fn keys_with_quotas(self, keys_with_quotas: usize) -> Self {
-        Self { keys_with_quotas, ..self }
+    pub fn keys_with_quotas(mut self, keys_with_quotas: usize) -> Self {
+        self.settings.keys_with_quotas = keys_with_quotas;
+        self
     }
 
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
-        let Self {
-            quotas,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            keys_with_quotas,
-            modes,
-            fingerprinter,
-            key,
-            ..
-        } = self;
-        LimiterBuilder {
-            quotas,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            keys_with_quotas,
-            modes,
-            clock,
-            fingerprinter,
-            key,
-        }
+        let Self { settings, fingerprinter, key, .. } = self;
+        LimiterBuilder { settings, clock, fingerprinter, key }
     }
 
     /// A standard hasher to make fingerprints with, in place of the default SipHash; see [`HashTwice`].
@@ -207,30 +194,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// Another way to make fingerprints, in place of [`SipFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
-        let Self {
-            quotas,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            keys_with_quotas,
-            modes,
-            clock,
-            key,
-            ..
-        } = self;
-        LimiterBuilder {
-            quotas,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            keys_with_quotas,
-            modes,
-            clock,
-            fingerprinter,
-            key,
-        }
+        let Self { settings, clock, key, .. } = self;
+        LimiterBuilder { settings, clock, fingerprinter, key }
     }
 
     /// The limiter.
@@ -240,18 +205,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`], or more keys are
     /// expected than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self {
-            quotas,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            keys_with_quotas,
-            modes,
-            clock,
-            fingerprinter,
-            ..
-        } = self;
+        let Self { settings, clock, fingerprinter, .. } = self;
+        let Settings { quotas, key_cap, expected_keys, at_key_cap, count_decisions, keys_with_quotas, modes } =
+            settings;
         let quotas = Quotas::new(&quotas)?;
         check_keys(key_cap, expected_keys)?;
         let modes = modes.made(key_cap)?;
@@ -290,7 +246,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         snapshot: &crate::Snapshot,
         elapsed: core::time::Duration,
     ) -> Result<Limiter<K, C, F>, crate::RestoreError> {
-        snapshot.check_quotas(&[&self.quotas])?;
+        snapshot.check_quotas(&[&self.settings.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
         limiter.put_back(snapshot, elapsed)?;

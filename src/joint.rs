@@ -67,16 +67,15 @@ impl JointLimiter {
 
     /// Starts a limiter without dimensions.
     pub fn builder() -> JointLimiterBuilder {
-        JointLimiterBuilder {
+        let settings = Settings {
             dimensions: Vec::new(),
             key_cap: DEFAULT_KEY_CAP,
             expected_keys: 0,
             at_key_cap: AtKeyCap::default(),
             count_decisions: false,
             shadow: false,
-            clock: MonotonicClock::new(),
-            fingerprinter: SipFingerprinter::new(),
-        }
+        };
+        JointLimiterBuilder { settings, clock: MonotonicClock::new(), fingerprinter: SipFingerprinter::new() }
     }
 }
 
@@ -261,79 +260,72 @@ impl<C: fmt::Debug, F> fmt::Debug for JointLimiter<C, F> {
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct JointLimiterBuilder<C = MonotonicClock, F = SipFingerprinter> {
+    settings: Settings,
+    clock: C,
+    fingerprinter: F,
+}
+
+/// What does not change the builder's type.
+#[derive(Debug, Clone)]
+struct Settings {
     dimensions: Vec<(Box<str>, Vec<Quota>)>,
     key_cap: usize,
     expected_keys: usize,
     at_key_cap: AtKeyCap,
     count_decisions: bool,
     shadow: bool,
-    clock: C,
-    fingerprinter: F,
 }
 
 impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     /// One more dimension, with the quotas that each of its keys has: one, or several sliding window logs. The name is for
     /// messages.
     pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
-        self.dimensions.push((name.into(), quotas.into_iter().collect()));
+        self.settings.dimensions.push((name.into(), quotas.into_iter().collect()));
         self
     }
 
     /// The most keys held at once, of all dimensions together; 1,048,576 unless said.
-    pub fn key_cap(self, key_cap: usize) -> Self {
-        Self { key_cap, ..self }
+    pub fn key_cap(mut self, key_cap: usize) -> Self {
+        self.settings.key_cap = key_cap;
+        self
     }
 
     /// What a request with a new key is told at the cap: [`AtKeyCap::Deny`] unless said. With [`AtKeyCap::Admit`] the key is passed
     /// over and the others are asked; [`AtKeyCap::Share`] is not possible here.
-    pub fn at_key_cap(self, at_key_cap: AtKeyCap) -> Self {
-        Self { at_key_cap, ..self }
+    pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
+        self.settings.at_key_cap = at_key_cap;
+        self
     }
 
     /// How many keys to make room for from the start; none unless said.
-    pub fn expected_keys(self, expected_keys: usize) -> Self {
-        Self { expected_keys, ..self }
+    pub fn expected_keys(mut self, expected_keys: usize) -> Self {
+        self.settings.expected_keys = expected_keys;
+        self
     }
 
     /// Whether to count admitted and denied requests for [`Counts`]; not unless said.
-    pub fn count_decisions(self, count_decisions: bool) -> Self {
-        Self { count_decisions, ..self }
+    pub fn count_decisions(mut self, count_decisions: bool) -> Self {
+        self.settings.count_decisions = count_decisions;
+        self
     }
 
     /// Whether to admit what would be denied, and tell so ([`Admission::overruled`], [`Counts::overruled`]); not unless said. As
     /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
-    pub fn shadow(self, shadow: bool) -> Self {
-        Self { shadow, ..self }
+    pub fn shadow(mut self, shadow: bool) -> Self {
+        self.settings.shadow = shadow;
+        self
     }
 
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> JointLimiterBuilder<D, F> {
-        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, fingerprinter, .. } = self;
-        JointLimiterBuilder {
-            dimensions,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            shadow,
-            clock,
-            fingerprinter,
-        }
+        let Self { settings, fingerprinter, .. } = self;
+        JointLimiterBuilder { settings, clock, fingerprinter }
     }
 
     /// Another way to make fingerprints, in place of [`SipFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<C, G> {
-        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, clock, .. } = self;
-        JointLimiterBuilder {
-            dimensions,
-            key_cap,
-            expected_keys,
-            at_key_cap,
-            count_decisions,
-            shadow,
-            clock,
-            fingerprinter,
-        }
+        let Self { settings, clock, .. } = self;
+        JointLimiterBuilder { settings, clock, fingerprinter }
     }
 
     /// The limiter.
@@ -343,8 +335,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     /// [`BuildError`] when there is no dimension or more than [`JointLimiter::MAX_DIMENSIONS`], a quota can't be used or has none to
     /// share its key with, the cap is zero or too large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
     pub fn build(self) -> Result<JointLimiter<C, F>, BuildError> {
-        let Self { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow, clock, fingerprinter } =
-            self;
+        let Self { settings, clock, fingerprinter } = self;
+        let Settings { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow } = settings;
         let counts_refused = dimensions.iter().flat_map(|(_, quotas)| quotas).any(Quota::is_counting_refused);
         let (count, most) = (dimensions.len(), MAX_CELLS);
         if !(1..=most).contains(&count) {
@@ -369,6 +361,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         let shadow = shadow.then(Shadow::new);
         Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id: LimiterId::new(), shadow })
     }
+
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot).
     ///
     /// # Errors
@@ -391,7 +384,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         snapshot: &crate::Snapshot,
         elapsed: core::time::Duration,
     ) -> Result<JointLimiter<C, F>, crate::RestoreError> {
-        let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
+        let quotas: Vec<&[Quota]> = self.settings.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;

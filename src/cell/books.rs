@@ -131,7 +131,11 @@ impl<'a> Books<'a> {
 
     /// When the account is as that of a key never seen; `None` while its anchor is not published.
     pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
-        match self.seen(head, slot) {
+        self.is_as_new_at(self.seen(head, slot))
+    }
+
+    fn is_as_new_at(&self, seen: Seen) -> Option<u64> {
+        match seen {
             Seen::Running(running) => Some(self.rule().over_at(running.account)),
             // Over is as good as new, unless the rule says that nothing ever is.
             Seen::Over(since) if self.rule().is_ever_over() => Some(since),
@@ -298,7 +302,8 @@ pub(super) enum Kept {
 impl Books<'_> {
     /// What of an account still matters at `now`. One that is over and does is as if nothing had been used since.
     pub(super) fn kept(&self, head: Head, slot: Slot, now: u64) -> Kept {
-        match (self.over_at(head, slot), self.seen(head, slot)) {
+        let seen = self.seen(head, slot);
+        match (self.is_as_new_at(seen), seen) {
             (None, _) | (_, Seen::Unpublished) => Kept::Unpublished,
             (Some(over), _) if over <= now => Kept::Nothing,
             (_, Seen::Over(since)) => Kept::Running { opened: since, used: 0 },

@@ -4,9 +4,9 @@
 
 use core::time::Duration;
 
-use loom::{sync::Arc, thread};
+use loom::sync::Arc;
 
-use super::loom_kit::{One, explore};
+use super::loom_kit::{One, explore, spawned};
 use super::*;
 use crate::quota::Quota;
 
@@ -27,11 +27,6 @@ impl One {
     fn change(&self, quota: Quota, at: u64) {
         self.cells.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
     }
-}
-
-fn spawned<T: Send + 'static>(one: &Arc<One>, run: impl FnOnce(&One) -> T + Send + 'static) -> thread::JoinHandle<T> {
-    let one = Arc::clone(one);
-    thread::spawn(move || run(&one))
 }
 
 #[test]

@@ -4,9 +4,9 @@
 
 use core::time::Duration;
 
-use loom::{sync::Arc, thread};
+use loom::sync::Arc;
 
-use super::loom_kit::{At, KEY, One, explore};
+use super::loom_kit::{At, KEY, One, explore, spawned};
 use super::*;
 use crate::quota::Quota;
 
@@ -21,11 +21,6 @@ impl One {
         let charged = costs.iter().map(|&cost| one.reserve(cost, 0, 0).unwrap().1).collect();
         (one, charged)
     }
-}
-
-fn spawned<T: Send + 'static>(one: &Arc<One>, run: impl FnOnce(&One) -> T + Send + 'static) -> thread::JoinHandle<T> {
-    let one = Arc::clone(one);
-    thread::spawn(move || run(&one))
 }
 
 /// As [`explore`], with a bound of two preemptions, for what takes many steps.

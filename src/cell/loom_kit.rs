@@ -92,3 +92,12 @@ pub(super) fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
     let first = one.acquire(requests[0].0, requests[0].1);
     core::iter::once(first).chain(threads.into_iter().map(|thread| thread.join().unwrap())).collect()
 }
+
+/// Runs something on the cell in a thread of its own.
+pub(super) fn spawned<T: Send + 'static>(
+    one: &Arc<One>,
+    run: impl FnOnce(&One) -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    let one = Arc::clone(one);
+    thread::spawn(move || run(&one))
+}

@@ -87,8 +87,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// One permit for `key`, now or not at all.
     ///
-    /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted: see
-    /// [`Decision::Denied`].
+    /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted
+    /// (see [`Decision::Denied`]) or the quota has changed and its algorithm is not the log: then the first request of a key writes that down.
     pub fn try_acquire<Q>(&self, key: &Q) -> Decision
     where
         K: Borrow<Q>,

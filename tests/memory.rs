@@ -346,3 +346,19 @@ fn counters_of_decisions_take_memory_once() {
     let counted = measure(|| (0..10_000).for_each(|_| assert!(limiter.try_acquire(&7).is_denied())));
     assert_nothing(counted, "ten thousand counted denials");
 }
+
+/// What `Limiter::set_quotas` says of a change.
+#[test]
+fn a_change_of_quotas_takes_its_revision_and_nothing_of_the_keys() {
+    const CHANGES: u32 = 4095;
+    let mut counted = Counted::new(100, |builder| builder);
+    counted.during(|limiter, _| admit(limiter, 0..1000));
+    let before = counted.held;
+    counted.during(|limiter, _| {
+        for limit in 1..=CHANGES {
+            limiter.set_quotas(&[Quota::new(limit, WINDOW)]).expect("a usable quota");
+        }
+    });
+    assert_at_most((counted.held - before) as f64 / f64::from(CHANGES), 400.0, "bytes a change");
+    counted.finish();
+}

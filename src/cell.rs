@@ -205,7 +205,7 @@ impl Cells {
     }
 
     /// The cell, if it is of this life and decides for this key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
         let words = self.cells.block_of(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
@@ -222,7 +222,7 @@ impl Cells {
 
     /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary. The clock
     /// was read after the seat was found.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
         match self.rules_at(seat) {
             Rules::Log(limits) => self.log_at_once(limits, seat, cost, reading),
@@ -230,6 +230,11 @@ impl Cells {
             Rules::Steps(stepped) if cost > stepped.limit() => None,
             Rules::Steps(stepped) => self.steps_at_once(stepped, seat, cost, reading),
         }
+    }
+
+    /// Whether the cell has been claimed since, or has changed otherwise.
+    pub(crate) fn has_moved(&self, seat: Seat<'_>) -> bool {
+        seat.words[HEAD].load(Ordering::Relaxed) != seat.head.0
     }
 
     /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer
@@ -348,7 +353,7 @@ impl Cells {
     #[inline]
     fn ring<'a>(&'a self, words: &'a [AtomicU64], reference: RingRef) -> Ring<'a> {
         if reference.is_ring() {
-            let rings = self.rings[reference.class() % CLASSES].get();
+            let rings = self.rings.get(reference.class()).and_then(OnceBox::get);
             if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
                 return Ring::new(slots);
             }
@@ -371,7 +376,7 @@ impl Cells {
         if !reference.is_ring() {
             return 0;
         }
-        let rings = self.rings[reference.class() % CLASSES].get();
+        let rings = self.rings.get(reference.class()).and_then(OnceBox::get);
         let slots = rings.and_then(|rings| rings.block_if_there(reference.block()));
         slots.and_then(|slots| slots.get(head.pos())).map_or(0, |slot| slot.load(Ordering::Relaxed))
     }

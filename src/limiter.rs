@@ -311,7 +311,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(fingerprint)
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide_for(&self, fingerprint: Fingerprint, cost: u32) -> Decision {
         if cost == 0 {
             return self.look_up(fingerprint, 0).decision;

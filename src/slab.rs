@@ -33,6 +33,11 @@ const STEP_BITS: u32 = 3;
 
 type Page = Box<[AtomicU64]>;
 
+const fn first_page_bits(block_words: usize) -> u32 {
+    let blocks = FIRST_PAGE_WORDS / block_words;
+    if blocks == 0 { 0 } else { blocks.ilog2() }
+}
+
 pub(crate) struct Slab {
     block_words: usize,
     /// Which word of a free block holds the link to the next.
@@ -50,7 +55,7 @@ pub(crate) struct Slab {
 impl Slab {
     /// A pool of up to `max_blocks` blocks of `block_words` words that keeps its links in word `link_word`.
     pub(crate) fn new(block_words: usize, link_word: usize, max_blocks: u32) -> Self {
-        let first_page_bits = (FIRST_PAGE_WORDS / block_words).max(1).ilog2();
+        let first_page_bits = first_page_bits(block_words);
         let mut slab = Self {
             block_words,
             link_word,
@@ -73,10 +78,15 @@ impl Slab {
     /// The page of a block and the block's place in it.
     #[inline]
     fn locate(&self, block: u32) -> (usize, usize) {
-        let unit = block >> self.first_page_bits;
+        Self::locate_in(self.first_page_bits, block)
+    }
+
+    #[inline]
+    fn locate_in(first_page_bits: u32, block: u32) -> (usize, usize) {
+        let unit = block >> first_page_bits;
         let doublings = (unit | (1 << STEP_BITS)).ilog2() - STEP_BITS;
         let page = (doublings << STEP_BITS) + (unit >> doublings);
-        let place = block & ((1 << (self.first_page_bits + doublings)) - 1);
+        let place = block & ((1 << (first_page_bits + doublings)) - 1);
         (page as usize, place as usize)
     }
 
@@ -103,8 +113,8 @@ impl Slab {
     #[inline]
     pub(crate) fn block_of<const WORDS: usize>(&self, block: u32) -> &[AtomicU64; WORDS] {
         debug_assert_eq!(WORDS, self.block_words);
-        let (page, place) = self.locate(block);
-        let words = self.pages[page].get().and_then(|page| page[place * WORDS..].first_chunk());
+        let (page, place) = Self::locate_in(const { first_page_bits(WORDS) }, block);
+        let words = self.pages.get(page).and_then(|page| page.get()?.as_chunks().0.get(place));
         words.expect("a block's number is known only once its page is there")
     }
 

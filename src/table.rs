@@ -30,6 +30,7 @@
 //! index. Slots of the index: a publication releases the cell, a look-up acquires it. `horizon`: raised before a cell is freed, read
 //! after the key's new cell has been put past the old one's entry. Exercised by the loom tests in `table/loom_tests.rs`.
 
+mod at_once;
 mod index;
 mod joint;
 #[cfg(all(test, tollgate_loom))]
@@ -51,7 +52,7 @@ use once_cell::race::OnceBox;
 
 use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, Whose, time_of};
 use crate::clock::Clock;
-use crate::decision::{Decision, Status};
+use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{AtomicU64, Ordering, plain};
@@ -170,14 +171,6 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
         self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))
-    }
-
-    /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
-    #[inline]
-    pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Decision> {
-        let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
-        // Read after the head: see the essay on accounts.
-        self.cells.decide_at_once(seat, cost, clock.now())
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.

@@ -11,7 +11,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 impl Cells {
     /// Decides if that takes nothing out of the ordinary.
-    #[inline]
+    #[inline(always)]
     pub(super) fn log_at_once(&self, limits: &Limits, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
         let Seat { head, words, .. } = seat;
         let reference = RingRef(words[RING].load(Ordering::Acquire));

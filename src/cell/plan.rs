@@ -200,7 +200,8 @@ impl Limits {
 
     #[inline]
     fn live_in(&self, bound: &Bound, time: u64) -> u64 {
-        (time + 1).saturating_sub(bound.window).max(self.from)
+        // A time is past the longest window.
+        (time + 1 - bound.window).max(self.from)
     }
 
     /// When a stamp ends to be live.
@@ -225,24 +226,33 @@ impl Limits {
 
     /// Why `cost` permits do not fit at `time`. They fit into a quota of N if the stamp from which on N - cost + 1 are newer or the
     /// same has left its window. What a ring is too short to hold has expired.
-    #[inline]
+    #[inline(always)]
     pub(super) fn refusal(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
-        let refuses = |bound: &Bound| {
-            // None if the cost has become more than the limit.
-            let back = (bound.limit + 1).saturating_sub(cost);
-            if back == 0 {
-                return Some(Refusal { until: u64::MAX, quota: bound.quota });
-            }
-            let slot = (back <= ring.len()).then(|| ring.load(head.pos() + ring.len() - back))?;
-            let refuses = slot.time() >= self.live_in(bound, time);
-            refuses.then(|| Refusal { until: slot.time().saturating_add(bound.window), quota: bound.quota })
-        };
-        let widest = refuses(&self.widest);
-        if self.within.is_empty() {
-            return widest;
+        if !self.within.is_empty() {
+            return self.refusal_by_any(ring, head, time, cost);
         }
+        self.refusal_by(&self.widest, ring, head, time, cost)
+    }
+
+    #[inline(never)]
+    fn refusal_by_any(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
         let longest = |one: Refusal, other: Refusal| if other.until > one.until { other } else { one };
-        widest.into_iter().chain(self.within.iter().filter_map(refuses)).reduce(longest)
+        self.each().filter_map(|bound| self.refusal_by(bound, ring, head, time, cost)).reduce(longest)
+    }
+
+    #[inline(always)]
+    fn refusal_by(&self, bound: &Bound, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
+        if cost > bound.limit {
+            // It has become less than the cost.
+            return Some(Refusal { until: u64::MAX, quota: bound.quota });
+        }
+        let back = bound.limit + 1 - cost;
+        if back > ring.len() {
+            return None;
+        }
+        let stamp = ring.load(head.pos() + ring.len() - back).time();
+        // Neither sum comes near an overflow: a window is less than 2^60, a time less than 2^62.
+        (stamp >= self.live_in(bound, time)).then(|| Refusal { until: stamp + bound.window, quota: bound.quota })
     }
 
     /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.

@@ -12,7 +12,7 @@ const ANCIENT_END: u64 = 1 << 40;
 /// which nothing expires any more: a limiter can then deny too much but not admit too much.
 #[inline]
 pub(crate) fn time_of(reading: u64) -> u64 {
-    TIME_ZERO.saturating_add(reading).min(MAX_TIME)
+    TIME_ZERO + reading.min(MAX_TIME - TIME_ZERO)
 }
 
 const fn mask(bits: u32) -> u64 {

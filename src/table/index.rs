@@ -139,7 +139,7 @@ impl<'a> Index<'a> {
     }
 
     /// The cell of a key, if it is there; if not, [`find`](Self::find) says why.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<Seat<'_>> {
         let prefix = prefix_of(self.generation, fingerprint);
         let mut at = self.first(fingerprint);

@@ -1,0 +1,54 @@
+//! Decisions that take nothing out of the ordinary: the key is known, its cell open, and nobody is in the way.
+
+use super::Table;
+use crate::cell::Seat;
+use crate::clock::Clock;
+use crate::decision::Decision;
+use crate::fingerprint::Fingerprint;
+
+/// How often a request that somebody else's claim overtook tries again before it goes the long way.
+const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
+
+/// How long it lets the others get on before the first of these, in turns of [`spin_loop`](core::hint::spin_loop): twice as long
+/// before each further one. All together take some microseconds.
+const FIRST_PAUSE: u32 = if cfg!(tollgate_loom) { 0 } else { 16 };
+
+impl Table {
+    /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
+    #[inline(always)]
+    pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Decision> {
+        let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
+        // Read after the head: see the essay on accounts.
+        match self.cells.decide_at_once(seat, cost, clock.now()) {
+            None => self.decide_after_others(seat, fingerprint, cost, clock),
+            decided => decided,
+        }
+    }
+
+    /// Tries again if somebody else's claim came first.
+    ///
+    /// Two threads that claim on one cell in turns spend their time on moving its cache line to and fro. So whoever loses leaves
+    /// the line alone for a moment, in which the other gets several claims done. Nobody waits for anybody: the pause ends by itself.
+    #[cold]
+    #[inline(never)]
+    fn decide_after_others<'a>(
+        &'a self,
+        mut seat: Seat<'a>,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Option<Decision> {
+        for tries in 0..TRIES {
+            if !self.cells.has_moved(seat) {
+                return None;
+            }
+            (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());
+            seat = self.cells.seat_for(seat.cell, seat.head.life(), fingerprint)?;
+            let decided = self.cells.decide_at_once(seat, cost, clock.now());
+            if decided.is_some() {
+                return decided;
+            }
+        }
+        None
+    }
+}

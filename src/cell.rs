@@ -232,11 +232,6 @@ impl Cells {
         }
     }
 
-    /// Whether the cell has been claimed since, or has changed otherwise.
-    pub(crate) fn has_moved(&self, seat: Seat<'_>) -> bool {
-        seat.words[HEAD].load(Ordering::Relaxed) != seat.head.0
-    }
-
     /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer
     /// decides for the key.
     pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {

@@ -108,9 +108,38 @@ impl<'a> Ring<'a> {
             let slot = &self.slots[head.pos()];
             let _ = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
         } else {
-            self.settle(next, limits, time, || word.load(Ordering::Relaxed) == next.0);
+            self.publish(word, head, next, cost, limits, time);
         }
         Some(())
+    }
+
+    /// Publishes a claim of several permits that moved the head from `head` to `next`.
+    #[inline(never)]
+    pub(super) fn publish(self, word: &AtomicU64, head: Head, next: Head, cost: usize, limits: &Limits, time: u64) {
+        let stands = || word.load(Ordering::Relaxed) == next.0;
+        if !self.publish_alone(head, cost, time, stands) {
+            self.settle(next, limits, time, stands);
+        }
+    }
+
+    /// Publishes a claim of several permits that was made at `head`, as long as nobody else takes part. Says whether all of it is done.
+    #[inline(always)]
+    fn publish_alone(self, head: Head, cost: usize, time: u64, stands: impl Fn() -> bool) -> bool {
+        let mut place = Place { index: head.pos(), lap: head.lap() };
+        for left in (0..cost).rev() {
+            let slot = self.load(place.index);
+            // What was read is of this claim only if its head still stands, as in `settle`.
+            if slot.is_of_lap(place.lap) || !stands() {
+                return false;
+            }
+            let stamp = Slot::new(time, left > 0, place.lap);
+            let swap = self.slots[place.index].compare_exchange(slot.0, stamp.0, Ordering::Release, Ordering::Relaxed);
+            if swap.is_err() {
+                return false;
+            }
+            place = self.after(place);
+        }
+        true
     }
 
     /// Publishes what was claimed last, if that has not been done; proposes `time`, or as little later as it takes, for the

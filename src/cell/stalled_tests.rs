@@ -94,6 +94,40 @@ fn in_the_middle_of_publishing_several() {
     assert_eq!(one.ask(Ask::Peek, 0, 25).remaining(), 4);
 }
 
+/// The ring, and what is known of how it is used.
+fn parts(one: &One) -> (ring::Ring<'_>, &Limits) {
+    let words = one.0.cells.block(0);
+    let Rules::Log(limits) = one.0.rules(KEY) else { panic!("not a log") };
+    (one.0.ring(words, RingRef(words[RING].load(Ordering::Acquire))), limits)
+}
+
+#[test]
+fn before_publishing_several_while_another_publishes_the_first() {
+    let one = One::new(4, 4);
+    let head = one.head();
+    one.claim_and_stall(3, 4);
+    let (ring, limits) = parts(&one);
+    ring.slot(0).store(Slot::new(time_of(11), true, 1).0, Ordering::Release);
+    // It goes on by the stamp that was chosen, not by its own.
+    ring.publish(one.word(), head, one.head(), 3, limits, time_of(10));
+    assert_eq!(one.ask(Ask::Peek, 0, 20).remaining(), 1);
+    assert_eq!(one.ask(Ask::Peek, 0, 21).remaining(), 4);
+}
+
+#[test]
+fn before_publishing_several_until_a_later_claim() {
+    let one = One::new(2, 2);
+    let head = one.head();
+    one.claim_and_stall(2, 2);
+    let next = one.head();
+    // Others publish the claim at 21, and make the next one.
+    assert!(!one.admits(2, 21) && one.admits(2, 31));
+    let (ring, limits) = parts(&one);
+    ring.publish(one.word(), head, next, 2, limits, time_of(10));
+    assert_eq!(one.ask(Ask::Peek, 0, 40).remaining(), 0);
+    assert_eq!(one.ask(Ask::Peek, 0, 41).remaining(), 2);
+}
+
 #[test]
 fn after_marking_a_cell_as_growing() {
     let one = One::new(4, 1);

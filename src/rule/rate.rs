@@ -38,12 +38,12 @@ impl Rate {
 
     /// The permits that hold so much, rounded up.
     pub(crate) fn permits_of(self, volume: u128) -> u64 {
-        saturated(volume.div_ceil(u128::from(self.period.max(1))))
+        quotient_up(volume, self.period.max(1))
     }
 
     /// The nanoseconds after which so many permits have flowed, and not one sooner.
     pub(crate) fn time_for(self, permits: u64) -> u64 {
-        saturated(self.volume(permits).div_ceil(u128::from(self.permits.max(1))))
+        quotient_up(self.volume(permits), self.permits.max(1))
     }
 
     /// The most nanoseconds in which no more than so many permits flow.
@@ -60,6 +60,15 @@ impl Rate {
         const WORTH_WHILE: u64 = 1 << 10;
         let repeats = u64::from(limit).max(WORTH_WHILE).div_ceil(self.permits.max(1));
         Stride { permits: repeats.saturating_mul(self.permits), ns: repeats.saturating_mul(self.period) }
+    }
+}
+
+/// Rounded up. What fits in 64 bits, and nearly everything does, is divided in one instruction.
+#[inline]
+fn quotient_up(volume: u128, by: u64) -> u64 {
+    match u64::try_from(volume) {
+        Ok(volume) => volume.div_ceil(by),
+        Err(_) => saturated(volume.div_ceil(by.into())),
     }
 }
 

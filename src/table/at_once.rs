@@ -1,7 +1,7 @@
 //! Decisions that take nothing out of the ordinary: the key is known, its cell open, and nobody is in the way.
 
 use super::Table;
-use crate::cell::Seat;
+use crate::cell::Head;
 use crate::clock::Clock;
 use crate::decision::Decision;
 use crate::fingerprint::Fingerprint;
@@ -20,7 +20,7 @@ impl Table {
         let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
         // Read after the head: see the essay on accounts.
         match self.cells.decide_at_once(seat, cost, clock.now()) {
-            None => self.decide_after_others(seat, fingerprint, cost, clock),
+            None => self.decide_after_others(seat.cell, seat.head, fingerprint, cost, clock),
             decided => decided,
         }
     }
@@ -31,23 +31,27 @@ impl Table {
     /// the line alone for a moment, in which the other gets several claims done. Nobody waits for anybody: the pause ends by itself.
     #[cold]
     #[inline(never)]
-    fn decide_after_others<'a>(
-        &'a self,
-        mut seat: Seat<'a>,
+    fn decide_after_others(
+        &self,
+        cell: u32,
+        mut head: Head,
         fingerprint: Fingerprint,
         cost: u32,
         clock: &impl Clock,
     ) -> Option<Decision> {
         for tries in 0..TRIES {
-            if !self.cells.has_moved(seat) {
+            let seen = self.cells.seat_for(cell, head.life(), fingerprint)?;
+            if seen.head == head {
+                // Nobody came first: there is something else to do.
                 return None;
             }
             (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());
-            seat = self.cells.seat_for(seat.cell, seat.head.life(), fingerprint)?;
+            let seat = self.cells.seat_for(cell, head.life(), fingerprint)?;
             let decided = self.cells.decide_at_once(seat, cost, clock.now());
             if decided.is_some() {
                 return decided;
             }
+            head = seat.head;
         }
         None
     }

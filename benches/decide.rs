@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tollgate::{
-    Clock, CoarseClock, Decision, DirectLimiter, Fingerprinter, Limiter, MonotonicClock, Quota, SipFingerprinter,
+    Clock, CoarseClock, Decision, DirectLimiter, Fingerprinter, HashTwice, Limiter, MonotonicClock, Quota,
+    SipFingerprinter,
 };
 
 /// A day is longer than any run: after 100 permits everything is denied.
@@ -47,6 +48,34 @@ fn fingerprint(criterion: &mut Criterion) {
     let text = "user:0123456789a";
     assert_eq!(text.len(), 16);
     group.bench_function("str of 16 bytes", |bencher| bencher.iter(|| sip.fingerprint(black_box(text))));
+    group.finish();
+}
+
+/// What the choice of a hash costs: a fingerprint alone, and a denial that begins with it.
+fn hashes(criterion: &mut Criterion) {
+    compare(criterion, "SipHash-1-3, 128 bits (default)", SipFingerprinter::new);
+    compare(criterion, "std, twice", HashTwice::<std::hash::RandomState>::default);
+    compare(criterion, "foldhash quality, twice", HashTwice::<foldhash::quality::RandomState>::default);
+    compare(criterion, "ahash, twice", HashTwice::<ahash::RandomState>::default);
+}
+
+fn compare<F: Fingerprinter>(criterion: &mut Criterion, name: &str, hash: impl Fn() -> F) {
+    let text = |length: usize| "customer:0123456789abcdef-".chars().cycle().take(length).collect::<String>();
+    let mut group = criterion.benchmark_group(format!("hash/{name}"));
+    group.throughput(Throughput::Elements(1));
+    let (number, short, long) = (key_of_rank(0), text(16), text(64));
+    let alone = hash();
+    group.bench_function("u64 alone", |bencher| bencher.iter(|| alone.fingerprint(black_box(&number))));
+    group.bench_function("64 bytes alone", |bencher| bencher.iter(|| alone.fingerprint(black_box(long.as_str()))));
+
+    let numbers = Limiter::<u64>::builder(DENIES).fingerprinter(hash()).build().expect("a usable quota");
+    exhaust(|| numbers.try_acquire(&number).is_admitted());
+    group.bench_function("u64 denied", |bencher| bencher.iter(|| numbers.try_acquire(black_box(&number))));
+    let names = Limiter::<str>::builder(DENIES).fingerprinter(hash()).build().expect("a usable quota");
+    for (label, name) in [("16 bytes denied", &short), ("64 bytes denied", &long)] {
+        exhaust(|| names.try_acquire(name.as_str()).is_admitted());
+        group.bench_function(label, |bencher| bencher.iter(|| names.try_acquire(black_box(name.as_str()))));
+    }
     group.finish();
 }
 
@@ -160,5 +189,5 @@ fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
         .collect()
 }
 
-criterion_group!(benches, clock_reading, fingerprint, one_key, direct, new_keys, zipf, uniform);
+criterion_group!(benches, clock_reading, fingerprint, hashes, one_key, direct, new_keys, zipf, uniform);
 criterion_main!(benches);

@@ -11,6 +11,8 @@ use crate::quota::Quota;
 use crate::rule::{Account, Rule};
 
 /// How the keys of one plan are limited.
+// A tag of its own is read in one instruction, where a niche has to be worked out.
+#[repr(u8)]
 pub(crate) enum Plan {
     /// By one or more sliding window logs, which share one ring of stamps.
     Log(Limits),

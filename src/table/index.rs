@@ -14,6 +14,9 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u64);
 
+/// How many slots are looked at for an entry that is likely to be the key's: as many as a cache line holds.
+const LOOK_AT: usize = 8;
+
 /// Where the tag begins, and with it the part that says which generation and which keys.
 const TAG_AT: u32 = 36;
 
@@ -158,11 +161,25 @@ impl<'a> Index<'a> {
         None
     }
 
-    /// The cell that the first slot of a key's sequence leads to, whosever that is.
+    /// Reads the first slot of a key's sequence for nothing but to have it in the cache, and those beside it.
     #[inline]
-    pub(super) fn cell_at_first(self, fingerprint: Fingerprint) -> Option<u32> {
-        let entry = Entry(self.slots[self.first(fingerprint)].load(Ordering::Relaxed));
-        (entry.generation() == self.generation && !entry.is_seal() && entry.0 != 0).then(|| entry.cell())
+    pub(super) fn touch(self, fingerprint: Fingerprint) -> u64 {
+        self.slots[self.first(fingerprint)].load(Ordering::Relaxed)
+    }
+
+    /// The cell of the first entry with the key's tag, if there is one in the first few slots.
+    #[inline]
+    pub(super) fn likely_cell(self, fingerprint: Fingerprint) -> Option<u32> {
+        let prefix = prefix_of(self.generation, fingerprint);
+        let mut at = self.first(fingerprint);
+        for _ in 0..LOOK_AT {
+            let entry = Entry(self.slots[at].load(Ordering::Relaxed));
+            if entry.prefix() == prefix {
+                return Some(entry.cell());
+            }
+            at = self.next(at);
+        }
+        None
     }
 
     /// Looks for the cell of a key.

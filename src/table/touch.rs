@@ -7,16 +7,16 @@ use crate::fingerprint::Fingerprint;
 pub(crate) const TOGETHER: usize = 32;
 
 impl Table {
-    /// Reads what decisions on these keys will read, and decides nothing: a slot of the index for each, then the cell for each, then
-    /// its ring. Reads of one kind do not wait for each other, where decisions one after the other wait for each in turn.
+    /// Reads what decisions on these keys will read, and decides nothing: where the index begins to be looked through for each, then the
+    /// cell that this leads to for each, then its ring. Reads of one kind do not wait for each other, where decisions one after the other
+    /// wait for each in turn.
     pub(crate) fn touch(&self, keys: &[Fingerprint]) {
         let index = self.current(self.route());
-        let (mut cells, mut rings) = ([None; TOGETHER], [None; TOGETHER]);
-        for (cell, &key) in cells.iter_mut().zip(keys) {
-            *cell = index.cell_at_first(key);
-        }
-        for (ring, cell) in rings.iter_mut().zip(cells) {
-            *ring = cell.map(|cell| self.cells.touch(cell));
+        let seen = keys.iter().fold(0, |seen, &key| seen ^ index.touch(key));
+        core::hint::black_box(seen);
+        let mut rings = [None; TOGETHER];
+        for (ring, &key) in rings.iter_mut().zip(keys) {
+            *ring = index.likely_cell(key).map(|cell| self.cells.touch(cell));
         }
         let seen = rings.into_iter().flatten().fold(0, |seen, ring| seen ^ self.cells.touch_ring(ring));
         core::hint::black_box(seen);

@@ -15,8 +15,9 @@ use crate::quotas::Quotas;
 use crate::single::Single;
 use crate::table::Table;
 
-/// The most keys that a limiter's cap may allow: 268,435,456 (2^28, the width of a cell number in the index).
-pub const MAX_KEY_CAP: usize = 1 << 28;
+/// The most keys that a limiter's cap may allow: 268,369,920. So many cells can be told apart, and as many rings of stamps, with some
+/// to spare for threads that are just replacing one.
+pub const MAX_KEY_CAP: usize = (1 << 28) - (1 << 16);
 
 /// The cap on keys where none is given: 1,048,576.
 pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;

@@ -4,7 +4,7 @@
 //!
 //! Blocks lie in pages that are allocated when first needed. Sixteen pages have the first size, the next eight twice
 //! that, the next eight four times, and so on: the pool never holds more than an eighth beyond what it was asked for (plus the
-//! first page), and a number turns into an address with a shift and one look at the page directory.
+//! first page). A block is known by its page and its place in it, so that nothing has to be worked out to find it.
 //!
 //! Free blocks form a Treiber stack (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986) of numbers. The
 //! top carries a count of changes, so that a thread which slept between reading a block's link and swapping the top fails.
@@ -30,6 +30,19 @@ const FIRST_PAGE_WORDS: usize = if cfg!(tollgate_loom) { 16 } else { 256 };
 
 /// The page sizes double every `1 << STEP_BITS` pages.
 const STEP_BITS: u32 = 3;
+
+/// Which block it is.
+///
+/// ```text
+/// { page: 8, place: 24 }
+/// ```
+type Block = u32;
+
+const PLACE_BITS: u32 = 24;
+
+/// Blocks that can be told apart, whatever their size: with a first page of 2^f blocks the largest pages are the eight of 2^24, and
+/// all pages together have 2^28.
+pub(crate) const MOST_BLOCKS: u32 = 1 << (PLACE_BITS + 1 + STEP_BITS);
 
 type Page = Box<[AtomicU64]>;
 
@@ -60,12 +73,12 @@ impl Slab {
             block_words,
             link_word,
             first_page_bits,
-            max_blocks,
+            max_blocks: max_blocks.min(MOST_BLOCKS),
             pages: Box::default(),
             handed: AtomicU64::new(0),
             top: AtomicU64::new(0),
         };
-        let (last_page, _) = slab.locate(max_blocks.saturating_sub(1));
+        let (last_page, _) = slab.locate(slab.max_blocks.saturating_sub(1));
         slab.pages = core::iter::repeat_with(OnceBox::new).take(last_page + 1).collect();
         if cfg!(tollgate_loom) {
             // The model checker wants its atomics made before the threads that meet at them.
@@ -75,19 +88,31 @@ impl Slab {
         slab
     }
 
-    /// The page of a block and the block's place in it.
-    #[inline]
-    fn locate(&self, block: u32) -> (usize, usize) {
-        Self::locate_in(self.first_page_bits, block)
+    /// The page of the block that is handed out as the `number`-th, counted from zero, and the block's place in it.
+    fn locate(&self, number: u32) -> (usize, u32) {
+        let unit = number >> self.first_page_bits;
+        let doublings = (unit | (1 << STEP_BITS)).ilog2() - STEP_BITS;
+        let page = (doublings << STEP_BITS) + (unit >> doublings);
+        let place = number & ((1 << (self.first_page_bits + doublings)) - 1);
+        (page as usize, place)
+    }
+
+    /// The block that is handed out as the `number`-th, counted from zero.
+    pub(crate) fn nth(&self, number: u32) -> Block {
+        let (page, place) = self.locate(number);
+        (low_half(page as u64) << PLACE_BITS) | place
+    }
+
+    /// As the how-manieth the block was handed out, counted from zero.
+    pub(crate) fn number_of(&self, block: Block) -> u32 {
+        let (page, place) = (block >> PLACE_BITS, block & ((1 << PLACE_BITS) - 1));
+        let doublings = (page >> STEP_BITS).saturating_sub(1);
+        (((page - (doublings << STEP_BITS)) << doublings) << self.first_page_bits) + place
     }
 
     #[inline]
-    fn locate_in(first_page_bits: u32, block: u32) -> (usize, usize) {
-        let unit = block >> first_page_bits;
-        let doublings = (unit | (1 << STEP_BITS)).ilog2() - STEP_BITS;
-        let page = (doublings << STEP_BITS) + (unit >> doublings);
-        let place = block & ((1 << (first_page_bits + doublings)) - 1);
-        (page as usize, place as usize)
+    fn page_and_place(block: Block) -> (usize, usize) {
+        ((block >> PLACE_BITS) as usize, (block & ((1 << PLACE_BITS) - 1)) as usize)
     }
 
     fn page_words(&self, page: usize) -> usize {
@@ -97,33 +122,33 @@ impl Slab {
 
     /// The words of a block that has been handed out at some time.
     #[inline]
-    pub(crate) fn block(&self, block: u32) -> &[AtomicU64] {
+    pub(crate) fn block(&self, block: Block) -> &[AtomicU64] {
         self.block_if_there(block).expect("a block's number is known only once its page is there")
     }
 
     /// The words of a block, if its page has been allocated yet.
     #[inline]
-    pub(crate) fn block_if_there(&self, block: u32) -> Option<&[AtomicU64]> {
-        let (page, place) = self.locate(block);
+    pub(crate) fn block_if_there(&self, block: Block) -> Option<&[AtomicU64]> {
+        let (page, place) = Self::page_and_place(block);
         let start = place * self.block_words;
-        Some(&self.pages.get(page)?.get()?[start..start + self.block_words])
+        self.pages.get(page)?.get()?.get(start..start + self.block_words)
     }
 
     /// As [`block`](Self::block), where the size of the blocks is known.
     #[inline]
-    pub(crate) fn block_of<const WORDS: usize>(&self, block: u32) -> &[AtomicU64; WORDS] {
+    pub(crate) fn block_of<const WORDS: usize>(&self, block: Block) -> &[AtomicU64; WORDS] {
         debug_assert_eq!(WORDS, self.block_words);
-        let (page, place) = Self::locate_in(const { first_page_bits(WORDS) }, block);
+        let (page, place) = Self::page_and_place(block);
         let words = self.pages.get(page).and_then(|page| page.get()?.as_chunks().0.get(place));
         words.expect("a block's number is known only once its page is there")
     }
 
     /// A block for the caller alone, with whatever its last owner left in it; `None` when all are taken.
-    pub(crate) fn take(&self) -> Option<u32> {
+    pub(crate) fn take(&self) -> Option<Block> {
         self.pop().or_else(|| self.hand_out())
     }
 
-    fn pop(&self) -> Option<u32> {
+    fn pop(&self) -> Option<Block> {
         let mut top = self.top.load(Ordering::Acquire);
         loop {
             let block = low_half(top).checked_sub(1)?;
@@ -137,13 +162,13 @@ impl Slab {
         }
     }
 
-    fn hand_out(&self) -> Option<u32> {
+    fn hand_out(&self) -> Option<Block> {
         let limit = u64::from(self.max_blocks);
         let more = |handed| if handed < limit { Some(handed + 1) } else { None };
-        let block = low_half(self.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
-        let (page, _) = self.locate(block);
+        let number = low_half(self.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
+        let (page, _) = self.locate(number);
         self.make_page(page);
-        Some(block)
+        Some(self.nth(number))
     }
 
     fn make_page(&self, page: usize) {
@@ -154,7 +179,7 @@ impl Slab {
     }
 
     /// Gives a block back. The caller must be its only owner.
-    pub(crate) fn give_back(&self, block: u32) {
+    pub(crate) fn give_back(&self, block: Block) {
         let link = &self.block(block)[self.link_word];
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
@@ -167,7 +192,7 @@ impl Slab {
         }
     }
 
-    /// How many blocks have ever been handed out: their numbers are all those below it.
+    /// How many blocks have ever been handed out.
     pub(crate) fn handed_out(&self) -> u32 {
         low_half(self.handed.load(Ordering::Relaxed))
     }
@@ -206,11 +231,28 @@ mod tests {
             let mut expected = (0, 0);
             for block in 0..20_000 {
                 assert_eq!(slab.locate(block), expected, "block {block} of {words} words");
+                assert_eq!(Slab::page_and_place(slab.nth(block)), (expected.0, expected.1 as usize));
+                assert_eq!(slab.number_of(slab.nth(block)), block);
                 expected.1 += 1;
-                if expected.1 * words == slab.page_words(expected.0) {
+                if expected.1 as usize * words == slab.page_words(expected.0) {
                     expected = (expected.0 + 1, 0);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_last_block_fits_in_its_word_and_there_is_no_block_beyond_a_page() {
+        for words in [1, 4, 100, 1000] {
+            let slab = Slab::new(words, 0, u32::MAX);
+            let last = slab.nth(MOST_BLOCKS - 1);
+            let largest_place = (1 << PLACE_BITS) - 1;
+            assert_eq!((last & largest_place, slab.number_of(last)), (largest_place, MOST_BLOCKS - 1), "{words} words");
+            assert!(last < u32::MAX);
+            let first = slab.take().unwrap();
+            assert!(slab.block_if_there(first).is_some());
+            assert!(slab.block_if_there(first + (1 << first_page_bits(words))).is_none());
+            assert!(slab.block_if_there(last).is_none() && slab.block_if_there(u32::MAX).is_none());
         }
     }
 

@@ -113,14 +113,19 @@ impl Joint {
         size_of::<Self>() + self.pool.bytes()
     }
 
+    /// Where the claim is written down.
+    fn words(&self, ticket: Ticket) -> &[AtomicU64] {
+        self.pool.block(self.pool.nth(ticket.number))
+    }
+
     fn status(&self, ticket: Ticket) -> Status {
-        Status(self.pool.block(ticket.number)[STATUS].load(Ordering::Acquire))
+        Status(self.words(ticket)[STATUS].load(Ordering::Acquire))
     }
 
     /// Writes a claim down, with the caller as its first worker. `None` if a million of them are going on.
     fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
-        let number = self.pool.take()?;
-        let words = self.pool.block(number);
+        let block = self.pool.take()?;
+        let (number, words) = (self.pool.number_of(block), self.pool.block(block));
         let mut count = 0;
         for (part, entry) in parts.zip(words[ENTRIES..].chunks(ENTRY_WORDS)) {
             let (old, new) = part.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
@@ -136,7 +141,7 @@ impl Joint {
     }
 
     fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
-        let words = self.pool.block(ticket.number);
+        let words = self.words(ticket);
         let count = usize::try_from(words[COUNT].load(Ordering::Relaxed)).unwrap_or(0);
         words[ENTRIES..].chunks(ENTRY_WORDS).take(count).map(|entry| {
             let word = |at: usize| entry[at].load(Ordering::Relaxed);
@@ -171,7 +176,7 @@ impl Joint {
             })
         });
         if last {
-            self.pool.give_back(ticket.number);
+            self.pool.give_back(self.pool.nth(ticket.number));
         }
     }
 
@@ -188,7 +193,7 @@ impl Joint {
             let status = Status(word);
             if status.serial() == ticket.serial { to(status).map(|status| status.0) } else { None }
         };
-        self.pool.block(ticket.number)[STATUS].fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
+        self.words(ticket)[STATUS].fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
     }
 }
 

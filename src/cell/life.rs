@@ -197,8 +197,8 @@ impl Cells {
     }
 
     /// The numbers of all cells that have ever been in use.
-    pub(crate) fn numbers(&self) -> core::ops::Range<u32> {
-        0..self.cells.handed_out()
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..self.cells.handed_out()).map(|number| self.cells.nth(number))
     }
 
     /// The key that the cell decides for, if it does.

@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// A word of the index: which cell decides for the keys with this tag.
 ///
 /// ```text
-/// Entry { generation: 16, tag: 12, life: 8, cell: 28 }
+/// Entry { generation: 16, tag: 8, life: 8, cell: 32 }
 /// ```
 ///
 /// A tag is never zero, so that no entry is zero, the word of memory that was never used. A seal has the tag zero.
@@ -18,12 +18,11 @@ pub(super) struct Entry(u64);
 const LOOK_AT: usize = 8;
 
 /// Where the tag begins, and with it the part that says which generation and which keys.
-const TAG_AT: u32 = 36;
+const TAG_AT: u32 = 40;
 
 impl Entry {
     pub(super) fn new(generation: u16, life: u64, fingerprint: Fingerprint, cell: u32) -> Self {
-        let cell = u64::from(cell) & ((1 << 28) - 1);
-        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 28) | cell)
+        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 32) | u64::from(cell))
     }
 
     fn sealed(generation: u16) -> Self {
@@ -44,17 +43,18 @@ impl Entry {
 
     #[inline]
     fn is_seal(self) -> bool {
-        self.prefix() & 0xfff == 0
+        self.prefix() & 0xff == 0
     }
 
     #[inline]
     pub(super) fn life(self) -> u64 {
-        (self.0 >> 28) & 0xff
+        (self.0 >> 32) & 0xff
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
     pub(super) fn cell(self) -> u32 {
-        (self.0 & ((1 << 28) - 1)) as u32
+        self.0 as u32
     }
 }
 
@@ -62,7 +62,7 @@ impl Entry {
 /// the slot.
 #[inline]
 fn prefix_of(generation: u16, fingerprint: Fingerprint) -> u64 {
-    (u64::from(generation) << 12) | (fingerprint.low >> 52).max(1)
+    (u64::from(generation) << 8) | (fingerprint.low >> 56).max(1)
 }
 
 /// What a slot says to a reader of one generation.
@@ -246,10 +246,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, cell in 0..1_u32 << 28) {
+        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, cell: u32) {
             let entry = Entry::new(generation, life, Fingerprint::new(low, 0), cell);
             prop_assert_eq!((entry.generation(), entry.life(), entry.cell()), (generation, life, cell));
-            prop_assert_eq!(entry.prefix() & 0xfff, (low >> 52).max(1));
+            prop_assert_eq!(entry.prefix() & 0xff, (low >> 56).max(1));
             prop_assert!(entry.0 != 0 && !entry.is_seal());
             let seal = Entry::sealed(generation);
             prop_assert!(seal.0 != 0 && seal.is_seal() && seal.generation() == generation);

@@ -29,7 +29,7 @@ fn table(limits: &[u32]) -> Table {
 }
 
 fn key(dimension: usize, number: u64) -> Fingerprint {
-    Fingerprint::new((number << 52) | dimension as u64, number << 4).in_dimension(dimension)
+    Fingerprint::new((number << 56) | dimension as u64, number << 4).in_dimension(dimension)
 }
 
 impl Table {

@@ -19,7 +19,7 @@ impl Clock for At {
 }
 
 fn key(dimension: usize, number: u64) -> Fingerprint {
-    Fingerprint::new((number << 52) | dimension as u64, number << 4).in_dimension(dimension)
+    Fingerprint::new((number << 56) | dimension as u64, number << 4).in_dimension(dimension)
 }
 
 /// Three dimensions: one permit, two permits, and four that make a ring grow, in ten nanoseconds each. Each dimension's key 1 is

@@ -20,7 +20,7 @@ impl Clock for At {
 
 /// Keys that all begin at the first slot of any index, unless they are [`in_the_second_chunk`].
 fn key(number: u64) -> Fingerprint {
-    Fingerprint::new((number << 52) | (number >> 12), number << 4)
+    Fingerprint::new((number << 56) | (number >> 12), number << 4)
 }
 
 /// A key that begins at the first slot of the second chunk to be swept.
@@ -213,7 +213,7 @@ fn loom_nothing_is_put_into_an_index_that_was_swept() {
             assert_eq!(table.one(keys.next().expect("seven keys turn it twice"), 5), Some(1));
         }
         // In the last slot, which no other key came by.
-        let late = Fingerprint::new((9 << 52) | 3, 9 << 4);
+        let late = Fingerprint::new((9 << 56) | 3, 9 << 4);
         assert!(matches!(table.current(route).put(late, 0, 0, &table.cells), Put::Outdated));
     });
 }
@@ -222,7 +222,7 @@ fn loom_nothing_is_put_into_an_index_that_was_swept() {
 fn loom_two_new_keys_share_a_tag() {
     explore(2, || {
         let table = Arc::new(table(1, 4));
-        let ask = |table: &Table, high: u64| match table.acquire(Fingerprint::new(1 << 52, high << 4), 1, &At(0)) {
+        let ask = |table: &Table, high: u64| match table.acquire(Fingerprint::new(1 << 56, high << 4), 1, &At(0)) {
             Placed::Decided(status) => status.is_admitted(),
             Placed::NoRoom { .. } => false,
         };

@@ -5,8 +5,8 @@
 //! and then published by one compare-and-swap on the *first empty slot* of its key's probe sequence. Two threads that meet a new
 //! key at once meet at the same slot; the one that loses looks at the slot again and finds the other's cell. So a key has one cell.
 //!
-//! When the index is half full the table *turns*: the next generation starts with an empty index, of the same size or twice
-//! that, and the old one is swept (`turn.rs`). Cells stay where they are; the sweep frees those whose stamps have all expired, which
+//! When 13 of 16 slots of the index are taken the table *turns*: the next generation starts with an empty index, of the same size or
+//! larger, and the old one is swept (`turn.rs`). Cells stay where they are; the sweep frees those whose stamps have all expired, which
 //! carry no information any more, and puts the others into the new index. A key that is asked for before the sweep gets
 //! to it is carried over at once. Each new key pays for a few slots of the sweep, so it is over long before the next turn.
 //!
@@ -41,6 +41,8 @@ mod keep;
 mod lend;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod room_tests;
 mod route;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
@@ -125,9 +127,7 @@ impl Table {
     }
 
     fn of_cells(cells: Cells, key_cap: usize, expected_keys: usize) -> Self {
-        let slots_for = |keys: usize| (2 * keys + 1).next_power_of_two().ilog2().max(SMALLEST);
-        let size = slots_for(expected_keys);
-        let largest = slots_for(key_cap);
+        let (size, largest) = (turn::size_for(expected_keys), turn::largest_for(key_cap));
         let table = Self {
             cells,
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],

@@ -1,6 +1,6 @@
 //! The packed words that say which generation it is and how far the last one has been swept.
 
-/// Sizes of an index, as log2 of its slots: up to 2^29, twice the most keys.
+/// Sizes of an index, as log2 of its slots: up to 2^29, twice the most keys there can be.
 pub(super) const SIZES: usize = 30;
 
 /// Which generation it is.

@@ -320,6 +320,10 @@ impl Table {
             }
             Located::Nowhere => {}
         }
+        // Before anything is written: a flood of new keys at the cap is in nobody's way.
+        if !self.cells.has_room() {
+            return self.make_room(clock);
+        }
         self.sweep_some(route, clock);
         if !self.reserve(route) {
             self.make_way(route, clock);
@@ -333,7 +337,7 @@ impl Table {
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.grant(cell, life, clock);
-            self.turns.note_new(route.generation(), self.cells.first_end(fingerprint, cost, time));
+            self.turns.note_new(route.generation(), || self.cells.first_end(fingerprint, cost, time));
             return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint, cost, time)));
         }
         self.cells.discard(cell);

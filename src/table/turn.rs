@@ -57,9 +57,9 @@ pub(super) fn size_for(keys: usize) -> u32 {
 }
 
 /// The size of the largest index of a table that holds up to so many keys: an eighth of it is left for new keys when all are live.
-/// With less, it would be swept over and over for a handful of keys each time.
+/// With less, it would be swept over and over for a handful of keys each time; with nothing, for ever.
 pub(super) fn largest_for(key_cap: usize) -> u32 {
-    let room = |size: u32| full_at(size) - (1 << size) / 8;
+    let room = |size: u32| full_at(size) - ((1 << size) / 8).max(1);
     (SMALLEST..LARGEST).find(|&size| room(size) as usize >= key_cap).unwrap_or(LARGEST)
 }
 
@@ -108,9 +108,12 @@ impl Heuristics {
 
     /// Takes a cell into account that was made after the sweep. A log's stamps end later than those the sweep saw, unless the
     /// clock has gone back; an account may be over sooner.
-    pub(super) fn note_new(&self, generation: u32, end: u64) {
-        if self.all_live_until(generation).is_some_and(|floor| floor > end) {
-            self.note_end(generation, end);
+    pub(super) fn note_new(&self, generation: u32, end: impl FnOnce() -> u64) {
+        if let Some(floor) = self.all_live_until(generation) {
+            let end = end();
+            if end < floor {
+                self.note_end(generation, end);
+            }
         }
     }
 

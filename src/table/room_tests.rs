@@ -55,7 +55,7 @@ impl Table {
 fn a_full_index_of_live_keys_fits_into_one_of_its_size_with_all_that_come_meanwhile() {
     for size in 6..=12 {
         let full = u64::from(full_at(size));
-        let (table, clock) = (table(1 << 20, full as usize - 1), MockClock::new());
+        let (table, clock) = (table(1 << 20, full_at(size) as usize - 1), MockClock::new());
         assert_eq!(table.route().size(), size);
         assert!((0..full).all(|number| table.is_admitted(number, &clock)));
         let turning = table.start_turn_to(size);

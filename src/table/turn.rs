@@ -73,7 +73,7 @@ fn next_larger(size: u32) -> u32 {
 /// Chunks that a new key looks through for a place when the table is at its cap: 256 slots of the index.
 const CHUNKS_AT_CAP: u32 = 8;
 
-/// An index of this many chunks is looked through as a whole instead. It belongs to a table of up to 256 keys, which so
+/// An index of this many chunks is looked through as a whole instead. A table of up to 704 keys has no larger one, and so
 /// refuses a key only if every cell is live.
 const CHUNKS_OF_A_SMALL_INDEX: u32 = 32;
 

@@ -5,8 +5,8 @@
 //! and then published by one compare-and-swap on the *first empty slot* of its key's probe sequence. Two threads that meet a new
 //! key at once meet at the same slot; the one that loses looks at the slot again and finds the other's cell. So a key has one cell.
 //!
-//! When the index is half full the table *turns*: the next generation starts with an empty index, of the same size or twice
-//! that, and the old one is swept (`turn.rs`). Cells stay where they are; the sweep frees those whose stamps have all expired, which
+//! When 13 of 16 slots of the index are taken the table *turns*: the next generation starts with an empty index, of the same size or
+//! larger, and the old one is swept (`turn.rs`). Cells stay where they are; the sweep frees those whose stamps have all expired, which
 //! carry no information any more, and puts the others into the new index. A key that is asked for before the sweep gets
 //! to it is carried over at once. Each new key pays for a few slots of the sweep, so it is over long before the next turn.
 //!
@@ -42,6 +42,8 @@ mod keep;
 mod lend;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod room_tests;
 mod route;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
@@ -126,9 +128,7 @@ impl Table {
     }
 
     fn of_cells(cells: Cells, key_cap: usize, expected_keys: usize) -> Self {
-        let slots_for = |keys: usize| (2 * keys + 1).next_power_of_two().ilog2().max(SMALLEST);
-        let size = slots_for(expected_keys);
-        let largest = slots_for(key_cap);
+        let (size, largest) = (turn::size_for(expected_keys), turn::largest_for(key_cap));
         let table = Self {
             cells,
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
@@ -313,6 +313,10 @@ impl Table {
             }
             Located::Nowhere => {}
         }
+        // Before anything is written: a flood of new keys at the cap is in nobody's way.
+        if !self.cells.has_room() {
+            return self.make_room(clock);
+        }
         self.sweep_some(route, clock);
         if !self.reserve(route) {
             self.make_way(route, clock);
@@ -326,7 +330,7 @@ impl Table {
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.grant(cell, life, clock);
-            self.turns.note_new(route.generation(), self.cells.first_end(fingerprint, cost, time));
+            self.turns.note_new(route.generation(), || self.cells.first_end(fingerprint, cost, time));
             return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint, cost, time)));
         }
         self.cells.discard(cell);

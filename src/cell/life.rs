@@ -206,6 +206,14 @@ impl Cells {
         key_in(self.cells.block(cell))
     }
 
+    /// Whose the cell is in this life, unless that is over.
+    pub(crate) fn fingerprint_in(&self, cell: u32, life: u64) -> Option<Fingerprint> {
+        let fingerprint = self.fingerprint_of(cell);
+        // Read after the key, which acquires: see `seat_for`.
+        let head = Head(self.cells.block(cell)[HEAD].load(Ordering::Relaxed));
+        (head.life() == life).then_some(fingerprint)
+    }
+
     /// How long a key matters at most after its last permit.
     pub(crate) fn longest_window(&self) -> u64 {
         self.plans.iter().map(|plan| plan.current().plan.longest_window()).max().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! The packed words that say which generation it is and how far the last one has been swept.
 
-/// Sizes of an index, as log2 of its slots: up to 2^29, twice the most keys; a power of two of them is found by a mask.
+/// Sizes of an index, as log2 of its slots: a power of two of them, so that one is found by a mask.
 pub(super) const SIZES: usize = 32;
 
 /// Which generation it is.

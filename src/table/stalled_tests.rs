@@ -12,14 +12,17 @@ fn key(number: u64) -> Fingerprint {
     Fingerprint::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number << 4)
 }
 
-/// A table under one permit in ten nanoseconds, its index half full with keys 0 to 31 at time zero.
+/// As many keys as the smallest index takes.
+const KEYS: u64 = 52;
+
+/// A table under one permit in ten nanoseconds, its index full with keys 0 to 51 at time zero.
 fn full() -> (Table, MockClock) {
     let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
-    for number in 0..32 {
+    for number in 0..KEYS {
         assert!(admits(&table, number, &clock));
     }
-    assert!(!table.route().is_turning());
+    assert!(!table.route().is_turning() && !table.reserve(table.route()));
     (table, clock)
 }
 
@@ -32,13 +35,13 @@ fn admits(table: &Table, number: u64, clock: &MockClock) -> bool {
 
 /// Every key is known with its permit, and a few thousand new ones get in.
 fn goes_on(table: &Table, clock: &MockClock) {
-    for number in 0..32 {
+    for number in 0..KEYS {
         assert!(!admits(table, number, clock), "key {number} had its permit");
     }
     for number in 100..4000 {
         assert!(admits(table, number, clock) && !admits(table, number, clock), "key {number}");
     }
-    for number in 0..32 {
+    for number in 0..KEYS {
         assert!(!admits(table, number, clock), "key {number} had its permit");
     }
 }
@@ -77,11 +80,12 @@ fn after_carrying_some_of_the_cells() {
 #[test]
 fn before_making_a_new_cell_known() {
     let (table, clock) = full();
-    // Places taken and cells made that nobody will ever hear of.
-    let route = table.route();
-    let _ = table.reserve(route);
-    for number in 200..210 {
-        table.cells.create(key(number), 1).unwrap();
+    // Places taken and cells made that nobody will ever hear of: in an index that is full, and in one that is being filled.
+    for route in [table.route(), table.start_turn()] {
+        for number in 200..210 {
+            let _ = table.reserve(route);
+            table.cells.create(key(number), 1).unwrap();
+        }
     }
     goes_on(&table, &clock);
 }
@@ -90,12 +94,12 @@ fn before_making_a_new_cell_known() {
 fn with_a_route_that_is_out_of_date() {
     let (table, clock) = full();
     let late = table.route();
-    let (cell, life) = table.cells.create(key(50), 1).unwrap();
+    let (cell, life) = table.cells.create(key(90), 1).unwrap();
     goes_on(&table, &clock);
     assert_ne!(table.route().generation(), late.generation());
     // Whatever generation the memory belongs to by now, nothing can be put into that one.
-    let put = table.current(late).put(key(50), cell, life, &table.cells);
+    let put = table.current(late).put(key(90), cell, life, &table.cells);
     assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
-    assert!(matches!(table.bring_in(late, key(50), 1, &clock), BroughtIn::Retry));
-    assert!(admits(&table, 50, &clock));
+    assert!(matches!(table.bring_in(late, key(90), 1, &clock), BroughtIn::Retry));
+    assert!(admits(&table, 90, &clock));
 }

@@ -3,10 +3,28 @@
 //! The sweep goes chunk by chunk. `cursor` counts the chunks that somebody has finished; whoever sweeps takes the chunk it
 //! points at, finishes it and moves it on. Several threads may work on the same chunk, as every step on a slot is idempotent; a
 //! thread that stalls in one holds up nobody.
+//!
+//! # Room
+//! An index takes new keys until 13 of 16 slots are taken (`FULL`). Cells that are carried are not refused: if they found no room, the
+//! turn could never end. They always do, however many threads stall wherever:
+//! - What is counted in `filled` is never less than what has been put: both a new key and a carried cell are counted first.
+//! - Only entries of a life that goes on are carried, each once: entries that are the same word share a slot. When a turn to the same
+//!   size begins, the old index holds no more than 13/16 of such: if more had been counted, the next index would be larger, unless it
+//!   is the largest, and then there are no more cells than 11/16.
+//! - A new key that comes during the turn finishes a chunk that nobody else has finished before it takes a slot, so there are no more of
+//!   them than chunks: one for each 32 slots.
+//!
+//! Together that is 27 of 32 slots, or half as much where the next index is larger. Once the turn is over, slots are taken by new keys,
+//! while fewer than 13/16 are counted, and by threads that have been asleep since the turn, one slot each, for cells
+//! that are no longer anybody's. Should those fill the index, there is nothing left to be carried into it; a new key that finds it full
+//! gives up its place in the count, finds that there is none left, and begins the next turn.
+//!
+//! The fuller the index, the longer the search for a key that is not there: when it is about to turn 15 slots on average,
+//! two lines of the cache one after the other. For one that is there it is three. At 7/8 it would be 32 and 4.
 
 use super::index::{Put, Seen};
-use super::route::{Counted, Route};
-use super::{BroughtIn, Placed, Table};
+use super::route::{Counted, Route, SIZES};
+use super::{BroughtIn, Placed, SMALLEST, Table};
 use crate::cell::{Reclaimed, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
@@ -15,10 +33,47 @@ use crate::sync::{Ordering, plain};
 /// Slots in a chunk.
 const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
 
+/// Sixteenths of the slots of an index that may be taken before it turns.
+///
+/// The tiny indexes of the models have chunks of half their size, so a turn may see as many new keys as that: the other half is
+/// for those.
+const FULL: u64 = if cfg!(tollgate_loom) { 8 } else { 13 };
+
+/// log2 of the slots of an index that no table grows through.
+const PASSED_OVER: u32 = 19;
+
+/// log2 of the slots of the largest index: twice the most keys there can be.
+const LARGEST: u32 = 29;
+const _: () = assert!((LARGEST as usize) < SIZES);
+
+/// How many slots of an index, whose size is given as log2, may be taken before it turns.
+pub(super) fn full_at(size: u32) -> u32 {
+    u32::try_from((FULL << size) / 16).expect("far less")
+}
+
+/// The size of the smallest index that takes so many keys without turning, and one more, which finds out that it is one too many.
+pub(super) fn size_for(keys: usize) -> u32 {
+    (SMALLEST..LARGEST).find(|&size| full_at(size) as usize > keys).unwrap_or(LARGEST)
+}
+
+/// The size of the largest index of a table that holds up to so many keys: an eighth of it is left for new keys when all are live.
+/// With less, it would be swept over and over for a handful of keys each time; with nothing, for ever.
+pub(super) fn largest_for(key_cap: usize) -> u32 {
+    let room = |size: u32| full_at(size) - ((1 << size) / 8).max(1);
+    (SMALLEST..LARGEST).find(|&size| room(size) as usize >= key_cap).unwrap_or(LARGEST)
+}
+
+/// The next larger size. The smaller indexes are kept, as much memory as the last, unless one of them never was: that is why 2^19
+/// slots are passed over. It costs populations that would have fitted as much as it saves larger ones; a million keys are among
+/// those that it saves something.
+fn next_larger(size: u32) -> u32 {
+    if size + 1 == PASSED_OVER { size + 2 } else { size + 1 }
+}
+
 /// Chunks that a new key looks through for a place when the table is at its cap: 256 slots of the index.
 const CHUNKS_AT_CAP: u32 = 8;
 
-/// An index of this many chunks is looked through as a whole instead. It belongs to a table of up to 256 keys, which so
+/// An index of this many chunks is looked through as a whole instead. A table of up to 704 keys has no larger one, and so
 /// refuses a key only if every cell is live.
 const CHUNKS_OF_A_SMALL_INDEX: u32 = 32;
 
@@ -53,9 +108,12 @@ impl Heuristics {
 
     /// Takes a cell into account that was made after the sweep. A log's stamps end later than those the sweep saw, unless the
     /// clock has gone back; an account may be over sooner.
-    pub(super) fn note_new(&self, generation: u32, end: u64) {
-        if self.all_live_until(generation).is_some_and(|floor| floor > end) {
-            self.note_end(generation, end);
+    pub(super) fn note_new(&self, generation: u32, end: impl FnOnce() -> u64) {
+        if let Some(floor) = self.all_live_until(generation) {
+            let end = end();
+            if end < floor {
+                self.note_end(generation, end);
+            }
         }
     }
 
@@ -69,7 +127,7 @@ impl Heuristics {
 impl Table {
     /// Takes a slot of the current index into account. `false` when the index has as many new keys as it may.
     pub(super) fn reserve(&self, route: Route) -> bool {
-        self.count_filled(route, |filled| (filled < 1 << (route.size() - 1)).then_some(filled + 1))
+        self.count_filled(route, |filled| (filled < full_at(route.size())).then_some(filled + 1))
     }
 
     pub(super) fn unreserve(&self, route: Route) {
@@ -85,10 +143,15 @@ impl Table {
 
     /// Puts a cell of the old index into the current one.
     pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, cell: u32, life: u64) -> Put<'_> {
+        // Counted first, so that no index ever holds more than has been counted, whoever stalls here.
+        if !self.count_filled(route, |filled| Some(filled + 1)) {
+            return Put::Outdated;
+        }
         let put = self.current(route).put(fingerprint, cell, life, &self.cells);
         if let Put::Done = put {
-            self.count_filled(route, |filled| Some(filled + 1));
             self.turns.carried.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.unreserve(route);
         }
         put
     }
@@ -96,15 +159,22 @@ impl Table {
     /// Starts the next generation, unless somebody else does.
     fn turn(&self, route: Route, time: u64) {
         let turns = &self.turns;
-        let slots = 1_u64 << route.size();
+        let full = u128::from(full_at(route.size()));
         let filled = self.filled[(route.generation() & 1) as usize].load(Ordering::Acquire);
-        let filled = u64::from(Counted(filled).of(route.generation()).unwrap_or(0));
-        // Turning to the same size is worth it if most cells will turn out to be idle. They won't if the generation has
-        // not lasted for a window, nor if many were still live when it began.
-        let young = time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)) < self.cells.longest_window();
-        let crowded = filled > slots / 2 || turns.carried.load(Ordering::Relaxed) >= slots / 4;
-        let larger = route.size() < self.largest && filled >= slots / 2 && (young || crowded);
-        let next = route.turned(route.size() + u32::from(larger));
+        let filled = u128::from(Counted(filled).of(route.generation()).unwrap_or(0));
+        // The next index is larger if, as keys come and go, as many cells seem to be live as would leave this one room for less than
+        // a quarter of what it takes. Those that were carried become idle within a window of the generation's beginning; of
+        // those that are new since, the ones of the last window are live.
+        let carried = u128::from(turns.carried.load(Ordering::Relaxed)).min(filled);
+        let age = u128::from(time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)));
+        let window = u128::from(self.cells.longest_window());
+        let live = match window.checked_sub(age) {
+            Some(left) if left > 0 => filled - carried + carried * left / window,
+            _ => (filled - carried) * window / (age + 1),
+        };
+        let larger = filled > full || filled == full && live >= full - full / 4;
+        let size = if larger { next_larger(route.size()).min(self.largest) } else { route.size() };
+        let next = route.turned(size);
         self.make_index(next);
         if self.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             turns.turned_at.store(time, Ordering::Relaxed);
@@ -115,8 +185,14 @@ impl Table {
     /// Starts a turn to an index twice the size and does nothing else, as a thread might that stops there.
     #[cfg(test)]
     pub(super) fn start_turn(&self) -> Route {
+        self.start_turn_to(self.route().size() + 1)
+    }
+
+    /// As [`start_turn`](Self::start_turn), to an index of this size.
+    #[cfg(test)]
+    pub(super) fn start_turn_to(&self, size: u32) -> Route {
         let route = self.route();
-        let next = route.turned(route.size() + 1);
+        let next = route.turned(size);
         self.make_index(next);
         self.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
         next
@@ -181,8 +257,7 @@ impl Table {
                         return true;
                     };
                     self.turns.note_end(route.generation(), end);
-                    // If the cell changes hands just now, an entry that leads nowhere is put; it does no harm.
-                    let fingerprint = self.cells.fingerprint_of(entry.cell());
+                    let Some(fingerprint) = self.cells.fingerprint_in(entry.cell(), entry.life()) else { return true };
                     return match self.carry(route, fingerprint, entry.cell(), entry.life()) {
                         Put::Done | Put::There | Put::Other(..) => true,
                         Put::Outdated | Put::Full => false,

@@ -43,6 +43,8 @@ struct Options {
 enum What {
     /// Bytes a key, where every key has one live permit of 100.
     PerKey,
+    /// The same, of a limiter that was told how many keys to expect.
+    PerExpectedKey,
     /// Bytes a permit, where all are of one key.
     PerPermit,
     /// Bytes for refusing an exhausted key as often as it was admitted, all in all.
@@ -66,6 +68,7 @@ impl Figure {
         Self { what: What::PerKey, units: 100_000, target: None },
         Self { what: What::PerKey, units: 1_000_000, target: Some(64.0) },
         Self { what: What::PerKey, units: 10_000_000, target: None },
+        Self { what: What::PerExpectedKey, units: 1_000_000, target: None },
         Self { what: What::PerPermit, units: 1_000_000, target: Some(9.0) },
         Self { what: What::ForRefusals, units: 1_000_000, target: Some(0.0) },
     ];
@@ -79,14 +82,24 @@ impl Figure {
         let units = self.units;
         match self.what {
             What::PerKey => format!("a key with one live permit of 100, {units} keys"),
+            What::PerExpectedKey => format!("the same, {units} keys that were expected"),
             What::PerPermit => format!("a live permit, {units} of one key"),
             What::ForRefusals => format!("{units} refusals of that key, in total"),
         }
     }
 
-    /// GCRA and buckets keep no permits.
+    /// GCRA and buckets keep no permits. Keys are expected by tollgate's log; its bucket takes as much.
     const fn applies_to(self, name: Name) -> bool {
-        name.is_exact_log() || !matches!(self.what, What::PerPermit)
+        match self.what {
+            What::PerPermit => name.is_exact_log(),
+            What::PerExpectedKey => matches!(name, Name::Tollgate),
+            What::PerKey | What::ForRefusals => true,
+        }
+    }
+
+    /// What stands where a figure does not apply.
+    const fn without(self) -> &'static str {
+        if matches!(self.what, What::PerExpectedKey) { "n/a" } else { "keeps none" }
     }
 }
 
@@ -198,7 +211,7 @@ fn in_own_process(contender: usize, figure: usize, quick: bool) -> Result<Bytes,
 }
 
 fn cell(&(name, figure, bytes): &Entry) -> String {
-    let Some(bytes) = bytes else { return "keeps none".into() };
+    let Some(bytes) = bytes else { return figure.without().into() };
     let resident = bytes.resident.map_or(String::new(), |resident| format!(" ({resident:.1})"));
     let verdict = match (name, figure.target) {
         (Name::Tollgate, Some(target)) if bytes.requested <= target => format!(", <= {target}: met"),
@@ -210,6 +223,7 @@ fn cell(&(name, figure, bytes): &Entry) -> String {
 
 fn count(name: Name, figure: Figure) -> Bytes {
     match name {
+        Name::Tollgate if matches!(figure.what, What::PerExpectedKey) => count_of(Expecting::new, figure),
         Name::Tollgate => count_of(|setup| Tollgate::new(By::Log, setup), figure),
         Name::Bucket => count_of(|setup| Tollgate::new(By::Bucket, setup), figure),
         Name::Governor => count_of(Governor::new, figure),
@@ -219,10 +233,31 @@ fn count(name: Name, figure: Figure) -> Bytes {
     }
 }
 
+/// tollgate's log, told how many keys there will be.
+struct Expecting(tollgate::Limiter<u64>);
+
+impl Expecting {
+    fn new(setup: Setup) -> Self {
+        let builder = tollgate::Limiter::builder(tollgate::Quota::new(setup.limit, setup.window));
+        Self(builder.expected_keys(setup.keys).build().expect("a usable quota"))
+    }
+}
+
+impl Contender<u64> for Expecting {
+    fn try_acquire(&self, key: &u64) -> bool {
+        self.0.try_acquire(key).is_admitted()
+    }
+
+    fn try_acquire_n(&self, key: &u64, cost: u32) -> bool {
+        self.0.try_acquire_n(key, cost).expect("a cost within the limit").is_admitted()
+    }
+}
+
 fn count_of<C: Contender<u64>>(new: impl FnOnce(Setup) -> C, figure: Figure) -> Bytes {
     let before = Bytes::now();
     let Figure { what, units, .. } = figure;
-    let (limit, keys) = if matches!(what, What::PerKey) { (100, u64::from(units)) } else { (units, 1) };
+    let (limit, keys) =
+        if matches!(what, What::PerKey | What::PerExpectedKey) { (100, u64::from(units)) } else { (units, 1) };
     let setup = Setup { limit, window: WINDOW, keys: usize::try_from(keys).expect("64 bits"), cap: false };
     // Boxed, so that what it takes itself counts too.
     let contender = Box::new(new(setup));
@@ -231,7 +266,7 @@ fn count_of<C: Contender<u64>>(new: impl FnOnce(Setup) -> C, figure: Figure) -> 
     }
     let filled = Bytes::now();
     match what {
-        What::PerKey | What::PerPermit => filled.since(before, units.into()),
+        What::PerKey | What::PerExpectedKey | What::PerPermit => filled.since(before, units.into()),
         What::ForRefusals => {
             let admitted = (0..units).filter(|_| contender.try_acquire(&u64::of_rank(0))).count();
             assert_eq!(admitted, 0, "the limit is used up");

@@ -15,9 +15,10 @@ use crate::quotas::Quotas;
 use crate::single::Single;
 use crate::table::Table;
 
-/// The most keys that a limiter's cap may allow: 268,369,920. So many cells can be told apart, and as many rings of stamps, with some
-/// to spare for threads that are just replacing one.
-pub const MAX_KEY_CAP: usize = (1 << 28) - (1 << 16);
+/// The most keys that a limiter's cap may allow: 250 million. A little more cells can be told apart, 2^28, and as many rings of stamps,
+/// of which threads that are just replacing one need a few to spare.
+pub const MAX_KEY_CAP: usize = 250_000_000;
+const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
 
 /// The cap on keys where none is given: 1,048,576.
 pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;

@@ -215,7 +215,7 @@ fn a_million_keys_with_one_permit_each() {
 #[test]
 fn other_numbers_of_keys_with_one_permit_each() {
     for (keys, bound) in [(1_000, 72.0), (10_000, 60.5), (100_000, 55.5), (500_000, 59.5), (2_000_000, 65.5)] {
-        let mut counted = Counted::new(100, |builder| builder.key_cap(1 << 28));
+        let mut counted = Counted::new(100, |builder| builder.key_cap(tollgate::MAX_KEY_CAP));
         counted.during(|limiter, _| admit(limiter, 0..keys));
         assert_at_most(counted.bytes_per(keys), bound, &format!("bytes a key of {keys}"));
         counted.finish();

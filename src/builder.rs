@@ -217,7 +217,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
             return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
         }
         let table = Table::new(quotas.plan_with_own(keys_with_quotas), key_cap, expected_keys);
-        let overflow = (at_key_cap == AtKeyCap::Share).then(|| Single::new(&quotas));
+        let overflow = (at_key_cap == AtKeyCap::Share).then(|| Box::new(Single::new(&quotas)));
         let tally = count_decisions.then(Tally::new);
         Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))
     }

@@ -97,7 +97,7 @@ use crate::clock::Clock;
 use crate::decision::{Decision, Denial, DenialReason, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::Slab;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Apart, AtomicU64, Ordering};
 use books::Books;
 use joint::Joint;
 #[cfg(all(test, not(tollgate_loom)))]
@@ -141,10 +141,10 @@ pub(crate) struct Cells {
     /// Blocks of steps, where there are such.
     blocks: Option<Box<Blocks>>,
     /// Marks for slots that were never used.
-    marks: AtomicU64,
+    marks: Apart<AtomicU64>,
     /// No stamp that is chosen for a new key or a new ring is earlier: the latest end of a stamp that was lost with its cell,
     /// or the newest stamp of a ring that was given back.
-    horizon: AtomicU64,
+    horizon: Apart<AtomicU64>,
     /// Claims on several cells, where there are such.
     joint: Option<Box<Joint>>,
 }
@@ -189,8 +189,8 @@ impl Cells {
             plans,
             cells: Slab::new(CELL_WORDS, LOW, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
-            marks: AtomicU64::new(0),
-            horizon: AtomicU64::new(0),
+            marks: Apart(AtomicU64::new(0)),
+            horizon: Apart(AtomicU64::new(0)),
             joint: None,
         };
         if cfg!(tollgate_loom) {

@@ -44,7 +44,7 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
     fingerprinter: F,
     at_key_cap: AtKeyCap,
     /// What keys that found no place share, under [`AtKeyCap::Share`].
-    overflow: Option<Single>,
+    overflow: Option<Box<Single>>,
     tally: Option<Tally>,
     id: LimiterId,
     /// What it does beside deciding by quota, if anything.
@@ -74,7 +74,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         clock: C,
         fingerprinter: F,
         at_key_cap: AtKeyCap,
-        overflow: Option<Single>,
+        overflow: Option<Box<Single>>,
         tally: Option<Tally>,
     ) -> Self {
         let (id, modes) = (LimiterId::new(), None);
@@ -221,7 +221,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             cells: held.cells,
             bytes: size_of::<Self>()
                 + held.bytes
-                + self.overflow.as_ref().map_or(0, Single::bytes)
+                + self.overflow.as_ref().map_or(0, |overflow| size_of::<Single>() + overflow.bytes())
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),

@@ -20,7 +20,7 @@
 
 use once_cell::race::OnceBox;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Apart, AtomicU64, Ordering};
 
 /// Set in every link, and in no stamp: a late write that expects a stamp can't hit a link.
 pub(crate) const LINK: u64 = !0 << 36;
@@ -59,6 +59,11 @@ pub(crate) struct Slab {
     first_page_bits: u32,
     max_blocks: u32,
     pages: Box<[OnceBox<Page>]>,
+    free: Apart<Free>,
+}
+
+/// What changes when blocks change hands. Everybody reads the rest on the way to a block.
+struct Free {
     /// Blocks ever handed out for the first time.
     handed: AtomicU64,
     /// The free stack: changes in the upper half, number + 1 of the top block in the lower.
@@ -75,8 +80,7 @@ impl Slab {
             first_page_bits,
             max_blocks: max_blocks.min(MOST_BLOCKS),
             pages: Box::default(),
-            handed: AtomicU64::new(0),
-            top: AtomicU64::new(0),
+            free: Apart(Free { handed: AtomicU64::new(0), top: AtomicU64::new(0) }),
         };
         let (last_page, _) = slab.locate(slab.max_blocks.saturating_sub(1));
         slab.pages = core::iter::repeat_with(OnceBox::new).take(last_page + 1).collect();
@@ -149,13 +153,13 @@ impl Slab {
     }
 
     fn pop(&self) -> Option<Block> {
-        let mut top = self.top.load(Ordering::Acquire);
+        let mut top = self.free.top.load(Ordering::Acquire);
         loop {
             let block = low_half(top).checked_sub(1)?;
             // Another thread may take the block meanwhile and write over the link; then the swap below fails.
             let next = self.block(block)[self.link_word].load(Ordering::Relaxed) & !LINK;
             let new = with_changes(top, low_half(next));
-            match self.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
+            match self.free.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(block),
                 Err(now) => top = now,
             }
@@ -165,7 +169,7 @@ impl Slab {
     fn hand_out(&self) -> Option<Block> {
         let limit = u64::from(self.max_blocks);
         let more = |handed| if handed < limit { Some(handed + 1) } else { None };
-        let number = low_half(self.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
+        let number = low_half(self.free.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
         let (page, _) = self.locate(number);
         self.make_page(page);
         Some(self.nth(number))
@@ -181,11 +185,11 @@ impl Slab {
     /// Gives a block back. The caller must be its only owner.
     pub(crate) fn give_back(&self, block: Block) {
         let link = &self.block(block)[self.link_word];
-        let mut top = self.top.load(Ordering::Relaxed);
+        let mut top = self.free.top.load(Ordering::Relaxed);
         loop {
             link.store(u64::from(low_half(top)) | LINK, Ordering::Release);
             let new = with_changes(top, block + 1);
-            match self.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.free.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => top = now,
             }
@@ -194,12 +198,12 @@ impl Slab {
 
     /// How many blocks have ever been handed out.
     pub(crate) fn handed_out(&self) -> u32 {
-        low_half(self.handed.load(Ordering::Relaxed))
+        low_half(self.free.handed.load(Ordering::Relaxed))
     }
 
     /// Whether a block is there to be taken. By the time the caller acts on it, it may no longer be so.
     pub(crate) fn has_room(&self) -> bool {
-        low_half(self.top.load(Ordering::Relaxed)) != 0 || self.handed_out() < self.max_blocks
+        low_half(self.free.top.load(Ordering::Relaxed)) != 0 || self.handed_out() < self.max_blocks
     }
 
     /// Bytes on the heap.

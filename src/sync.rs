@@ -9,6 +9,20 @@ pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(tollgate_loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 
+/// Something that is written often, on cache lines of its own: who reads what is beside it is not to wait for each write.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+impl<T> core::ops::Deref for Apart<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 /// The standard atomics, which loom does not see.
 pub(crate) mod plain {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

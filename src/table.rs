@@ -57,7 +57,7 @@ use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
-use crate::sync::{AtomicU64, Ordering, plain};
+use crate::sync::{Apart, AtomicU64, Ordering, plain};
 use index::{Found, Index, Put};
 pub(crate) use joint::Together;
 #[cfg(feature = "serde")]
@@ -92,12 +92,12 @@ pub(crate) struct Table {
     /// Which generation it is, and whether the old one is still being swept.
     route: AtomicU64,
     /// How far the old generation has been swept.
-    cursor: AtomicU64,
+    cursor: Apart<AtomicU64>,
     /// Slots of the index taken or about to be, by the generation's parity.
-    filled: [AtomicU64; 2],
+    filled: Apart<[AtomicU64; 2]>,
     largest: u32,
-    turns: turn::Heuristics,
-    refused_at_cap: plain::AtomicU64,
+    turns: Apart<turn::Heuristics>,
+    refused_at_cap: Apart<plain::AtomicU64>,
 }
 
 /// Where a key's cell was found.
@@ -133,11 +133,11 @@ impl Table {
             cells,
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
             route: AtomicU64::new(Route::first(size).0),
-            cursor: AtomicU64::new(0),
-            filled: [AtomicU64::new(0), AtomicU64::new(0)],
+            cursor: Apart(AtomicU64::new(0)),
+            filled: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
             largest,
-            turns: turn::Heuristics::default(),
-            refused_at_cap: plain::AtomicU64::new(0),
+            turns: Apart::default(),
+            refused_at_cap: Apart(plain::AtomicU64::new(0)),
         };
         table.make_index(Route::first(size));
         if cfg!(tollgate_loom) {

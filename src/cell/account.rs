@@ -88,7 +88,11 @@ impl Cells {
                 let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
                 stands.then(|| denied(wait_ns))
             }
-            Step::Advance { .. } | Step::Open { .. } => None,
+            Step::Open { used } => {
+                books.opens_again(words, head, slot, account, used, time)?;
+                Some(Decision::Admitted(Admission::COUNTED))
+            }
+            Step::Advance { .. } => None,
         }
     }
 

@@ -186,14 +186,13 @@ impl<'a> Books<'a> {
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
             }
             How::Changes => Slot::new(changes_at(by, slot), false, era),
-            // Later than it opened, even if all of it was given back: a time must not return.
             How::Closes => {
                 let over = match self.seen_by_another(head, slot) {
                     Seen::Running(running) => self.rule().all_free_at(running.account),
                     Seen::Over(since) => since,
                     Seen::Unpublished => 0,
                 };
-                Slot::new(over.max(slot.time() + 1), true, era)
+                over_since(slot, over, era)
             }
         };
         // What was read is of this head only if the head still stands.
@@ -201,8 +200,7 @@ impl<'a> Books<'a> {
             return None;
         }
         // Failing is as good: then somebody else has published it.
-        let swap = words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed);
-        swap.is_ok().then_some(anchor)
+        publish(words, slot, anchor)
     }
 
     /// Claims the next era and publishes its anchor. `None` when the head has moved.
@@ -210,6 +208,37 @@ impl<'a> Books<'a> {
         claim(words, head, next)?;
         let published = self.settle(words, next, slot, time);
         Some(self.charged(words, next, published))
+    }
+
+    /// Closes an account that is over at `time` and opens the next, if nobody else is at it. `None` if somebody is: then all of it is to
+    /// be looked at again. It is written by the current revision.
+    ///
+    /// The time was read after the head was seen, and the head still stands when the account is closed; so nobody was charged in
+    /// between who might have read a later one. Nor is anybody between the two claims.
+    #[inline(never)]
+    pub(super) fn opens_again(
+        &self,
+        words: &[AtomicU64],
+        head: Head,
+        slot: Slot,
+        account: Account,
+        used: u64,
+        time: u64,
+    ) -> Option<()> {
+        let layout = self.layout();
+        let closed = layout.next(head, How::Closes, account.used);
+        claim(words, head, closed)?;
+        let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
+        // What somebody else has published may be later: the quota may have changed.
+        publish(words, slot, over)?;
+        if time < over.time() {
+            return None;
+        }
+        let next = layout.next_by(closed, self.number(), How::Opens, used);
+        claim(words, closed, next)?;
+        // Failing is as good.
+        let _ = publish(words, over, Slot::new(time, false, layout.era(next)));
+        Some(())
     }
 
     /// What was charged by opening an account or going on with it, and what of that was published, if that was not by somebody else.
@@ -281,9 +310,20 @@ fn account(metered: &Metered, head: Head, slot: Slot) -> Account {
     Account { anchor: metered.rule.anchor_at(slot.time()), used: metered.layout.used(head) }
 }
 
+/// Since when an account was over, as it is published. Later than it opened, even if all of it was given back: a time must not return.
+fn over_since(opened: Slot, over: u64, era: u64) -> Slot {
+    Slot::new(over.max(opened.time() + 1), true, era)
+}
+
 #[inline]
 pub(super) fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
     words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
+}
+
+/// Publishes an era, unless somebody else has.
+#[inline]
+fn publish(words: &[AtomicU64], slot: Slot, anchor: Slot) -> Option<Slot> {
+    words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed).ok().map(|_| anchor)
 }
 
 /// What an account is, written down.

@@ -88,10 +88,15 @@ fn loom_whoever_helps_carries_it_over_from_when_the_quota_changed() {
 fn loom_an_account_that_is_over_opens_under_one_of_the_quotas() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(2, 10)], 2, 0));
-        let change = spawned(&one, |one| one.change(bucket(3, 10), 25));
+        let change = spawned(&one, |one| {
+            one.change(bucket(3, 10), 25);
+            // May find the account closed or opened by the quota before, and not yet published.
+            one.remaining(26)
+        });
         let claims = spawned(&one, |one| one.acquire(2, 26));
         assert_eq!(claims.join().unwrap(), 2);
-        change.join().unwrap();
+        let left = change.join().unwrap();
+        assert!(left == 1 || left == 3, "{left}");
         // Nearly a permit is lost where an account is carried over that has opened in the meantime.
         assert_eq!([26, 35, 37].map(|at| one.remaining(at)), [1, 1, 2]);
     });

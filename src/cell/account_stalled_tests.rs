@@ -52,6 +52,10 @@ impl One {
         self.word(RING).store(Slot::new(time_of(at), true, era).0, Ordering::Release);
     }
 
+    fn change(&self, quota: Quota, at: u64) {
+        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+    }
+
     fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
         let seat = self.0.seat_for(0, 0, KEY).unwrap();
         let at_once = (ask == Ask::Acquire).then(|| self.0.decide_at_once(seat, cost, at)).flatten();
@@ -131,6 +135,32 @@ fn after_claiming_the_opening() {
         assert!(!one.admits(1, opened + 9));
         assert!(one.admits(1, opened + 10));
     }
+}
+
+/// A clock that has not got as far may decide by a quota that has been read since.
+#[test]
+fn no_account_opens_before_its_quota_began() {
+    for (cost, left) in [(1, [100, 100]), (50, [60, 61])] {
+        let many = || Quota::token_bucket(100, 1, nanos(10));
+        let one = One::new(many(), 1);
+        one.change(Quota::token_bucket(1, 1, nanos(10)), 50);
+        one.change(many(), 100);
+        assert!(one.admits(cost, 95));
+        one.change(many(), 200);
+        // Ten of them have come back since 100.
+        assert_eq!([200, 210].map(|at| one.remaining(at)), left);
+    }
+}
+
+/// The next key's account opens no earlier than this one did, even if its clock lags: a late publication might take it for its own.
+#[test]
+fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() {
+    let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
+    let seat = || one.0.seat_for(0, 0, KEY).unwrap();
+    let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
+    assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), 1);
+    assert_eq!(one.0.reclaim(0, 0, time_of(31), &At(31)), Reclaimed::Gone);
+    assert_eq!(one.0.horizon.load(Ordering::Acquire), time_of(30));
 }
 
 #[test]

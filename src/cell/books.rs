@@ -129,9 +129,10 @@ impl<'a> Books<'a> {
         revision
     }
 
-    /// When the account is as that of a key never seen; `None` while its anchor is not published.
+    /// When the account is as that of a key never seen; `None` while its anchor is not published. Not before it opened, although its
+    /// window may have begun before: what a late publication expects is earlier than when it opened.
     pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
-        self.is_as_new_at(self.seen(head, slot))
+        self.is_as_new_at(self.seen(head, slot)).map(|over| over.max(slot.time()))
     }
 
     fn is_as_new_at(&self, seen: Seen) -> Option<u64> {
@@ -180,7 +181,8 @@ impl<'a> Books<'a> {
         }
         let by = self.claimed_by(head);
         let anchor = match layout.how(head) {
-            How::Opens => Slot::new(time.max(slot.time()), false, era),
+            // Not before its quota began: see `written_by`.
+            How::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
             How::Advances => {
                 let rule = rule_of(by)?;
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)

@@ -183,6 +183,12 @@ impl<'a> Books<'a> {
         let anchor = match layout.how(head) {
             // Not before its quota began: see `written_by`.
             How::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
+            How::Replaces => {
+                let rule = rule_of(by)?;
+                let last = Account { anchor: rule.anchor_at(slot.time()), used: layout.used_before(head) };
+                let over = over_since(slot, rule.all_free_at(last), era);
+                Slot::new(time.max(over.time()).max(by.since), false, era)
+            }
             How::Advances => {
                 let rule = rule_of(by)?;
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
@@ -212,11 +218,11 @@ impl<'a> Books<'a> {
         Some(self.charged(words, next, published))
     }
 
-    /// Closes an account that is over at `time` and opens the next, if nobody else is at it. `None` if somebody is: then all of it is to
-    /// be looked at again. It is written by the current revision.
+    /// Opens the next account in place of one that is over at `time`: one permit replaces that, several close it first.
+    /// `None` if somebody else is at it, or the time is one at which that can't be: then all of it has to be looked at again.
     ///
-    /// The time was read after the head was seen, and the head still stands when the account is closed; so nobody was charged in
-    /// between who might have read a later one. Nor is anybody between the two claims.
+    /// The account is written by the current revision, and the time was read after the head was seen. The first claim says that the
+    /// head still stands, and there is nothing to be charged to between the two; so nobody was charged by a later reading.
     #[inline(never)]
     pub(super) fn opens_again(
         &self,
@@ -228,18 +234,23 @@ impl<'a> Books<'a> {
         time: u64,
     ) -> Option<()> {
         let layout = self.layout();
-        let closed = layout.next(head, How::Closes, account.used);
-        claim(words, head, closed)?;
-        let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
-        // What somebody else has published may be later: the quota may have changed.
-        publish(words, slot, over)?;
-        if time < over.time() {
+        // What is published has to be later than what it takes the place of.
+        if time <= slot.time() {
             return None;
         }
-        let next = layout.next_by(closed, self.number(), How::Opens, used);
-        claim(words, closed, next)?;
+        let (head, slot, next) = if used == 1 {
+            (head, slot, layout.replaced(head))
+        } else {
+            let closed = layout.next(head, How::Closes, account.used);
+            claim(words, head, closed)?;
+            let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
+            // What somebody else has published may be later: the quota may have changed.
+            let over = publish(words, slot, over)?;
+            (closed, over, layout.next_by(closed, self.number(), How::Opens, used))
+        };
+        claim(words, head, next)?;
         // Failing is as good.
-        let _ = publish(words, over, Slot::new(time, false, layout.era(next)));
+        let _ = publish(words, slot, Slot::new(time, false, layout.era(next)));
         Some(())
     }
 

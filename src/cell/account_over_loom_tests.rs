@@ -219,3 +219,19 @@ fn loom_an_account_is_replaced_or_its_key_is_forgotten() {
         assert!(granted == 0 || horizon >= time_of(12), "{granted} granted");
     });
 }
+
+#[test]
+fn loom_what_was_charged_since_is_given_back() {
+    explore_both(|cost| {
+        let one = Arc::new(bucket(cost, 2));
+        let other = spawned(&one, move |one| {
+            let (delay, charged) = one.reserve(cost, 0, 21).unwrap();
+            assert_eq!(delay, 0);
+            one.give_back(charged, cost, 22)
+        });
+        assert_eq!(one.acquire(cost, 20), cost);
+        let given = other.join().unwrap();
+        assert!(given == cost || given == 0, "{given}");
+        assert_eq!(one.remaining(22), given);
+    });
+}

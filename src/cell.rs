@@ -55,6 +55,8 @@
 mod account;
 #[cfg(all(test, tollgate_loom))]
 mod account_loom_tests;
+#[cfg(all(test, tollgate_loom))]
+mod account_over_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod account_stalled_tests;
 mod ahead;

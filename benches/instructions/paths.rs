@@ -58,8 +58,14 @@ pub(crate) const ALL: &[Path] = &[
     // One claim, and a publication for each permit.
     Path { name: "admitted, log, cost 8", promise: swaps(9), run: admitted_log_cost_8 },
     Path { name: "admitted, token bucket", promise: swaps(1), run: admitted_bucket },
-    // The account that is over is closed, and the next one opened: two claims, and two publications.
-    Path { name: "admitted, token bucket full again", promise: swaps(4), run: admitted_bucket_full_again },
+    // The account that is over is replaced by the next: a claim, and a publication.
+    Path { name: "admitted, token bucket full again", promise: swaps(2), run: admitted_bucket_full_again },
+    // It is closed first, because more than one permit opens the next: two claims, and two publications.
+    Path {
+        name: "admitted, token bucket full again, cost 8",
+        promise: swaps(4),
+        run: admitted_bucket_full_again_cost_8,
+    },
     // A record of the request is taken, decided, left and given back. Each head is held and let go, and each stamp published.
     Path {
         name: "admitted, joint, 2 dimensions",
@@ -195,6 +201,14 @@ fn admitted_bucket(repeat: &mut Repeat) {
 
 fn admitted_bucket_full_again(repeat: &mut Repeat) {
     admitted_by_bucket(repeat, Quota::token_bucket(LIMIT, 1, STEP / 2));
+}
+
+fn admitted_bucket_full_again_cost_8(repeat: &mut Repeat) {
+    let (key, clock) = (7, Moving::new());
+    let limiter = limiter(Limiter::<u64>::builder(Quota::token_bucket(LIMIT, 8, STEP / 2)).clock(&clock));
+    let eight = || limiter.try_acquire_n(black_box(&key), 8).expect("below the limit");
+    (0..LIMIT).for_each(|_| assert!(eight().is_admitted()));
+    repeat.decide(eight, |it| it.is_admitted());
 }
 
 fn admitted_by_bucket(repeat: &mut Repeat, bucket: Quota) {

@@ -8,15 +8,30 @@
 //! # Why a helper's clock can't hurt
 //! The anchor of an account that advances is the same whoever works it out. One that opens has an anchor no earlier than the
 //! moment at which the account before it was over; but a helper whose clock lags can't know that moment once the head no longer
-//! says what had been used. So an account that is over is *closed* first, in an era of its own: the head keeps what was used, and
-//! that moment, which follows from it, is published in place of the anchor. Then the next era opens, no earlier than that.
+//! says what had been used. So the head goes on saying it until that moment has been taken into account, in one of two ways:
+//!
+//! - One permit *replaces* an account that is over. The head of the new era keeps what the last account had used; that this one has
+//!   used one permit goes without saying. Whoever publishes the era finds the last account's anchor in the second word, and so when it
+//!   was over, and proposes no earlier time. What follows, a charge or another era, can only be claimed once the anchor is
+//!   published, and says again what has been used of it. By the way in which it is claimed nobody but who claims it has to work the
+//!   moment out: the rule has answered that the account is over at its time.
+//! - For several permits there is no room in the head. So the account is *closed* first, in an era of its own: the head keeps what was
+//!   used, and that moment is published in place of the anchor. Then the next era opens, no earlier than that.
+//!
+//! A request that finds the running account over does either at once, by the reading that it has. That was taken after the head
+//! was seen, the claim says that this head still stands, and of an account that is closed nothing can be charged: so nobody was
+//! charged in between by a later reading. Who loses a claim goes the long way round (`account_attempt`), which closes.
+//!
+//! An account opens no earlier than its quota began, either. So of the quotas that a head may mean, one that began later than the
+//! account opened is not it (`Books::written_by`).
 //!
 //! # Why a late publication can't hurt
 //! It expects what the second word held in the era before its own: when an account opened or to where it advanced, since when
 //! one was over, or the mark of a cell that was never used. None of these returns in a cell:
 //!
 //! 1. In one key's life they rise. An account advances to, or is over at, a later time than it opened, because something was
-//!    used of it; the next opens no earlier than that. Being over has a bit of its own.
+//!    used of it; the next opens no earlier than that. Being over has a bit of its own. Where everything was given back, so that an
+//!    account is over as soon as it opened, the next time is later by one; and who has a reading that is not later replaces nothing.
 //! 2. Before a cell is given away the late era has been published, and the horizon is raised to it or past it. The next key's
 //!    account opens no earlier (see the essay on cells), and so later than what is expected.
 //! 3. For that the word holds the time at which an account *opened*, though its anchor be earlier where windows stand still. It is
@@ -39,7 +54,7 @@
 //! As for a log: a claim acquires and releases the head; the anchor is released by who publishes it and acquired by who reads it,
 //! so who sees the anchor of a later era also sees that the head has moved.
 //!
-//! The loom tests in `cell/account_loom_tests.rs` exercise them.
+//! The loom tests in `cell/account_loom_tests.rs` and `cell/account_over_loom_tests.rs` exercise them.
 
 use super::books::{Books, Running, Seen, claim};
 use super::layout::How;
@@ -88,7 +103,11 @@ impl Cells {
                 let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
                 stands.then(|| denied(wait_ns))
             }
-            Step::Advance { .. } | Step::Open { .. } => None,
+            Step::Open { used } => {
+                books.opens_again(words, head, slot, account, used, time)?;
+                Some(Decision::Admitted(Admission::COUNTED))
+            }
+            Step::Advance { .. } => None,
         }
     }
 

@@ -12,6 +12,7 @@ const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
 const OPENS: How = How::Opens;
 const ADVANCES: How = How::Advances;
 const CLOSES: How = How::Closes;
+const REPLACES: How = How::Replaces;
 
 struct At(u64);
 
@@ -50,6 +51,10 @@ impl One {
     /// Makes known since when the account that was closed had been over, and goes no further.
     fn publish_closed_and_stall(&self, at: u64, era: u64) {
         self.word(RING).store(Slot::new(time_of(at), true, era).0, Ordering::Release);
+    }
+
+    fn change(&self, quota: Quota, at: u64) {
+        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
     }
 
     fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
@@ -134,6 +139,94 @@ fn after_claiming_the_opening() {
 }
 
 #[test]
+fn after_claiming_what_replaces_an_account() {
+    for (helper, opened) in [(0, 20), (19, 20), (20, 20), (26, 26)] {
+        let one = One::new(bucket(), 2);
+        // Says what the last account had used, and has used one itself.
+        one.claim_and_stall(REPLACES, 2);
+        assert_eq!(one.remaining(helper), 1);
+        assert!(one.admits(1, opened));
+        assert!(!one.admits(1, opened + 9));
+        assert!(one.admits(1, opened + 10));
+    }
+}
+
+#[test]
+fn after_claiming_what_replaces_an_account_a_cell_is_taken_back() {
+    let one = One::new(bucket(), 2);
+    one.claim_and_stall(REPLACES, 2);
+    // The account opens at 20, whatever the clock, and is over at 30.
+    assert_eq!(one.0.reclaim(0, 0, time_of(29), &At(5)), Reclaimed::Live(time_of(30)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
+    let one = One::new(bucket(), 2);
+    one.claim_and_stall(REPLACES, 2);
+    assert!(one.0.forget(0, 0, &At(5)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
+    assert_eq!(one.0.horizon.load(Ordering::Acquire), time_of(20));
+}
+
+#[test]
+fn after_claiming_what_replaces_an_account_the_quota_changes() {
+    for helper in [0, 24, 500] {
+        let one = One::new(bucket(), 2);
+        one.claim_and_stall(REPLACES, 2);
+        one.change(Quota::token_bucket(3, 1, nanos(100)), 25);
+        // One has been used since 20 or later; half of it has come back at most.
+        assert_eq!(one.remaining(helper.max(25)), 2);
+        assert!(one.admits(2, helper.max(25)));
+    }
+}
+
+#[test]
+fn a_window_that_replaces_another_goes_on_when_its_quota_changes() {
+    let one = One::new(Quota::fixed_window(3, nanos(10)), 3);
+    assert!(one.admits(1, 10));
+    one.change(Quota::fixed_window(4, nanos(20)), 15);
+    assert!(one.admits(1, 16));
+    assert_eq!([16, 29, 30].map(|at| one.remaining(at)), [2, 2, 4]);
+}
+
+/// A clock that has not got as far may decide by a quota that has been read since.
+#[test]
+fn no_account_opens_before_its_quota_began() {
+    for (cost, left) in [(1, [100, 100]), (50, [60, 61])] {
+        let many = || Quota::token_bucket(100, 1, nanos(10));
+        let one = One::new(many(), 1);
+        one.change(Quota::token_bucket(1, 1, nanos(10)), 50);
+        one.change(many(), 100);
+        assert!(one.admits(cost, 95));
+        one.change(many(), 200);
+        // Ten of them have come back since 100.
+        assert_eq!([200, 210].map(|at| one.remaining(at)), left);
+    }
+}
+
+/// What is published rises, even if nothing was used and no time has passed.
+#[test]
+fn an_account_that_was_given_everything_back_opens_later() {
+    for cost in [1, 2] {
+        let one = One::new(bucket(), 0);
+        let seat = || one.0.seat_for(0, 0, KEY).unwrap();
+        let word = || Slot(one.word(RING).load(Ordering::Acquire)).time();
+        let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
+        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), word()), (2, time_of(7)));
+        assert!(one.admits(cost, 7));
+        assert_eq!((word(), one.remaining(8)), (time_of(8), 2 - cost));
+    }
+}
+
+/// The next key's account opens no earlier than this one did, even if its clock lags: a late publication might take it for its own.
+#[test]
+fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() {
+    let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
+    let seat = || one.0.seat_for(0, 0, KEY).unwrap();
+    let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
+    assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), 1);
+    assert_eq!(one.0.reclaim(0, 0, time_of(31), &At(31)), Reclaimed::Gone);
+    assert_eq!(one.0.horizon.load(Ordering::Acquire), time_of(30));
+}
+
+#[test]
 fn after_claiming_the_advance() {
     // The longest stride there is for one permit every ten nanoseconds: 1024 permits in 10,240.
     for helper in [0, 10_250, 20_000] {
@@ -205,10 +298,20 @@ fn an_aligned_window_that_was_closed_opens_at_a_boundary() {
     assert_eq!((one.admits(1, 12), one.admits(1, 13)), (false, true));
     // Closed at 23 and opened by a clock at 37: in the window from 33 to 43.
     one.claim_and_stall(CLOSES, 1);
-    one.publish_closed_and_stall(23, 4);
+    one.publish_closed_and_stall(23, 5);
     one.claim_and_stall(OPENS, 1);
     assert_eq!(one.remaining(37), 0);
     assert_eq!((one.admits(1, 42), one.admits(1, 43)), (false, true));
+}
+
+#[test]
+fn an_aligned_window_that_replaces_another_opens_at_a_boundary() {
+    for (helper, ends) in [(0, 13), (3, 13), (14, 23)] {
+        let one = One::new(Quota::fixed_window(1, nanos(10)).aligned(nanos(3)), 1);
+        one.claim_and_stall(REPLACES, 1);
+        assert_eq!(one.remaining(helper), 0);
+        assert_eq!([ends - 1, ends].map(|at| one.admits(1, at)), [false, true]);
+    }
 }
 
 #[test]

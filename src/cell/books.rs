@@ -129,9 +129,10 @@ impl<'a> Books<'a> {
         revision
     }
 
-    /// When the account is as that of a key never seen; `None` while its anchor is not published.
+    /// When the account is as that of a key never seen; `None` while its anchor is not published. Not before it opened, although its
+    /// window may have begun before: what a late publication expects is earlier than when it opened.
     pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
-        self.is_as_new_at(self.seen(head, slot))
+        self.is_as_new_at(self.seen(head, slot)).map(|over| over.max(slot.time()))
     }
 
     fn is_as_new_at(&self, seen: Seen) -> Option<u64> {
@@ -180,20 +181,26 @@ impl<'a> Books<'a> {
         }
         let by = self.claimed_by(head);
         let anchor = match layout.how(head) {
-            How::Opens => Slot::new(time.max(slot.time()), false, era),
+            // Not before its quota began: see `written_by`.
+            How::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
+            How::Replaces => {
+                let rule = rule_of(by)?;
+                let last = Account { anchor: rule.anchor_at(slot.time()), used: layout.used_before(head) };
+                let over = over_since(slot, rule.all_free_at(last), era);
+                Slot::new(time.max(over.time()).max(by.since), false, era)
+            }
             How::Advances => {
                 let rule = rule_of(by)?;
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
             }
             How::Changes => Slot::new(changes_at(by, slot), false, era),
-            // Later than it opened, even if all of it was given back: a time must not return.
             How::Closes => {
                 let over = match self.seen_by_another(head, slot) {
                     Seen::Running(running) => self.rule().all_free_at(running.account),
                     Seen::Over(since) => since,
                     Seen::Unpublished => 0,
                 };
-                Slot::new(over.max(slot.time() + 1), true, era)
+                over_since(slot, over, era)
             }
         };
         // What was read is of this head only if the head still stands.
@@ -201,8 +208,7 @@ impl<'a> Books<'a> {
             return None;
         }
         // Failing is as good: then somebody else has published it.
-        let swap = words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed);
-        swap.is_ok().then_some(anchor)
+        publish(words, slot, anchor)
     }
 
     /// Claims the next era and publishes its anchor. `None` when the head has moved.
@@ -210,6 +216,42 @@ impl<'a> Books<'a> {
         claim(words, head, next)?;
         let published = self.settle(words, next, slot, time);
         Some(self.charged(words, next, published))
+    }
+
+    /// Opens the next account in place of one that is over at `time`: one permit replaces that, several close it first.
+    /// `None` if somebody else is at it, or the time is one at which that can't be: then all of it has to be looked at again.
+    ///
+    /// The account is written by the current revision, and the time was read after the head was seen. The first claim says that the
+    /// head still stands, and there is nothing to be charged to between the two; so nobody was charged by a later reading.
+    #[inline(never)]
+    pub(super) fn opens_again(
+        &self,
+        words: &[AtomicU64],
+        head: Head,
+        slot: Slot,
+        account: Account,
+        used: u64,
+        time: u64,
+    ) -> Option<()> {
+        let layout = self.layout();
+        // What is published has to be later than what it takes the place of.
+        if time <= slot.time() {
+            return None;
+        }
+        let (head, slot, next) = if used == 1 {
+            (head, slot, layout.replaced(head))
+        } else {
+            let closed = layout.next(head, How::Closes, account.used);
+            claim(words, head, closed)?;
+            let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
+            // What somebody else has published may be later: the quota may have changed.
+            let over = publish(words, slot, over)?;
+            (closed, over, layout.next_by(closed, self.number(), How::Opens, used))
+        };
+        claim(words, head, next)?;
+        // Failing is as good.
+        let _ = publish(words, slot, Slot::new(time, false, layout.era(next)));
+        Some(())
     }
 
     /// What was charged by opening an account or going on with it, and what of that was published, if that was not by somebody else.
@@ -281,9 +323,20 @@ fn account(metered: &Metered, head: Head, slot: Slot) -> Account {
     Account { anchor: metered.rule.anchor_at(slot.time()), used: metered.layout.used(head) }
 }
 
+/// Since when an account was over, as it is published. Later than it opened, even if all of it was given back: a time must not return.
+fn over_since(opened: Slot, over: u64, era: u64) -> Slot {
+    Slot::new(over.max(opened.time() + 1), true, era)
+}
+
 #[inline]
 pub(super) fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
     words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
+}
+
+/// Publishes an era, unless somebody else has.
+#[inline]
+fn publish(words: &[AtomicU64], slot: Slot, anchor: Slot) -> Option<Slot> {
+    words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed).ok().map(|_| anchor)
 }
 
 /// What an account is, written down.

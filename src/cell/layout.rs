@@ -14,6 +14,8 @@ pub(super) enum How {
     Closes = 2,
     /// It goes on under another quota, from the moment at which that began.
     Changes = 3,
+    /// The account opens with one permit, in place of one that is over.
+    Replaces = 4,
 }
 
 /// What the lower bits of a head say in a cell with an account. Few bits more than `used` needs; the rest tell eras apart.
@@ -22,7 +24,9 @@ pub(super) enum How {
 /// { era: 44 - used, revision: 6, how: 2, used: 20 or as many as the first rule needs }
 /// ```
 ///
-/// `revision` is what the number of the quota's revision is modulo 64 by which the account is written.
+/// `revision` is what the number of the quota's revision is modulo 64 by which the account is written. In the bit that tells a log's
+/// rings apart, and that an account has no other use for, stands whether it *replaces* one that was over: then `used` is what
+/// that one had used, and the account has used one permit. A head that follows says of itself what has been used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     used_bits: u32,
@@ -48,12 +52,23 @@ impl Layout {
 
     #[inline]
     pub(super) fn used(self, head: Head) -> u64 {
+        if head.epoch() { 1 } else { self.used_field(head) }
+    }
+
+    /// What had been used of the account that this one replaces.
+    pub(super) fn used_before(self, head: Head) -> u64 {
+        self.used_field(head)
+    }
+
+    #[inline]
+    fn used_field(self, head: Head) -> u64 {
         head.below_life() & ((1 << self.used_bits) - 1)
     }
 
     #[inline]
     pub(super) fn how(self, head: Head) -> How {
         match (head.below_life() >> self.used_bits) & 3 {
+            _ if head.epoch() => How::Replaces,
             0 => How::Opens,
             1 => How::Advances,
             2 => How::Closes,
@@ -78,9 +93,10 @@ impl Layout {
         number & ((1 << Self::REVISION_BITS) - 1)
     }
 
-    pub(super) fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
+    fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
+        let (is_replacing, how) = if how == How::Replaces { (true, How::Opens) } else { (false, how) };
         let upper = ((era << Self::REVISION_BITS | revision) << Self::HOW_BITS) | how as u64;
-        head.with_below_life((upper << self.used_bits) | used)
+        head.with_epoch(is_replacing).with_below_life((upper << self.used_bits) | used)
     }
 
     /// The head of the next era, by the same revision.
@@ -93,15 +109,22 @@ impl Layout {
         self.with(head, self.era(head) + 1, Self::revision_of(revision), how, used)
     }
 
+    /// The head of the next era if one permit opens it in place of an account that is over, by the same revision.
+    #[inline]
+    pub(super) fn replaced(self, head: Head) -> Head {
+        self.with(head, self.era(head) + 1, self.revision(head), How::Replaces, self.used(head))
+    }
+
     /// The head of the same era after more has been used.
     #[inline]
     pub(super) fn charged(self, head: Head, used: u64) -> Head {
-        head.with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
+        head.with_epoch(false).with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
     }
 
     /// The head with another `used` or by another revision, under the same anchor: two eras on, which keeps the parity.
     pub(super) fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
-        self.with(head, self.era(head) + 2, Self::revision_of(revision), self.how(head), used)
+        let how = if head.epoch() { How::Opens } else { self.how(head) };
+        self.with(head, self.era(head) + 2, Self::revision_of(revision), how, used)
     }
 
     /// How many eras later the other head is, of the same life.

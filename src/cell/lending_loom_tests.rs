@@ -130,15 +130,18 @@ fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
 
 #[test]
 fn loom_an_account_that_is_over_is_given_nothing_back() {
-    explore(|| {
-        let (one, charged) = One::lent(&bucket(2), &[1]);
-        let (one, first) = (Arc::new(one), charged[0]);
-        // The account is over at 10, and another opens.
-        let claims = spawned(&one, |one| one.acquire(2, 10));
-        let given = one.give_back(first, 1, 9);
-        assert_eq!(claims.join().unwrap(), 2);
-        assert_eq!([10, 19, 20].map(|at| one.remaining(at)), [0, 0, 1], "{given} given back");
-    });
+    for cost in [1, 2] {
+        explore(move || {
+            let (one, charged) = One::lent(&bucket(2), &[1]);
+            let (one, first) = (Arc::new(one), charged[0]);
+            // The account is over at 10, and another opens.
+            let back = spawned(&one, move |one| one.give_back(first, 1, 9));
+            let left = 2 - cost;
+            assert_eq!((one.acquire(cost, 10), one.remaining(10)), (cost, left));
+            let given = back.join().unwrap();
+            assert_eq!([10, 19, 20].map(|at| one.remaining(at)), [left, left, left + 1], "{given} given back");
+        });
+    }
 }
 
 #[test]

@@ -148,6 +148,11 @@ impl Head {
         }
     }
 
+    #[inline]
+    pub(crate) fn with_epoch(self, epoch: bool) -> Self {
+        Self(self.0 & !(1 << Self::EPOCH_AT) | (u64::from(epoch) << Self::EPOCH_AT))
+    }
+
     pub(crate) fn with_state(self, state: State) -> Self {
         Self::new(state, self.epoch(), self.life(), self.lap(), self.pos())
     }

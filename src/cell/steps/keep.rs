@@ -37,7 +37,14 @@ impl Cells {
             .map(|at| (age(history.step - history.entry(at).age(history.step)), history.permits(at)));
         let newest =
             (history.used > 0 && history.counts_at(&stepped.steps, time)).then(|| (age(history.step), history.used));
-        let kept: Vec<(i64, u32)> = older.chain(newest).collect();
+        let mut kept: Vec<(i64, u32)> = older.chain(newest).collect();
+        // By a clock that lags more may count than the limit: what had left the window when the newest were granted.
+        let mut permits: u64 = kept.iter().map(|&(_, permits)| u64::from(permits)).sum();
+        kept.retain(|&(_, of_step)| {
+            let had_left = permits > stepped.steps.limit.into();
+            permits -= if had_left { u64::from(of_step) } else { 0 };
+            !had_left
+        });
         view.stands(words, head).then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
     }
 

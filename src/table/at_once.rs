@@ -10,8 +10,8 @@ use crate::fingerprint::Fingerprint;
 const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
 
 /// How long it lets the others get on before the first of these, in turns of [`spin_loop`](core::hint::spin_loop): twice as long
-/// before each further one. All together take some microseconds.
-const FIRST_PAUSE: u32 = if cfg!(tollgate_loom) { 0 } else { 16 };
+/// before each further one. The first takes about a microsecond, all together a dozen.
+const FIRST_PAUSE: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
 
 impl Table {
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.

@@ -79,7 +79,7 @@ fn denied(wait_ns: u64) -> Decision {
 
 impl Cells {
     /// Decides if the running account says enough.
-    #[inline]
+    #[inline(always)]
     pub(super) fn account_at_once(
         &self,
         books: Books<'_>,

@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
@@ -10,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::MockClock;
 use crate::quota::Quota;
+use crate::sync::plain::AtomicBool;
 use route::Counted;
 use turn::{full_at, largest_for, size_for};
 
@@ -132,7 +132,7 @@ fn many_threads_at_the_smallest_index_all_come_to_an_end() {
                 if step % 64 == 0 {
                     clock.advance(Duration::from_nanos(1));
                 }
-                if stop.load(Relaxed) {
+                if stop.load(Ordering::Relaxed) {
                     return;
                 }
             }
@@ -141,7 +141,7 @@ fn many_threads_at_the_smallest_index_all_come_to_an_end() {
     }
     for _ in 0..16 {
         let ended = all_done.recv_timeout(Duration::from_secs(120));
-        stop.store(ended.is_err(), Relaxed);
+        stop.store(ended.is_err(), Ordering::Relaxed);
         ended.expect("a thread goes round and round");
     }
 }

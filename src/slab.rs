@@ -134,8 +134,8 @@ impl Slab {
     #[inline]
     pub(crate) fn block_if_there(&self, block: Block) -> Option<&[AtomicU64]> {
         let (page, place) = Self::page_and_place(block);
-        let start = place * self.block_words;
-        self.pages.get(page)?.get()?.get(start..start + self.block_words)
+        let start = place.checked_mul(self.block_words)?;
+        self.pages.get(page)?.get()?.get(start..)?.get(..self.block_words)
     }
 
     /// As [`block`](Self::block), where the size of the blocks is known.

@@ -170,7 +170,10 @@ impl Table {
         quotas: &[Quota],
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
-        self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))
+        self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))?;
+        // Cells may be idle sooner than a sweep has noted.
+        self.turns.note_forgotten();
+        Ok(())
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.

@@ -116,3 +116,50 @@ fn tiers_are_dimensions_that_a_function_of_the_key_chooses() {
     assert!(admitted("paying bob"), "a tier can change, and its keys keep what they have been granted");
     assert!(!admitted("paying bob"));
 }
+
+/// The head of an account says by which revision of its quota it is written, modulo 64.
+#[test]
+fn sixty_four_changes_later_an_account_is_still_read_by_the_quota_that_it_was_written_under() {
+    let slow = || Quota::token_bucket(100, 1, 10 * SECOND);
+    let fast = || Quota::token_bucket(100, 100, 10 * SECOND);
+    let exhausted = |keys_with_quotas| {
+        let clock = MockClock::new();
+        let builder = Limiter::<str>::builder(slow()).keys_with_quotas(keys_with_quotas);
+        let limiter = builder.clock(clock.clone()).build().unwrap();
+        (limiter, clock)
+    };
+    let left = |limiter: &Limiter<str, MockClock>| (0..200).filter(|_| limiter.try_acquire("a").is_admitted()).count();
+    for changes in [1, 63, 64, 65, 128] {
+        let (limiter, clock) = exhausted(0);
+        assert_eq!(left(&limiter), 100);
+        clock.advance(100 * SECOND);
+        (1..changes).for_each(|_| limiter.set_quotas(&[slow()]).unwrap());
+        limiter.set_quotas(&[fast()]).unwrap();
+        assert_eq!(left(&limiter), 10, "ten have come back; {changes} changes");
+    }
+    // Keys with quotas of their own share the numbers.
+    let (limiter, clock) = exhausted(64);
+    let tenants: Vec<String> = (1..64).map(|tenant| tenant.to_string()).chain(["a".into()]).collect();
+    tenants.iter().for_each(|tenant| limiter.set_quotas_of(tenant.as_str(), &[slow()]).unwrap());
+    assert_eq!(left(&limiter), 100);
+    clock.advance(100 * SECOND);
+    tenants.iter().for_each(|tenant| limiter.set_quotas_of(tenant.as_str(), &[fast()]).unwrap());
+    assert_eq!(left(&limiter), 10);
+}
+
+#[test]
+fn a_shorter_window_frees_places_at_the_cap() {
+    for (long, short) in [
+        (Quota::new(10, 100 * SECOND), Quota::new(10, SECOND)),
+        (Quota::fixed_window(10, 100 * SECOND), Quota::fixed_window(10, SECOND)),
+        (Quota::token_bucket(10, 1, 10 * SECOND), Quota::token_bucket(10, 10, SECOND)),
+    ] {
+        let clock = MockClock::new();
+        let limiter = Limiter::<str>::builder(long).key_cap(1).clock(clock.clone()).build().unwrap();
+        assert!(limiter.try_acquire_n("a", 10).unwrap().is_admitted());
+        (0..3).for_each(|_| assert!(limiter.try_acquire("b").is_denied()));
+        limiter.set_quotas(&[short]).unwrap();
+        clock.advance(2 * SECOND);
+        assert!(limiter.try_acquire("b").is_admitted(), "{long:?}");
+    }
+}

@@ -170,3 +170,48 @@ fn a_joint_limiter_says_what_it_can_not_reserve() {
     let receipt = limiter.reserve((None::<&i32>, &1), 3).unwrap().commit();
     assert_eq!(limiter.refund(receipt).unwrap(), 3);
 }
+
+#[test]
+fn a_new_key_that_reserves_by_a_clock_that_lags_begins_no_earlier_than_what_was_known_of_it_ended() {
+    let nanos = Duration::from_nanos;
+    for quota in [
+        Quota::fixed_window(10, nanos(100)),
+        Quota::token_bucket(10, 1, nanos(10)),
+        Quota::sliding_counter(10, nanos(50)),
+        Quota::new(10, nanos(100)),
+        Quota::quantised_log(10, nanos(100), nanos(10)),
+    ] {
+        let free_again = |reserve: bool| {
+            let clock = MockClock::new();
+            let limiter = Limiter::<str>::builder(quota).key_cap(2).clock(clock.clone()).build().unwrap();
+            assert!(limiter.try_acquire_n("a", 10).unwrap().is_admitted());
+            assert!(limiter.try_acquire("z").is_admitted());
+            clock.set(100);
+            assert!(limiter.try_acquire("b").is_admitted(), "their places are free");
+            clock.set(50);
+            if reserve {
+                let _ = limiter.reserve("a", 10, NOW).unwrap().commit();
+            } else {
+                assert!(limiter.try_acquire_n("a", 10).unwrap().is_admitted());
+            }
+            (50..=300).find(|&at| {
+                clock.set(at);
+                limiter.peek_n("a", 10).unwrap().is_admitted()
+            })
+        };
+        assert_eq!(free_again(true), free_again(false), "{quota:?}");
+    }
+}
+
+#[test]
+fn what_is_given_back_frees_a_place_at_the_cap() {
+    for quota in [Quota::new(10, TEN), Quota::fixed_window(10, TEN), Quota::token_bucket(10, 1, SECOND)] {
+        let clock = MockClock::new();
+        let limiter = Limiter::<str>::builder(quota).key_cap(1).clock(clock.clone()).build().unwrap();
+        let reservation = limiter.reserve("a", 5, NOW).unwrap();
+        (0..3).for_each(|_| assert!(limiter.try_acquire("b").is_denied()));
+        assert_eq!(reservation.cancel(), 5);
+        clock.advance(Duration::from_nanos(1));
+        assert!(limiter.try_acquire("b").is_admitted(), "{quota:?}");
+    }
+}

@@ -151,6 +151,24 @@ fn a_quantised_log_is_kept_by_a_clock_that_lags() {
 }
 
 #[test]
+fn a_quantised_log_whose_limit_became_less_forgets_nothing_over_a_restart() {
+    let quota = |limit| Quota::quantised_log(limit, 60 * SECOND, SECOND);
+    for used in [[60, 0], [30, 30], [10, 50]] {
+        let clock = MockClock::new();
+        let old = limiter(quota(100), &clock);
+        for cost in used {
+            assert!(old.try_acquire_n(&1, cost).expect("within the limit").is_admitted());
+            clock.advance(2 * SECOND);
+        }
+        old.set_quotas(&[quota(50)]).expect("the same steps");
+        let snapshot = Snapshot::from_bytes(&old.snapshot().to_bytes()).expect("just written");
+        let new = Limiter::<u32>::builder(quota(50)).clock(clock.clone()).restore_after(&snapshot, Duration::ZERO);
+        let new = new.expect("a snapshot of such a limiter");
+        assert!(old.try_acquire(&1).is_denied() && new.try_acquire(&1).is_denied(), "{used:?}");
+    }
+}
+
+#[test]
 fn dimensions_are_restored_each_with_its_quotas() {
     let build = || {
         JointLimiter::builder()

@@ -227,6 +227,8 @@ impl Cells {
                 claim(words, head, next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
+                // A key that has been given a cell and no permits: see `settle` of the cells.
+                let time = if slot.is_ancient() { time.max(self.horizon.load(Ordering::Acquire)) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
                 let next = books.layout().next_by(head, books.number(), How::Opens, used);
                 let begun = books.begin(words, head, next, slot, time);

@@ -65,11 +65,18 @@ impl<'a> Books<'a> {
             Seen::Unpublished
         } else if slot.joined() {
             Seen::Over(slot.time())
-        } else if layout.revision(head) == Layout::revision_of(self.number()) {
+        } else if layout.revision(head) == Layout::revision_of(self.number()) && !self.is_older_than_current(slot) {
             Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
         } else {
             self.seen_by_another(head, slot)
         }
+    }
+
+    /// Whether the slot is from before the current revision, so that the head must mean an earlier one of the same number modulo 64. Of
+    /// windows, which stand still, that can't be told.
+    #[inline]
+    fn is_older_than_current(&self, slot: Slot) -> bool {
+        slot.time() < self.revisions.current.since && self.rule().is_moved()
     }
 
     /// The account of a head and of a slot that say by which revision it is written, and how it stands by the current one.

@@ -231,6 +231,23 @@ fn loom_a_helper_finishes_a_claim_with_the_stamp_that_was_chosen() {
 }
 
 #[test]
+fn loom_two_helpers_publish_a_claim_with_one_stamp() {
+    explore(|| {
+        let one = Arc::new(One::log(2, 2, 0));
+        // Both slots are claimed by a thread that goes no further.
+        let word = &one.cells.cells.block(one.cell)[HEAD];
+        let head = Head(word.load(Ordering::Acquire));
+        word.store(head.advanced(2, 2).0, Ordering::Release);
+        let worker = Arc::clone(&one);
+        let thread = thread::spawn(move || worker.remaining(15));
+        assert_eq!(one.remaining(14), 0);
+        assert_eq!(thread.join().unwrap(), 0);
+        assert_ne!(one.remaining(24), 1, "one request, two stamps");
+        assert_eq!(one.remaining(25), 2);
+    });
+}
+
+#[test]
 fn loom_a_helper_whose_clock_lags_keeps_the_order_of_stamps() {
     explore(|| {
         let one = Arc::new(One::log(2, 2, 0));

@@ -37,7 +37,10 @@ impl Table {
         loop {
             match self.locate::<false>(self.route(), lent.fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
-                    return self.cells.give_back(seat, lent.charged, lent.cost, clock);
+                    let given = self.cells.give_back(seat, lent.charged, lent.cost, clock);
+                    // Its cell may be idle sooner than a sweep has noted.
+                    self.turns.note_forgotten();
+                    return given;
                 }
                 Located::Nowhere => return 0,
                 Located::Outdated => {}

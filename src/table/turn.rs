@@ -88,7 +88,7 @@ pub(super) struct Heuristics {
     ///
     /// `Floor { generation: 16, time: 48 }`, the time in units of 2^14 ns, rounded down.
     floor: plain::AtomicU64,
-    /// A cell has been forgotten that no sweep has seen since.
+    /// A cell may have become idle, otherwise than by time, that no sweep has seen since: forgotten, given back, under another quota.
     forgotten: plain::AtomicBool,
 }
 
@@ -172,7 +172,9 @@ impl Table {
             Some(left) if left > 0 => filled - carried + carried * left / window,
             _ => (filled - carried) * window / (age + 1),
         };
-        let larger = filled > full || filled == full && live >= full - full / 4;
+        // Keys in use all the time are carried again and again. If they leave room for hardly any others, then each sweep is for little.
+        let is_crowded = live >= full - full / 4 || carried >= full - full / 16;
+        let larger = filled > full || filled == full && is_crowded;
         let size = if larger { next_larger(route.size()).min(self.largest) } else { route.size() };
         let next = route.turned(size);
         self.make_index(next);

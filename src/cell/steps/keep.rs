@@ -38,13 +38,13 @@ impl Cells {
         let newest =
             (history.used > 0 && history.counts_at(&stepped.steps, time)).then(|| (age(history.step), history.used));
         let mut kept: Vec<(i64, u32)> = older.chain(newest).collect();
-        // By a clock that lags more may count than the limit: what had left the window when the newest were granted.
-        let mut permits: u64 = kept.iter().map(|&(_, permits)| u64::from(permits)).sum();
-        kept.retain(|&(_, of_step)| {
-            let had_left = permits > stepped.steps.limit.into();
-            permits -= if had_left { u64::from(of_step) } else { 0 };
-            !had_left
-        });
+        // By a clock that lags more may count than the limit, and so it may after the limit has become less. The oldest are free first.
+        let mut room = stepped.steps.limit;
+        for (_, permits) in kept.iter_mut().rev() {
+            *permits = (*permits).min(room);
+            room -= *permits;
+        }
+        kept.retain(|&(_, permits)| permits > 0);
         view.stands(words, head).then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
     }
 

@@ -5,6 +5,8 @@
 //! does, a key that is known is answered as the head of `oracle/meter.rs` says, exactly. A key that was as new by the latest
 //! reading (or was forgotten) may be *unknown*: it is then treated as one that was first seen at some time from this reading to
 //! the latest, and not before it was as new. When that was follows from when everything is said to be free again.
+//! So a key that was as new may be unknown also where the reading does not lag. No answer shows it then, but a later one
+//! may, by a reading before: so for each key there is all that it may be, until an answer rules it out.
 //!
 //! Whatever was admitted would have been admitted too
 //! - at the latest reading: a clock that went back admits no more than one that stood still, as things stood then; and
@@ -37,8 +39,10 @@ pub(crate) struct Pair<S> {
     latest: u64,
     /// The time that has really passed.
     passed: u64,
-    keys: HashMap<u32, Naive>,
-    shared: Option<Naive>,
+    /// What each key may be: at least one thing.
+    keys: HashMap<u32, Vec<Naive>>,
+    /// What the keys without a place may be.
+    shared: Vec<Naive>,
     lived: HashMap<u32, Lived>,
     cap: Option<(usize, AtKeyCap)>,
     admitted: u64,
@@ -79,7 +83,7 @@ impl<S: Subject> Pair<S> {
             latest: 0,
             passed: 0,
             keys: HashMap::new(),
-            shared: None,
+            shared: vec![],
             lived: HashMap::new(),
             cap,
             admitted: 0,
@@ -155,13 +159,13 @@ impl<S: Subject> Pair<S> {
                 self.lived.remove(&key);
                 match (held, self.keys.remove(&key)) {
                     (Some(true), None) => Err("nothing was held".to_owned()),
-                    (Some(false), Some(naive)) if !naive.is_as_new(self.latest) => Err(format!("held {naive:?}")),
+                    (Some(false), Some(key)) if !is_as_new(&key, self.latest) => Err(format!("held {key:?}")),
                     _ => Ok(()),
                 }
             }
             _ => {
                 self.subject.clear();
-                (self.keys, self.lived, self.shared) = (HashMap::new(), HashMap::new(), None);
+                (self.keys, self.lived, self.shared) = (HashMap::new(), HashMap::new(), vec![]);
                 Ok(())
             }
         }
@@ -169,14 +173,13 @@ impl<S: Subject> Pair<S> {
 
     /// Keys that are not as new at this reading, besides `key`.
     fn live_besides(&self, key: Option<u32>, reading: u64) -> usize {
-        let live = |&(&other, naive): &(&u32, &Naive)| Some(other) != key && !naive.is_as_new(reading);
-        self.keys.iter().filter(live).count()
+        self.keys.iter().filter(|&(&other, may_be)| Some(other) != key && !is_as_new(may_be, reading)).count()
     }
 
     /// Whether the key is decided on an account of its own; `None` if that is left to a limiter whose clock lags.
     fn has_place(&self, key: u32) -> Option<bool> {
         let Some((cap, _)) = self.cap else { return Some(true) };
-        let is_live = self.keys.get(&key).is_some_and(|naive| !naive.is_as_new(self.latest));
+        let is_live = !is_as_new(self.may_be(key), self.latest);
         if is_live || self.live_besides(Some(key), self.now) < cap {
             Some(true)
         } else if self.live_besides(Some(key), self.latest) >= cap {
@@ -204,13 +207,13 @@ impl<S: Subject> Pair<S> {
         let placed = place.unwrap_or_else(|| self.refused() == refused);
         *(if said.decision.is_admitted() { &mut self.admitted } else { &mut self.denied }) += 1;
         if placed {
-            let after = self.decided(self.keys.get(&key), cost, &said)?;
+            let after = self.decided(self.may_be(key), cost, &said)?;
             self.keys.insert(key, after);
             return if said.decision.is_admitted() { self.lives_up(key, cost) } else { Ok(()) };
         }
         match (self.cap.map(|(_, policy)| policy), said.decision) {
             (Some(AtKeyCap::Share), _) => {
-                self.shared = Some(self.decided(self.shared.as_ref(), cost, &said)?);
+                self.shared = self.decided(&self.shared, cost, &said)?;
                 Ok(())
             }
             (Some(AtKeyCap::Admit), Decision::Admitted(admission)) if !admission.is_counted() => Ok(()),
@@ -225,35 +228,35 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// The key after the decision, as the oracle has it; `Err` if none of what it may be was answered so.
-    fn decided(&self, known: Option<&Naive>, cost: u32, said: &Said) -> Result<Naive, String> {
-        let mut faults = vec![];
-        let may_be_unknown = known.is_none_or(|naive| naive.is_as_new(self.latest));
-        let unknown =
-            (may_be_unknown && (known.is_none() || self.now < self.latest)).then(|| self.seen_first(cost, said));
-        let unknown = unknown.filter(|&seen| {
-            (self.now..=self.latest).contains(&seen) && known.is_none_or(|naive| naive.is_as_new(seen))
+    fn may_be(&self, key: u32) -> &[Naive] {
+        self.keys.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// All that the key may be after the decision, by the oracle; `Err` if none of what it may have been was answered so.
+    fn decided(&self, known: &[Naive], cost: u32, said: &Said) -> Result<Vec<Naive>, String> {
+        let seen = Some(self.seen_first(cost, said)).filter(|&seen| {
+            let may_be_unknown = is_as_new(known, self.latest) && is_as_new(known, seen);
+            may_be_unknown && (self.now..=self.latest).contains(&seen)
         });
-        let candidates = known.map(|naive| (naive.clone(), self.now)).into_iter();
-        for (before, time) in candidates.chain(unknown.map(|seen| (Naive::new(self.meter, 0, seen), seen))) {
-            match self.same(&before, cost, said.decision) {
-                Ok(()) => {
-                    let mut after = before.clone();
-                    if said.decision.is_admitted() {
-                        if !before.admits(self.latest, cost) {
-                            return Err(format!("a clock that stood still would not have admitted it: {before:?}"));
-                        }
-                        after.grant(time, cost);
-                    }
-                    match said.status.map_or(Ok(()), |status| self.same_numbers(&after, status)) {
-                        Ok(()) => return Ok(after),
-                        Err(fault) => faults.push(fault),
-                    }
+        let unknown = seen.map(|seen| (Naive::new(self.meter, 0, seen), seen));
+        let known = known.iter().map(|naive| (naive.clone(), self.now));
+        let (mut may_be, mut faults) = (vec![], vec![]);
+        for (before, time) in known.chain(unknown) {
+            let mut after = before.clone();
+            if said.decision.is_admitted() {
+                after.grant(time, cost);
+            }
+            let numbers = || said.status.map_or(Ok(()), |status| self.same_numbers(&after, status));
+            match self.same(&before, cost, said.decision).and_then(|()| numbers()) {
+                Ok(()) if said.decision.is_admitted() && !before.admits(self.latest, cost) => {
+                    return Err(format!("a clock that stood still would not have admitted it: {before:?}"));
                 }
+                Ok(()) if may_be.contains(&after) => {}
+                Ok(()) => may_be.push(after),
                 Err(fault) => faults.push(fault),
             }
         }
-        Err(format!("{:?} {:?}: {faults:?}", said.decision, said.status))
+        if may_be.is_empty() { Err(format!("{:?} {:?}: {faults:?}", said.decision, said.status)) } else { Ok(may_be) }
     }
 
     /// When a key that was not known is taken to have been seen first, by when everything will be free.
@@ -321,9 +324,8 @@ impl<S: Subject> Pair<S> {
             Err(error) => return Err(error.to_string()),
             Ok(status) => status,
         };
-        let known = self.keys.get(&key);
-        let unknown =
-            known.is_none_or(|naive| naive.is_as_new(self.latest)).then(|| Naive::new(self.meter, 0, self.now));
+        let known = self.may_be(key);
+        let unknown = is_as_new(known, self.latest).then(|| Naive::new(self.meter, 0, self.now));
         let same =
             |naive: &Naive| self.same(naive, cost, status.decision()).and_then(|()| self.same_numbers(naive, status));
         let compared: Vec<Checked> = known.into_iter().chain(&unknown).map(same).collect();
@@ -369,6 +371,11 @@ impl<S: Subject> Pair<S> {
         let right = live.contains(&counts.live_keys) && (counts.live_keys..=cap).contains(&counts.cells);
         if right { Ok(()) } else { Err(format!("{counts:?}, expected {live:?} live keys under a cap of {cap}")) }
     }
+}
+
+/// Whether a key is as one that was never seen. All that it may be says the same of when nothing matters any more.
+fn is_as_new(may_be: &[Naive], time: u64) -> bool {
+    may_be.iter().all(|naive| naive.is_as_new(time))
 }
 
 /// Whether grants, in the order of their times, can be divided into windows that begin with one of them, at least a window's

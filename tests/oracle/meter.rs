@@ -70,7 +70,7 @@ impl Meter {
 }
 
 /// One key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Naive {
     meter: Meter,
     limit: i128,
@@ -79,7 +79,7 @@ pub(crate) struct Naive {
     since: i128,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     /// What it holds, in units of 1/period of a permit, as of the last grant.
     Bucket {

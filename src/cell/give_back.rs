@@ -138,7 +138,7 @@ impl Cells {
     }
 }
 
-#[cfg(all(test, not(tollgate_loom)))]
+#[cfg(test)]
 impl Cells {
     /// Begins to replace the ring of a cell, and stops.
     pub(crate) fn replace_and_stall(&self, seat: Seat<'_>) {

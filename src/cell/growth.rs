@@ -161,6 +161,12 @@ impl Cells {
 
     /// Offers a ring in place of the old one, and opens the cell on it. Says whether it was taken.
     pub(super) fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot, offer: RingRef) -> bool {
+        // What was seen of a growing cell may be the ring that it has two growths later, of the same epoch again; the head has moved on
+        // then, and never returns. The ring was acquired before, so who sees it sees that.
+        if words[HEAD].load(Ordering::Relaxed) != growing.0 {
+            self.drop_unused_ring(offer);
+            return false;
+        }
         // A reference never returns, so success says that the old ring stood still while it was copied.
         let swap = words[RING].compare_exchange(old.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
         match swap {

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::loom_kit::{At, KEY, One, explore, race};
+use super::loom_kit::{At, KEY, One, explore, explore_with, race, spawned};
 use super::*;
 use crate::quota::Quota;
 
@@ -111,6 +111,21 @@ fn loom_growing_loses_no_stamp_and_adds_none() {
         assert_eq!(one.remaining(6), 0);
         assert_eq!((one.acquire(1, 9), one.acquire(1, 10)), (0, 1));
         assert_eq!(one.remaining(16), 3);
+    });
+}
+
+/// A thread sees the cell grow and looks at the ring two growths later, when that is of the same epoch and the head has not followed yet.
+/// What it offers then must not take that ring's place: the cell would never open again.
+#[test]
+fn loom_a_ring_that_is_seen_two_growths_later_stays() {
+    explore_with(2, || {
+        let one = Arc::new(One::log(16, 1, 0));
+        one.cells.replace_and_stall(one.seat().unwrap());
+        let sleeper = spawned(&one, |one| one.acquire(1, 1));
+        // From one slot to four, and from four to eight.
+        assert_eq!((one.acquire(1, 1), one.acquire(4, 1)), (1, 4));
+        assert_eq!(sleeper.join().unwrap(), 1);
+        assert_eq!([1, 10, 11].map(|at| one.remaining(at)), [9, 10, 16]);
     });
 }
 

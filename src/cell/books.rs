@@ -193,8 +193,9 @@ impl<'a> Books<'a> {
             How::Replaces => {
                 let rule = rule_of(by)?;
                 let last = Account { anchor: rule.anchor_at(slot.time()), used: layout.used_before(head) };
+                // Not before its quota began: the account that it replaces did not.
                 let over = over_since(slot, rule.all_free_at(last), era);
-                Slot::new(time.max(over.time()).max(by.since), false, era)
+                Slot::new(time.max(over.time()), false, era)
             }
             How::Advances => {
                 let rule = rule_of(by)?;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tollgate::{
-    Clock, CoarseClock, Decision, DirectLimiter, Fingerprinter, HashTwice, Limiter, MonotonicClock, Quota,
-    SipFingerprinter,
+    Clock, CoarseClock, Decision, DefaultFingerprinter, DirectLimiter, Fingerprinter, HashTwice, Limiter,
+    MonotonicClock, Quota, SipFingerprinter,
 };
 
 /// A day is longer than any run: after 100 permits everything is denied.
@@ -42,18 +42,19 @@ fn clock_reading(criterion: &mut Criterion) {
 fn fingerprint(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fingerprint");
     group.throughput(Throughput::Elements(1));
-    let sip = SipFingerprinter::new();
+    let default = DefaultFingerprinter::new();
     let number = key_of_rank(0);
-    group.bench_function("u64", |bencher| bencher.iter(|| sip.fingerprint(black_box(&number))));
+    group.bench_function("u64", |bencher| bencher.iter(|| default.fingerprint(black_box(&number))));
     let text = "user:0123456789a";
     assert_eq!(text.len(), 16);
-    group.bench_function("str of 16 bytes", |bencher| bencher.iter(|| sip.fingerprint(black_box(text))));
+    group.bench_function("str of 16 bytes", |bencher| bencher.iter(|| default.fingerprint(black_box(text))));
     group.finish();
 }
 
 /// What the choice of a hash costs: a fingerprint alone, and a denial that begins with it.
 fn hashes(criterion: &mut Criterion) {
-    compare(criterion, "SipHash-1-3, 128 bits (default)", SipFingerprinter::new);
+    compare(criterion, "default", DefaultFingerprinter::new);
+    compare(criterion, "SipHash-1-3, 128 bits", SipFingerprinter::new);
     compare(criterion, "std, twice", HashTwice::<std::hash::RandomState>::default);
     compare(criterion, "foldhash quality, twice", HashTwice::<foldhash::quality::RandomState>::default);
     compare(criterion, "ahash, twice", HashTwice::<ahash::RandomState>::default);

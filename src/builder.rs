@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Tally;
 use crate::error::BuildError;
-use crate::fingerprint::{Fingerprinter, HashTwice, SipFingerprinter};
+use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
 use crate::modes::Wanted;
 use crate::penalty::Penalty;
@@ -54,7 +54,7 @@ pub enum AtKeyCap {
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
-pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
+pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     settings: Settings,
     clock: C,
     fingerprinter: F,
@@ -84,7 +84,7 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
             keys_with_quotas: 0,
             modes: Wanted::default(),
         };
-        Self { settings, clock: MonotonicClock::new(), fingerprinter: SipFingerprinter::new(), key: PhantomData }
+        Self { settings, clock: MonotonicClock::new(), fingerprinter: DefaultFingerprinter::new(), key: PhantomData }
     }
 }
 
@@ -189,12 +189,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         LimiterBuilder { settings, clock, fingerprinter, key }
     }
 
-    /// A standard hasher to make fingerprints with, in place of the default SipHash; see [`HashTwice`].
+    /// A standard hasher to make fingerprints with, in place of the default; see [`HashTwice`].
     pub fn hasher<S: BuildHasher>(self, hasher: S) -> LimiterBuilder<K, C, HashTwice<S>> {
         self.fingerprinter(HashTwice::new(hasher))
     }
 
-    /// Another way to make fingerprints, in place of [`SipFingerprinter`].
+    /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
         let Self { settings, clock, key, .. } = self;
         LimiterBuilder { settings, clock, fingerprinter, key }

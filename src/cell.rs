@@ -32,6 +32,10 @@
 //! and the claim with it; then the head opens at the start of the new ring, which needs no more to be known. Whoever
 //! wants no permits reads the ring as it stands.
 //!
+//! The epoch says whether a ring belongs to a head, but only to the next: a ring two growths later is of the same epoch. So who offers a
+//! ring looks at the head once more, *after* it has seen the reference that it wants to replace. Heads never return, so if it still
+//! stands it stood all the time, and the ring was its own.
+//!
 //! # Memory that changes hands
 //! A claimant that sleeps before its publication may wake up when its ring, or its cell, is another key's. Its swap must fail,
 //! so what it expects, a stamp s that had expired, must not be there again:
@@ -96,9 +100,9 @@ mod words;
 use once_cell::race::OnceBox;
 
 use crate::clock::Clock;
-use crate::decision::{Decision, Denial, DenialReason, Status};
+use crate::decision::{AtOnce, Decision, Denial, DenialReason, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
-use crate::slab::Slab;
+use crate::slab::{FIRST_PAGES, Slab};
 use crate::sync::{Apart, AtomicU64, Ordering};
 use books::Books;
 use joint::Joint;
@@ -137,7 +141,7 @@ pub(crate) struct Cells {
     plans: Box<[Revisions]>,
     /// The largest limit of a log.
     longest: usize,
-    cells: Slab,
+    cells: Slab<CELL_WORDS, FIRST_PAGES>,
     /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
     rings: [OnceBox<Slab>; CLASSES],
     /// Blocks of steps, where there are such.
@@ -181,6 +185,16 @@ pub(crate) struct Seat<'a> {
     words: &'a [AtomicU64; CELL_WORDS],
 }
 
+/// One whose cell is [open](State::Open).
+#[derive(Clone, Copy)]
+pub(crate) struct OpenSeat<'a>(Seat<'a>);
+
+impl<'a> OpenSeat<'a> {
+    pub(crate) fn seat(self) -> Seat<'a> {
+        self.0
+    }
+}
+
 impl Cells {
     /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
     pub(crate) fn new(plans: Box<[Revisions]>, key_cap: u32) -> Self {
@@ -209,7 +223,7 @@ impl Cells {
     /// The cell, if it is of this life and decides for this key.
     #[inline(always)]
     pub(crate) fn seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
-        let words = self.cells.block_of(cell);
+        let words = self.cells.known_block(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         let decides = !matches!(head.state(), State::Free | State::Dead) && head.life() == life;
         // Acquired, so that who sees the fingerprint of the cell's next key also sees that the head has changed.
@@ -222,16 +236,34 @@ impl Cells {
         })
     }
 
+    /// The same, if the cell is also open, and nothing is ahead of who claims.
+    #[inline(always)]
+    pub(crate) fn open_seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
+        let words = self.cells.known_block(cell);
+        let head = Head(words[HEAD].load(Ordering::Acquire));
+        let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
+        let decides = head.is_open_in(life) && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high);
+        decides.then_some(OpenSeat(Seat { cell, head, plan: fingerprint.plan(), words }))
+    }
+
     /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary. The clock
     /// was read after the seat was found.
     #[inline(always)]
-    pub(crate) fn decide_at_once(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
+    pub(crate) fn decide_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<AtOnce> {
+        let Seat { head, words, .. } = seat;
         match self.rules_at(seat) {
-            Rules::Log(limits) => self.log_at_once(limits, seat, cost, reading),
-            Rules::Account(books) => self.account_at_once(books, seat, cost, reading),
+            Rules::Log(limits) => self.log_at_once(limits, words, head, cost, reading),
+            Rules::Account(books) => self.account_at_once(books, words, head, cost, reading),
             Rules::Steps(stepped) if cost > stepped.limit() => None,
-            Rules::Steps(stepped) => self.steps_at_once(stepped, seat, cost, reading),
+            Rules::Steps(stepped) => self.steps_at_once(stepped, words, head, cost, reading),
         }
+    }
+
+    /// The same for tests, whose seats may be of any state.
+    #[cfg(test)]
+    pub(crate) fn at_once_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
+        let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;
+        self.decide_at_once(seat, cost, reading).map(Decision::from)
     }
 
     /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer

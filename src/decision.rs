@@ -1,5 +1,6 @@
 //! What a limiter answers: [`Decision`], and [`Status`] when the numbers for response headers are wanted too.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 /// Admitted, or denied with the time to wait.
@@ -64,6 +65,47 @@ impl Decision {
         match self {
             Self::Admitted(admission) => Ok(admission),
             Self::Denied(denial) => Err(denial),
+        }
+    }
+}
+
+/// A decision that took nothing out of the ordinary. Two words, `None` included, so that it stays in registers: a decision that is written
+/// and read again on its way makes the next one wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AtOnce {
+    /// [`ADMITTED`](Self::ADMITTED), or the number of the quota that denied, and one.
+    by: NonZeroU64,
+    /// The delay, or the wait.
+    ns: u64,
+}
+
+impl AtOnce {
+    const ADMITTED: NonZeroU64 = NonZeroU64::MAX;
+
+    #[inline]
+    pub(crate) fn admitted(delay_ns: u64) -> Self {
+        Self { by: Self::ADMITTED, ns: delay_ns }
+    }
+
+    #[inline]
+    pub(crate) fn denied(wait_ns: u64, quota: u8) -> Self {
+        Self { by: NonZeroU64::MIN.saturating_add(quota.into()), ns: wait_ns }
+    }
+
+    #[inline]
+    pub(crate) fn is_admitted(self) -> bool {
+        self.by == Self::ADMITTED
+    }
+}
+
+impl From<AtOnce> for Decision {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "it came from an octet")]
+    fn from(AtOnce { by, ns }: AtOnce) -> Self {
+        if by == AtOnce::ADMITTED {
+            Self::Admitted(Admission::delayed(ns))
+        } else {
+            Self::Denied(Denial::new(ns, DenialReason::Quota, (by.get() - 1) as u8))
         }
     }
 }

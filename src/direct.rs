@@ -148,7 +148,7 @@ impl<C: Clock> DirectLimiter<C> {
             return self.state.peek(0, &self.clock).decision;
         }
         let at_once = self.state.decide_at_once(cost, &self.clock);
-        at_once.unwrap_or_else(|| self.state.acquire(cost, &self.clock).decision)
+        at_once.map_or_else(|| self.state.acquire(cost, &self.clock).decision, Decision::from)
     }
 }
 

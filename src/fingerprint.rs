@@ -5,11 +5,15 @@
 //! The price is that two keys with the same fingerprint share their permits: among ten million live keys the chance that
 //! any two do is about 1.5e-25 (n^2 / 2^129).
 
+mod default;
+
 use core::fmt;
 use core::hash::{BuildHasher, Hash, Hasher};
 use std::hash::RandomState;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
+
+pub use default::DefaultFingerprinter;
 
 /// The 128 bits that stand for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,7 +84,8 @@ pub trait Fingerprinter {
     }
 }
 
-/// The default: SipHash-1-3 with a 128-bit result and a random 128-bit seed.
+/// SipHash-1-3 with a 128-bit result and a random 128-bit seed, for keys of any kind. The [default](DefaultFingerprinter) takes it
+/// for all keys but short ones made of integers.
 ///
 /// SipHash is a keyed pseudo-random function made to hold up against keys that an attacker chooses (Aumasson and Bernstein,
 /// "SipHash: a fast short-input PRF", 2012): without the seed nobody can construct two keys that share a fingerprint, and

@@ -8,7 +8,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision};
 use crate::error::{BuildError, JointError};
-use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
+use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::Keys;
 use crate::modes::Shadow;
 use crate::quota::Quota;
@@ -43,7 +43,7 @@ use crate::table::{Lent, Table, Together};
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct JointLimiter<C = MonotonicClock, F = SipFingerprinter> {
+pub struct JointLimiter<C = MonotonicClock, F = DefaultFingerprinter> {
     table: Table,
     dimensions: Box<[Dimension]>,
     clock: C,
@@ -75,7 +75,7 @@ impl JointLimiter {
             count_decisions: false,
             shadow: false,
         };
-        JointLimiterBuilder { settings, clock: MonotonicClock::new(), fingerprinter: SipFingerprinter::new() }
+        JointLimiterBuilder { settings, clock: MonotonicClock::new(), fingerprinter: DefaultFingerprinter::new() }
     }
 }
 
@@ -259,7 +259,7 @@ impl<C: fmt::Debug, F> fmt::Debug for JointLimiter<C, F> {
 /// Makes a [`JointLimiter`]. Start from [`JointLimiter::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
-pub struct JointLimiterBuilder<C = MonotonicClock, F = SipFingerprinter> {
+pub struct JointLimiterBuilder<C = MonotonicClock, F = DefaultFingerprinter> {
     settings: Settings,
     clock: C,
     fingerprinter: F,
@@ -322,7 +322,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         JointLimiterBuilder { settings, clock, fingerprinter }
     }
 
-    /// Another way to make fingerprints, in place of [`SipFingerprinter`].
+    /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<C, G> {
         let Self { settings, clock, .. } = self;
         JointLimiterBuilder { settings, clock, fingerprinter }

@@ -117,7 +117,7 @@ pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, Status};
 pub use direct::DirectLimiter;
 pub use error::{BuildError, CostExceedsLimit, JointError, QuotaError};
-pub use fingerprint::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
+pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{DimensionKey, Keys};
 pub use limiter::Limiter;

@@ -13,7 +13,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::{BuildError, CostExceedsLimit};
-use crate::fingerprint::{Fingerprint, Fingerprinter, SipFingerprinter};
+use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::lists::Lists;
 use crate::modes::{Modes, Shadow};
 use crate::penalty::Penalties;
@@ -38,7 +38,7 @@ use modes::Wants;
 /// assert!(limiter.try_acquire("bob").is_admitted());
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
-pub struct Limiter<K: ?Sized, C = MonotonicClock, F = SipFingerprinter> {
+pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     table: Table,
     clock: C,
     fingerprinter: F,
@@ -320,9 +320,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             return self.decide_in_modes(modes, fingerprint, cost, &mut Wants::Decision).decision;
         }
         match self.table.decide_at_once(fingerprint, cost, &self.clock) {
-            Some(decision) => {
-                self.count(decision);
-                decision
+            Some(at_once) => {
+                self.count(at_once.is_admitted());
+                at_once.into()
             }
             None => self.decide_in_full(fingerprint, cost).decision,
         }
@@ -334,7 +334,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             return self.decide_in_modes(modes, fingerprint, cost, &mut Wants::Numbers);
         }
         let (status, _) = self.ask_quota(fingerprint, cost, &self.clock);
-        self.count(status.decision);
+        self.count(status.is_admitted());
         status
     }
 
@@ -347,9 +347,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     #[inline]
-    fn count(&self, decision: Decision) {
+    fn count(&self, is_admitted: bool) {
         if let Some(tally) = &self.tally {
-            tally.count(decision.is_admitted());
+            tally.count(is_admitted);
         }
     }
 
@@ -386,7 +386,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             return Ok((status, lents));
         }
         let (status, lents) = self.ask_quota_to_lend(fingerprint, cost, within, &self.clock);
-        self.count(status.decision);
+        self.count(status.is_admitted());
         Ok((status, lents))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::cell::{Revision, Unchanged, Whose};
 use crate::clock::Clock;
-use crate::decision::{Decision, Status};
+use crate::decision::{AtOnce, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
@@ -26,7 +26,7 @@ impl Single {
     }
 
     #[inline]
-    pub(crate) fn decide_at_once(&self, cost: u32, clock: &impl Clock) -> Option<Decision> {
+    pub(crate) fn decide_at_once(&self, cost: u32, clock: &impl Clock) -> Option<AtOnce> {
         self.table.decide_at_once(KEY, cost, clock)
     }
 

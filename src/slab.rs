@@ -31,6 +31,9 @@ const FIRST_PAGE_WORDS: usize = if cfg!(tollgate_loom) { 16 } else { 256 };
 /// The page sizes double every `1 << STEP_BITS` pages.
 const STEP_BITS: u32 = 3;
 
+/// Pages of the first size.
+pub(crate) const FIRST_PAGES: usize = 2 << STEP_BITS;
+
 /// Which block it is.
 ///
 /// ```text
@@ -44,6 +47,9 @@ const PLACE_BITS: u32 = 24;
 /// all pages together have 2^28.
 pub(crate) const MOST_BLOCKS: u32 = 1 << (PLACE_BITS + 1 + STEP_BITS);
 
+const IS_THERE: &str = "a block's number is known only once its page is there";
+
+type FirstPage = [AtomicU64; FIRST_PAGE_WORDS];
 type Page = Box<[AtomicU64]>;
 
 const fn first_page_bits(block_words: usize) -> u32 {
@@ -51,13 +57,17 @@ const fn first_page_bits(block_words: usize) -> u32 {
     if blocks == 0 { 0 } else { blocks.ilog2() }
 }
 
-pub(crate) struct Slab {
+/// Blocks of `WORDS` words; zero stands for a number that is said when the pool is made. `NEAR` of its pages, none or [`FIRST_PAGES`], are a
+/// load nearer than the others, because their length is known.
+pub(crate) struct Slab<const WORDS: usize = 0, const NEAR: usize = 0> {
     block_words: usize,
     /// Which word of a free block holds the link to the next.
     link_word: usize,
     /// log2 of the blocks in a page of the first size.
     first_page_bits: u32,
     max_blocks: u32,
+    near: [OnceBox<FirstPage>; NEAR],
+    /// The other pages.
     pages: Box<[OnceBox<Page>]>,
     free: Apart<Free>,
 }
@@ -70,20 +80,24 @@ struct Free {
     top: AtomicU64,
 }
 
-impl Slab {
+impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
     /// A pool of up to `max_blocks` blocks of `block_words` words that keeps its links in word `link_word`.
     pub(crate) fn new(block_words: usize, link_word: usize, max_blocks: u32) -> Self {
+        const { assert!(NEAR == 0 || NEAR == FIRST_PAGES && WORDS > 0 && FIRST_PAGE_WORDS.is_multiple_of(WORDS)) };
+        assert!(WORDS == 0 || WORDS == block_words, "{block_words} words, not {WORDS}");
         let first_page_bits = first_page_bits(block_words);
         let mut slab = Self {
             block_words,
             link_word,
             first_page_bits,
             max_blocks: max_blocks.min(MOST_BLOCKS),
+            near: [const { OnceBox::new() }; NEAR],
             pages: Box::default(),
             free: Apart(Free { handed: AtomicU64::new(0), top: AtomicU64::new(0) }),
         };
         let (last_page, _) = slab.locate(slab.max_blocks.saturating_sub(1));
-        slab.pages = core::iter::repeat_with(OnceBox::new).take(last_page + 1).collect();
+        let others = (last_page + 1).saturating_sub(NEAR);
+        slab.pages = core::iter::repeat_with(OnceBox::new).take(others).collect();
         if cfg!(tollgate_loom) {
             // The model checker wants its atomics made before the threads that meet at them.
             let (last_page, _) = slab.locate(max_blocks.min(8) - 1);
@@ -124,27 +138,41 @@ impl Slab {
         self.block_words << (self.first_page_bits as usize + doublings)
     }
 
+    #[inline]
+    fn block_words(&self) -> usize {
+        if WORDS > 0 { WORDS } else { self.block_words }
+    }
+
+    /// The words of a page, if it has been allocated yet.
+    #[inline]
+    fn page(&self, page: usize) -> Option<&[AtomicU64]> {
+        match page.checked_sub(NEAR) {
+            None => self.near.get(page)?.get().map(|words| words.as_slice()),
+            Some(other) => self.pages.get(other)?.get().map(|words| &**words),
+        }
+    }
+
     /// The words of a block that has been handed out at some time.
     #[inline]
     pub(crate) fn block(&self, block: Block) -> &[AtomicU64] {
-        self.block_if_there(block).expect("a block's number is known only once its page is there")
+        self.block_if_there(block).expect(IS_THERE)
+    }
+
+    /// The same, where their number is known beforehand.
+    #[inline]
+    pub(crate) fn known_block(&self, block: Block) -> &[AtomicU64; WORDS] {
+        const { assert!(WORDS > 0) };
+        let (page, place) = Self::page_and_place(block);
+        self.page(page).and_then(|page| page.as_chunks().0.get(place)).expect(IS_THERE)
     }
 
     /// The words of a block, if its page has been allocated yet.
     #[inline]
     pub(crate) fn block_if_there(&self, block: Block) -> Option<&[AtomicU64]> {
         let (page, place) = Self::page_and_place(block);
-        let start = place.checked_mul(self.block_words)?;
-        self.pages.get(page)?.get()?.get(start..)?.get(..self.block_words)
-    }
-
-    /// As [`block`](Self::block), where the size of the blocks is known.
-    #[inline]
-    pub(crate) fn block_of<const WORDS: usize>(&self, block: Block) -> &[AtomicU64; WORDS] {
-        debug_assert_eq!(WORDS, self.block_words);
-        let (page, place) = Self::page_and_place(block);
-        let words = self.pages.get(page).and_then(|page| page.get()?.as_chunks().0.get(place));
-        words.expect("a block's number is known only once its page is there")
+        // A number that never was a block's may come to any place of the page, or to none.
+        let start = place.wrapping_mul(self.block_words());
+        self.page(page)?.get(start..)?.get(..self.block_words())
     }
 
     /// A block for the caller alone, with whatever its last owner left in it; `None` when all are taken.
@@ -176,10 +204,17 @@ impl Slab {
     }
 
     fn make_page(&self, page: usize) {
-        self.pages[page].get_or_init(|| {
-            let words = core::iter::repeat_with(|| AtomicU64::new(0)).take(self.page_words(page));
-            Box::new(words.collect())
-        });
+        match page.checked_sub(NEAR) {
+            None => {
+                self.near[page].get_or_init(|| Box::new(core::array::from_fn(|_| AtomicU64::new(0))));
+            }
+            Some(other) => {
+                self.pages[other].get_or_init(|| {
+                    let words = core::iter::repeat_with(|| AtomicU64::new(0)).take(self.page_words(page));
+                    Box::new(words.collect())
+                });
+            }
+        }
     }
 
     /// Gives a block back. The caller must be its only owner.
@@ -208,9 +243,9 @@ impl Slab {
 
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
-        let pages = self.pages.iter().filter_map(OnceBox::get);
-        let words: usize = pages.map(|page| page.len() * size_of::<u64>() + size_of::<Page>()).sum();
-        words + size_of_val(&*self.pages)
+        let near = self.near.iter().filter_map(OnceBox::get).map(size_of_val);
+        let others = self.pages.iter().filter_map(OnceBox::get).map(|page| size_of_val(&**page) + size_of::<Page>());
+        near.chain(others).sum::<usize>() + size_of_val(&*self.pages)
     }
 }
 
@@ -231,11 +266,11 @@ mod tests {
     #[test]
     fn every_block_has_a_place_of_its_own_and_pages_grow_by_an_eighth() {
         for words in [1, 4, 100, 1000] {
-            let slab = Slab::new(words, 0, 20_000);
+            let slab = <Slab>::new(words, 0, 20_000);
             let mut expected = (0, 0);
             for block in 0..20_000 {
                 assert_eq!(slab.locate(block), expected, "block {block} of {words} words");
-                assert_eq!(Slab::page_and_place(slab.nth(block)), (expected.0, expected.1 as usize));
+                assert_eq!(<Slab>::page_and_place(slab.nth(block)), (expected.0, expected.1 as usize));
                 assert_eq!(slab.number_of(slab.nth(block)), block);
                 expected.1 += 1;
                 if expected.1 as usize * words == slab.page_words(expected.0) {
@@ -246,9 +281,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_whose_size_is_known_beforehand_lie_where_the_others_do() {
+        let (slab, other) = (Slab::<4, FIRST_PAGES>::new(4, 0, 20_000), <Slab>::new(4, 0, 20_000));
+        for number in 0..20_000 {
+            let block = slab.take().unwrap();
+            assert_eq!(other.take(), Some(block));
+            slab.block(block)[3].store(number, Ordering::Relaxed);
+        }
+        for number in 0..20_000 {
+            let block = slab.nth(low_half(number));
+            let words = [slab.block(block), slab.known_block(block)];
+            assert_eq!(words.map(|words| (words.len(), words[3].load(Ordering::Relaxed))), [(4, number); 2]);
+        }
+        // The near pages need no slices that say where they are.
+        assert_eq!(other.bytes() - slab.bytes(), FIRST_PAGES * (size_of::<Page>() + size_of::<usize>()));
+        let beyond = slab.nth(20_000) | ((1 << PLACE_BITS) - 1);
+        assert!(slab.block_if_there(beyond).is_none() && slab.block_if_there(64).is_none());
+    }
+
+    #[test]
     fn the_last_block_fits_in_its_word_and_there_is_no_block_beyond_a_page() {
         for words in [1, 4, 100, 1000] {
-            let slab = Slab::new(words, 0, u32::MAX);
+            let slab = <Slab>::new(words, 0, u32::MAX);
             let last = slab.nth(MOST_BLOCKS - 1);
             let largest_place = (1 << PLACE_BITS) - 1;
             assert_eq!((last & largest_place, slab.number_of(last)), (largest_place, MOST_BLOCKS - 1), "{words} words");
@@ -262,7 +316,7 @@ mod tests {
 
     #[test]
     fn blocks_are_used_again_and_run_out_at_the_maximum() {
-        let slab = Slab::new(4, 2, 3);
+        let slab = <Slab>::new(4, 2, 3);
         let taken = [slab.take(), slab.take(), slab.take()];
         assert_eq!(taken, [Some(0), Some(1), Some(2)]);
         assert_eq!(slab.take(), None);
@@ -285,7 +339,7 @@ mod loom_tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         crate::sync::check_model(&model, || {
-            let slab = Arc::new(Slab::new(2, 0, 2));
+            let slab = Arc::new(<Slab>::new(2, 0, 2));
             for block in [slab.take(), slab.take()].into_iter().flatten() {
                 slab.give_back(block);
             }
@@ -317,7 +371,7 @@ mod loom_tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         crate::sync::check_model(&model, || {
-            let slab = Arc::new(Slab::new(2, 0, 3));
+            let slab = Arc::new(<Slab>::new(2, 0, 3));
             for block in [slab.take(), slab.take(), slab.take()].into_iter().flatten() {
                 slab.give_back(block);
             }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 
 use tollgate::{
-    Admission, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision, Denial, DenialReason,
-    DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder, ListError, MockClock, MonotonicClock, Penalty,
-    PenaltyError, Quota, QuotaError, SipFingerprinter, Status,
+    Admission, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision, DefaultFingerprinter,
+    Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder, ListError, MockClock,
+    MonotonicClock, Penalty, PenaltyError, Quota, QuotaError, SipFingerprinter, Status,
 };
 
 const THREE_A_MINUTE: Quota = Quota::per_minute(3);
@@ -29,6 +29,7 @@ fn what_compiles_here_can_be_shared() {
     shared::<Limiter<std::rc::Rc<str>>>();
     shared::<LimiterBuilder<str>>();
     shared::<HashTwice<std::hash::RandomState>>();
+    shared::<DefaultFingerprinter>();
     shared::<SipFingerprinter>();
     shared::<MonotonicClock>();
     plain::<Quota>();

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Decision, Limiter, MockClock, Quota, SipFingerprinter};
+use tollgate::{AtKeyCap, Decision, DefaultFingerprinter, Limiter, MockClock, Quota};
 
 fn limiter(quota: Quota, clock: &MockClock, key_cap: usize) -> Limiter<u16, MockClock> {
     let builder = Limiter::builder(quota).clock(clock.clone()).key_cap(key_cap).at_key_cap(AtKeyCap::Share);
-    builder.fingerprinter(SipFingerprinter::with_seed(1, 2)).build().expect("a quota that is allowed")
+    builder.fingerprinter(DefaultFingerprinter::with_seed(1, 2)).build().expect("a quota that is allowed")
 }
 
 proptest! {

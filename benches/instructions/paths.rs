@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use tollgate::{Clock, JointLimiter, Limiter, LimiterBuilder, Quota, SipFingerprinter};
+use tollgate::{Clock, DefaultFingerprinter, JointLimiter, Limiter, LimiterBuilder, Quota};
 
 use crate::repeat::Repeat;
 
@@ -105,8 +105,8 @@ impl Clock for Moving {
 
 type Boxed<K, C> = Box<Limiter<K, C>>;
 
-fn seeded() -> SipFingerprinter {
-    SipFingerprinter::with_seed(1, 2)
+fn seeded() -> DefaultFingerprinter {
+    DefaultFingerprinter::with_seed(1, 2)
 }
 
 fn limiter<K: std::hash::Hash + ?Sized, C: Clock>(builder: LimiterBuilder<K, C>) -> Boxed<K, C> {

@@ -60,9 +60,9 @@
 use super::books::{Books, Running, Seen, claim};
 use super::layout::How;
 use super::words::{Head, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, Charged, HEAD, RING, RingRef, Seat};
+use super::{Ask, Attempt, Cells, Charged, HEAD, RING, RingRef};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
 use crate::rule::{Account, Step};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -79,34 +79,34 @@ fn denied(wait_ns: u64) -> Decision {
 }
 
 impl Cells {
-    /// Decides if the running account says enough.
+    /// Decides on an open cell, if the running account says enough.
     #[inline(always)]
     pub(super) fn account_at_once(
         &self,
         books: Books<'_>,
-        seat: Seat<'_>,
+        words: &[AtomicU64],
+        head: Head,
         cost: u32,
         reading: u64,
-    ) -> Option<Decision> {
-        let Seat { head, words, .. } = seat;
+    ) -> Option<AtOnce> {
         let slot = Slot(words[RING].load(Ordering::Acquire));
         let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
-        if head.state() != State::Open || cost > books.current.limit() {
+        if cost > books.current.limit() {
             return None;
         }
         let time = time_of(reading);
         match books.rule().step(account, time, cost) {
             Step::Charge { used } => {
                 claim(words, head, books.layout().charged(head, used))?;
-                Some(Decision::Admitted(Admission::delayed(books.rule().delay_ns(account, time))))
+                Some(AtOnce::admitted(books.rule().delay_ns(account, time)))
             }
             Step::Deny { wait_ns } => {
                 let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
-                stands.then(|| denied(wait_ns))
+                stands.then(|| AtOnce::denied(wait_ns, 0))
             }
             Step::Open { used } => {
                 books.opens_again(words, head, slot, account, used, time)?;
-                Some(Decision::Admitted(Admission::COUNTED))
+                Some(AtOnce::admitted(0))
             }
             Step::Advance { .. } => None,
         }

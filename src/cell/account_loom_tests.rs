@@ -171,7 +171,7 @@ fn loom_a_denial_at_once_is_explained_by_one_account() {
     explore(|| {
         let one = Arc::new(bucket(4, 4));
         let worker = Arc::clone(&one);
-        let at_once = move || worker.seat().and_then(|seat| worker.cells.decide_at_once(seat, 4, 39));
+        let at_once = move || worker.seat().and_then(|seat| worker.cells.at_once_if_open(seat, 4, 39));
         let thread = thread::spawn(at_once);
         assert_eq!(one.acquire(2, 40), 2);
         if let Some(decision) = thread.join().unwrap() {
@@ -259,7 +259,7 @@ fn queue() -> One {
 
 /// When a request that comes now will have its turn.
 fn place(one: &One, at: u64) -> Option<u64> {
-    let at_once = one.seat().and_then(|seat| one.cells.decide_at_once(seat, 1, at));
+    let at_once = one.seat().and_then(|seat| one.cells.at_once_if_open(seat, 1, at));
     let decision = at_once.or_else(|| one.ask(Ask::Acquire, 1, at).map(|status| status.decision()))?;
     let admission = decision.into_result().ok()?;
     Some(at + u64::try_from(admission.delay().as_nanos()).unwrap())

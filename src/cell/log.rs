@@ -4,20 +4,23 @@ use super::growth::Wanted;
 use super::plan::{Limits, Refusal, admitted};
 use super::ring::Ring;
 use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, Charged, HEAD, RING, Seat};
+use super::{Ask, Attempt, Cells, Charged, HEAD, RING};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Status};
+use crate::decision::{AtOnce, Status};
 use crate::sync::{AtomicU64, Ordering};
 
 impl Cells {
-    /// Decides if that takes nothing out of the ordinary.
+    /// Decides on an open cell, if that takes nothing out of the ordinary.
     #[inline(always)]
-    pub(super) fn log_at_once(&self, limits: &Limits, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
-        let Seat { head, words, .. } = seat;
+    pub(super) fn log_at_once(
+        &self,
+        limits: &Limits,
+        words: &[AtomicU64],
+        head: Head,
+        cost: u32,
+        reading: u64,
+    ) -> Option<AtOnce> {
         let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.state() != State::Open {
-            return None;
-        }
         let ring = self.ring(words, reference);
         let newest = ring.newest(head)?;
         if newest.is_ancient() {
@@ -31,14 +34,14 @@ impl Cells {
             }
             // The loads above were acquired, so a head that still stands here stood there throughout.
             let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
-            return stands.then(|| refusal.denial(time_of(reading)));
+            return stands.then(|| refusal.at_once(time_of(reading)));
         }
         // A ring that is not as long as the limit may have to grow, or to keep stamps that no limit asks for any more.
         if ring.len() != limits.limit() && !ring.has_room(head, needed, limits.live_from(time)) {
             return None;
         }
         ring.claim(&words[HEAD], head, needed, limits, time)?;
-        Some(Decision::Admitted(Admission::COUNTED))
+        Some(AtOnce::admitted(0))
     }
 
     /// The earliest time that a decision is taken by, however far a clock lags: the newest stamp or, where that was lost, the

@@ -49,7 +49,7 @@ impl One {
 
     /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
     pub(super) fn acquire(&self, cost: u32, at: u64) -> u32 {
-        let at_once = self.seat().and_then(|seat| self.cells.decide_at_once(seat, cost, at));
+        let at_once = self.seat().and_then(|seat| self.cells.at_once_if_open(seat, cost, at));
         let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
         decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
     }

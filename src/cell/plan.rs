@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::ring::Ring;
 use super::steps::Stepped;
 use super::words::{Head, TIME_ZERO};
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
 use crate::quota::Quota;
 use crate::rule::{Account, Rule};
 
@@ -338,10 +338,16 @@ impl Refusal {
         Self { until: self.until.saturating_sub(within), ..self }.denial(time)
     }
 
+    /// What a request is told at `time`, in short.
+    #[inline]
+    pub(super) fn at_once(self, time: u64) -> AtOnce {
+        AtOnce::denied(self.until.saturating_sub(time), self.quota)
+    }
+
     /// What a request is told at `time`.
     #[inline]
     pub(super) fn denial(self, time: u64) -> Decision {
-        Decision::Denied(Denial::new(self.until.saturating_sub(time), DenialReason::Quota, self.quota))
+        self.at_once(time).into()
     }
 }
 

@@ -32,7 +32,12 @@ impl<'a> Ring<'a> {
     /// What the slot holds, `position` counted from the ring's start and at most one round too far.
     #[inline]
     pub(super) fn load(self, position: usize) -> Slot {
-        let index = if position >= self.len() { position - self.len() } else { position };
+        self.at(if position >= self.len() { position - self.len() } else { position })
+    }
+
+    /// What the slot of this index holds.
+    #[inline]
+    fn at(self, index: usize) -> Slot {
         // A stale head may point past a shorter ring that it does not belong to; any slot will do then.
         let slot = self.slots.get(index).unwrap_or(&self.slots[0]);
         Slot(slot.load(Ordering::Acquire))
@@ -69,7 +74,7 @@ impl<'a> Ring<'a> {
     #[inline]
     pub(super) fn newest(self, head: Head) -> Option<Slot> {
         let place = self.last(head);
-        let slot = self.load(place.index);
+        let slot = self.at(place.index);
         slot.is_of_lap(place.lap).then_some(slot)
     }
 

@@ -56,9 +56,9 @@ mod stalled_tests;
 use super::growth::replacing;
 use super::joint::Part;
 use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, Charged, HEAD, Known, Prepared, RING, Seat};
+use super::{Ask, Attempt, Cells, Charged, HEAD, Known, Prepared, RING};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
 use crate::sync::{AtomicU64, Ordering};
 pub(super) use blocks::Blocks;
 use history::{Entry, History, Verdict, low_half};
@@ -219,12 +219,18 @@ impl Cells {
         self.offer(words, growing, old, Slot::ancient(0, 0), offer);
     }
 
-    /// Decides if that takes nothing out of the ordinary.
+    /// Decides on an open cell, if that takes nothing out of the ordinary.
     #[inline]
-    pub(super) fn steps_at_once(&self, stepped: &Stepped, seat: Seat<'_>, cost: u32, reading: u64) -> Option<Decision> {
-        let Seat { head, words, .. } = seat;
+    pub(super) fn steps_at_once(
+        &self,
+        stepped: &Stepped,
+        words: &[AtomicU64],
+        head: Head,
+        cost: u32,
+        reading: u64,
+    ) -> Option<AtOnce> {
         let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.state() != State::Open || reference.epoch() != head.epoch() {
+        if reference.epoch() != head.epoch() {
             return None;
         }
         let history = self.history(stepped, head, reference)?;
@@ -232,12 +238,12 @@ impl Cells {
         match history.verdict(&stepped.steps, time, cost) {
             Verdict::Charge => {
                 replacing(words, head, stepped.charged(head, cost))?;
-                Some(Decision::Admitted(Admission::COUNTED))
+                Some(AtOnce::admitted(0))
             }
             Verdict::Begin(_) => None,
             Verdict::Deny(until) => {
                 let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
-                stands.then(|| denied(until, time))
+                stands.then(|| AtOnce::denied(until.saturating_sub(time), 0))
             }
         }
     }

@@ -148,6 +148,13 @@ impl Head {
         }
     }
 
+    /// Whether the state is [`Open`](State::Open) and the life this one.
+    #[inline]
+    pub(crate) fn is_open_in(self, life: u64) -> bool {
+        let expected = ((State::Open as u64) << (Self::STATE_AT - Self::LIFE_AT)) | (life & mask(Self::LIFE_BITS));
+        self.with_epoch(false).0 >> Self::LIFE_AT == expected
+    }
+
     #[inline]
     pub(crate) fn with_epoch(self, epoch: bool) -> Self {
         Self(self.0 & !(1 << Self::EPOCH_AT) | (u64::from(epoch) << Self::EPOCH_AT))

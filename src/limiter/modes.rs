@@ -98,7 +98,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             (None, Some(penalties)) => self.decide_with_penalty(penalties, key, cost, wants),
             (None, None) => self.decide_by_quota(key, cost, wants, &self.clock).0,
         };
-        self.count(status.decision);
+        self.count(status.is_admitted());
         match &modes.shadow {
             Some(shadow) if !status.is_admitted() => {
                 shadow.count();
@@ -154,7 +154,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     fn decide_by_quota(&self, key: Fingerprint, cost: u32, wants: &mut Wants, clock: &impl Clock) -> (Status, bool) {
         match wants {
             Wants::Decision => match self.table.decide_at_once(key, cost, clock) {
-                Some(decision) => (Status::bare(decision), true),
+                Some(at_once) => (Status::bare(at_once.into()), true),
                 None => self.ask_quota(key, cost, clock),
             },
             Wants::Numbers => self.ask_quota(key, cost, clock),

@@ -3,7 +3,7 @@
 use super::Table;
 use crate::cell::Head;
 use crate::clock::Clock;
-use crate::decision::Decision;
+use crate::decision::AtOnce;
 use crate::fingerprint::Fingerprint;
 
 /// How often a request that somebody else's claim overtook tries again before it goes the long way.
@@ -16,11 +16,11 @@ const FIRST_PAUSE: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
 impl Table {
     /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
     #[inline(always)]
-    pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Decision> {
+    pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<AtOnce> {
         let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
         // Read after the head: see the essay on accounts.
         match self.cells.decide_at_once(seat, cost, clock.now()) {
-            None => self.decide_after_others(seat.cell, seat.head, fingerprint, cost, clock),
+            None => self.decide_after_others(seat.seat().cell, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
     }
@@ -38,7 +38,7 @@ impl Table {
         fingerprint: Fingerprint,
         cost: u32,
         clock: &impl Clock,
-    ) -> Option<Decision> {
+    ) -> Option<AtOnce> {
         for tries in 0..TRIES {
             let seen = self.cells.seat_for(cell, head.life(), fingerprint)?;
             if seen.head == head {
@@ -46,12 +46,12 @@ impl Table {
                 return None;
             }
             (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());
-            let seat = self.cells.seat_for(cell, head.life(), fingerprint)?;
+            let seat = self.cells.open_seat_for(cell, head.life(), fingerprint)?;
             let decided = self.cells.decide_at_once(seat, cost, clock.now());
             if decided.is_some() {
                 return decided;
             }
-            head = seat.head;
+            head = seat.seat().head;
         }
         None
     }

@@ -1,6 +1,6 @@
 //! One generation of the index: open addressing with linear probing over words that, once written, stay.
 
-use crate::cell::{Cells, Seat};
+use crate::cell::{Cells, OpenSeat, Seat};
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -141,15 +141,15 @@ impl<'a> Index<'a> {
         (word, self.seen(word))
     }
 
-    /// The cell of a key, if it is there; if not, [`find`](Self::find) says why.
+    /// The cell of a key, if it is there and open; if not, [`find`](Self::find) says why.
     #[inline(always)]
-    pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<Seat<'_>> {
+    pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<OpenSeat<'_>> {
         let prefix = prefix_of(self.generation, fingerprint);
         let mut at = self.first(fingerprint);
         for _ in 0..self.slots.len() {
             let entry = Entry(self.slots[at].load(Ordering::Acquire));
             if entry.prefix() == prefix {
-                let seat = cells.seat_for(entry.cell(), entry.life(), fingerprint);
+                let seat = cells.open_seat_for(entry.cell(), entry.life(), fingerprint);
                 if seat.is_some() {
                     return seat;
                 }

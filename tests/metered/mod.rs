@@ -328,7 +328,7 @@ impl<S: Subject> Pair<S> {
         let unknown = is_as_new(known, self.latest).then(|| Naive::new(self.meter, 0, self.now));
         let same =
             |naive: &Naive| self.same(naive, cost, status.decision()).and_then(|()| self.same_numbers(naive, status));
-        let compared: Vec<Checked> = known.into_iter().chain(&unknown).map(same).collect();
+        let compared: Vec<Checked> = known.iter().chain(&unknown).map(same).collect();
         if compared.iter().any(Result::is_ok) { Ok(()) } else { Err(format!("{status:?}: {compared:?}")) }
     }
 

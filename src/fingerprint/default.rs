@@ -1,0 +1,332 @@
+//! The default fingerprinter: multiply-shift for keys of a few integers, SipHash for all else.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash, Hasher};
+use std::hash::RandomState;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use super::{Fingerprint, Fingerprinter};
+
+/// Words that a key may have to be hashed by multiply-shift.
+const WORDS: usize = 3;
+
+/// The default, with a random seed of its own: made to hold up against keys that an attacker chooses.
+///
+/// - Keys of **up to three words** (integers, `Ipv4Addr`, `Ipv6Addr`, `IpAddr`, tuples and enums of integers; 128 bits count as
+///   two words, the tag of an enum as one) are hashed by *multiply-shift* with secret numbers of 128 bits, once for each half. That is
+///   *strongly universal* (M. Dietzfelbinger, "Universal hashing and k-wise independent random variables via integer
+///   arithmetic without primes", 1996): whoever chooses keys without knowing the seed, any two of them share a fingerprint
+///   with a probability of 2^-124, and where one of them lies in the table says nothing about where another does.
+/// - **All other keys** (strings, byte slices, arrays) are hashed by SipHash-1-3 with a 128-bit result, as by
+///   [`SipFingerprinter`](super::SipFingerprinter).
+///
+/// What SipHash promises beyond that is that whoever *saw* fingerprints could not tell others from them. No decision shows one. But
+/// who can time single decisions to the nanosecond, from within the process perhaps, might learn which keys lie close to each other: where
+/// that matters, take [`SipFingerprinter`](super::SipFingerprinter) for numbers too.
+///
+/// ```
+/// use tollgate::{DefaultFingerprinter, Fingerprinter};
+///
+/// let fingerprinter = DefaultFingerprinter::new();
+/// assert_eq!(fingerprinter.fingerprint(&7_u64), fingerprinter.fingerprint(&7_u64));
+/// assert_ne!(fingerprinter.fingerprint(&7_u64), fingerprinter.fingerprint(&8_u64));
+/// ```
+#[derive(Clone)]
+pub struct DefaultFingerprinter {
+    seed: [u64; 2],
+    low: MultiplyShift,
+    high: MultiplyShift,
+    /// The key of the SipHash.
+    sip: [u64; 2],
+}
+
+impl DefaultFingerprinter {
+    /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`].
+    #[must_use]
+    pub fn new() -> Self {
+        let seed = |tweak: u8| RandomState::new().hash_one(tweak);
+        Self::with_seed(seed(0), seed(1))
+    }
+
+    /// A fingerprinter with a given seed, for runs that must repeat. Keep the seed secret where keys come from outside.
+    #[must_use]
+    pub fn with_seed(seed0: u64, seed1: u64) -> Self {
+        let source = SipHasher13::new_with_keys(seed0, seed1);
+        let mut drawn = 0_u64;
+        let mut draw = || {
+            drawn += 1;
+            let hash = source.hash(&drawn.to_le_bytes());
+            (u128::from(hash.h1) << 64) | u128::from(hash.h2)
+        };
+        let (low, high) = (MultiplyShift::drawn_from(&mut draw), MultiplyShift::drawn_from(&mut draw));
+        // Keys of its own, so that nothing has the fingerprint that a `SipFingerprinter` with this seed gives it.
+        let sip = [upper(draw()), upper(draw())];
+        Self { seed: [seed0, seed1], low, high, sip }
+    }
+}
+
+impl Default for DefaultFingerprinter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Fingerprinter for DefaultFingerprinter {
+    #[inline]
+    fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
+        let mut words = Words { sip: self.sip, words: [0; WORDS], count: 0, long: None };
+        key.hash(&mut words);
+        if let Some(long) = words.long {
+            let hash = long.finish128();
+            return Fingerprint::new(hash.h1, hash.h2);
+        }
+        let words = &words.words[..words.count];
+        Fingerprint::new(spread(self.low.hash(words)), self.high.hash(words))
+    }
+
+    fn secret(&self) -> Option<[u64; 2]> {
+        Some(self.seed)
+    }
+
+    fn with_secret(self, [seed0, seed1]: [u64; 2]) -> Self {
+        Self::with_seed(seed0, seed1)
+    }
+}
+
+impl fmt::Debug for DefaultFingerprinter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the seed: who has it can make keys collide.
+        f.debug_struct("DefaultFingerprinter").finish_non_exhaustive()
+    }
+}
+
+/// The upper half of the sum of each word by a number of its own, and another number, modulo 2^128. How many words there are counts as one
+/// more word.
+#[derive(Clone, Copy)]
+struct MultiplyShift {
+    by: [u128; WORDS],
+    by_count: u128,
+    plus: u128,
+}
+
+impl MultiplyShift {
+    fn drawn_from(draw: &mut impl FnMut() -> u128) -> Self {
+        Self { by: core::array::from_fn(|_| draw()), by_count: draw(), plus: draw() }
+    }
+
+    #[inline]
+    fn hash(&self, words: &[u64]) -> u64 {
+        let products = self.by.iter().zip(words).map(|(by, &word)| by.wrapping_mul(word.into()));
+        let count = self.by_count.wrapping_mul(words.len() as u128);
+        upper(products.fold(self.plus.wrapping_add(count), u128::wrapping_add))
+    }
+}
+
+#[inline]
+fn upper(number: u128) -> u64 {
+    (number >> 64) as u64
+}
+
+/// Keys at equal distances are at equal distances once they are multiplied, and would fill some stretches of a table and leave others
+/// empty. This is a bijection, so what is universal stays so. The upper half of a product is the better one, and the place in a table is
+/// chosen by the lower bits.
+#[inline]
+fn spread(half: u64) -> u64 {
+    (half ^ (half >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+}
+
+/// Takes down integers as words; begins to hash by SipHash where there are more of them or other things.
+struct Words {
+    sip: [u64; 2],
+    words: [u64; WORDS],
+    count: usize,
+    long: Option<SipHasher13>,
+}
+
+impl Words {
+    #[inline]
+    fn long(&mut self) -> &mut SipHasher13 {
+        self.long.get_or_insert_with(|| {
+            let mut sip = SipHasher13::new_with_keys(self.sip[0], self.sip[1]);
+            self.words[..self.count].iter().for_each(|&word| sip.write_u64(word));
+            sip
+        })
+    }
+}
+
+impl Hasher for Words {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        self.long().write(bytes);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        match self.words.get_mut(self.count) {
+            Some(place) if self.long.is_none() => {
+                *place = word;
+                self.count += 1;
+            }
+            _ => self.long().write_u64(word),
+        }
+    }
+
+    #[inline]
+    fn write_u8(&mut self, word: u8) {
+        match &mut self.long {
+            // What ends a string.
+            Some(long) => long.write_u8(word),
+            None => self.write_u64(word.into()),
+        }
+    }
+
+    #[inline]
+    fn write_u16(&mut self, word: u16) {
+        self.write_u64(word.into());
+    }
+
+    #[inline]
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    #[inline]
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    #[inline]
+    fn write_u128(&mut self, word: u128) {
+        self.write_u64(upper(word));
+        self.write_u64(upper(word << 64));
+    }
+
+    /// For whoever asks for it while a key is hashed; a fingerprint does not.
+    fn finish(&self) -> u64 {
+        let mut so_far = Self { ..*self };
+        so_far.long().finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::net::{IpAddr, Ipv6Addr};
+
+    #[derive(Hash)]
+    enum Key {
+        Nothing,
+        One(u64),
+        Two(u64, u64),
+        Text(&'static str),
+    }
+
+    fn numbers() -> DefaultFingerprinter {
+        DefaultFingerprinter::with_seed(1, 2)
+    }
+
+    #[test]
+    fn keys_of_different_lengths_and_kinds_differ() {
+        let of = |key: Key| numbers().fingerprint(&key);
+        let all = [
+            of(Key::Nothing),
+            of(Key::One(0)),
+            of(Key::One(1)),
+            of(Key::Two(0, 0)),
+            of(Key::Two(1, 0)),
+            of(Key::Two(0, 1)),
+            of(Key::Text("")),
+            of(Key::Text("\0")),
+            of(Key::Text("a")),
+            numbers().fingerprint(&()),
+            numbers().fingerprint(&(0_u64, 0_u64)),
+            numbers().fingerprint(&(0_u64, 0_u64, 0_u64)),
+            numbers().fingerprint(&(0_u64, 0_u64, 0_u64, 0_u64)),
+            numbers().fingerprint(&(0_u64, 0_u64, 0_u64, 0_u64, 0_u64)),
+            numbers().fingerprint(&1_u128),
+            numbers().fingerprint(&(2_u128 << 64)),
+        ];
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        assert_eq!(all.iter().map(|fingerprint| fingerprint.low).collect::<HashSet<_>>().len(), all.len());
+        assert_eq!(all.iter().map(|fingerprint| fingerprint.high).collect::<HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn borrowed_and_owned_keys_agree_and_seeds_differ() {
+        assert_eq!(numbers().fingerprint("alice"), numbers().fingerprint(&String::from("alice")));
+        assert_ne!(numbers().fingerprint("alice"), numbers().fingerprint("bob"));
+        for other in [DefaultFingerprinter::new(), DefaultFingerprinter::with_seed(2, 1)] {
+            assert_ne!(numbers().fingerprint("alice"), other.fingerprint("alice"));
+            assert_ne!(numbers().fingerprint(&7), other.fingerprint(&7));
+        }
+        let again = DefaultFingerprinter::new().with_secret(numbers().secret().expect("a seed"));
+        assert_eq!(numbers().fingerprint("alice"), again.fingerprint("alice"));
+        assert_eq!(numbers().fingerprint(&7), again.fingerprint(&7));
+    }
+
+    /// Worked out by hand, in numbers as long as one likes.
+    #[test]
+    fn multiply_shift_is_what_it_says() {
+        let hash = MultiplyShift {
+            by: [(1 << 64) + 3, 5 << 64, u128::MAX],
+            by_count: 1000 << 64,
+            plus: (7 << 64) + u128::from(u64::MAX),
+        };
+        assert_eq!(hash.hash(&[]), 7);
+        // What is below 2^64 adds up to 30 and 2^64 - 1.
+        assert_eq!(hash.hash(&[10]), 10 + 1000 + 7 + 1);
+        // 3 * (2^64 - 1), and 2^64 - 1, are 4 * 2^64 less 4.
+        assert_eq!(hash.hash(&[u64::MAX]), u64::MAX.wrapping_add(3 + 1000 + 7));
+        assert_eq!(hash.hash(&[10, 100]), 10 + 500 + 2000 + 7 + 1);
+        // Modulo 2^128 the last number is -1.
+        assert_eq!(hash.hash(&[10, 100, 31]), 10 + 500 + 3000 + 7 + 1 - 1 + 1 - 1);
+        assert_eq!(hash.hash(&[0, 0, 1]), 3000 + 7);
+    }
+
+    /// Keys as they come: numbers in a row, with gaps, in steps that are powers of two, with few bits set, and addresses.
+    /// They must lie in a table as random ones do.
+    #[test]
+    fn orderly_keys_lie_in_a_table_as_random_ones_do() {
+        const BITS: u32 = 14;
+        const KEYS: u64 = (13 << BITS) / 16;
+        type Set = (&'static str, fn(u64) -> u64);
+        let sets: [Set; 6] = [
+            ("in a row", |number| number),
+            ("every thousandth", |number| number * 1000),
+            ("steps of 2^32", |number| number << 32),
+            ("steps of 2^50", |number| number << 50),
+            ("bits turned round", u64::reverse_bits),
+            ("a row of rows", |number| (number >> 7 << 40) | (number & 127)),
+        ];
+        for seed in 0..50 {
+            let fingerprinter = DefaultFingerprinter::with_seed(seed, 0);
+            for (name, key) in sets {
+                let lows = (0..KEYS).map(|number| fingerprinter.fingerprint(&key(number)).low);
+                let looked_at = slots_looked_at(BITS, lows);
+                // (1 + 1 / (1 - load)) / 2 is 3.2, whatever the order of insertion: D. E. Knuth, "Notes on open addressing", 1963.
+                assert!((2.5..4.0).contains(&looked_at), "{name}, seed {seed}: {looked_at}");
+            }
+            let hosts = (0..KEYS).map(|host| IpAddr::V6(Ipv6Addr::from((0x2001_0db8 << 96) + u128::from(host))));
+            let looked_at = slots_looked_at(BITS, hosts.map(|host| fingerprinter.fingerprint(&host).low));
+            assert!((2.5..4.0).contains(&looked_at), "addresses, seed {seed}: {looked_at}");
+        }
+    }
+
+    /// How many slots a key is found after, on average, when slots are probed one after the other.
+    fn slots_looked_at(bits: u32, lows: impl Iterator<Item = u64>) -> f64 {
+        let mut taken = vec![false; 1 << bits];
+        let (mut keys, mut looked_at) = (0_u32, 0_u32);
+        for low in lows {
+            let mut at = usize::try_from(low & ((1 << bits) - 1)).expect("a slot");
+            keys += 1;
+            looked_at += 1;
+            while core::mem::replace(&mut taken[at], true) {
+                at = (at + 1) % taken.len();
+                looked_at += 1;
+            }
+        }
+        f64::from(looked_at) / f64::from(keys)
+    }
+}

@@ -204,15 +204,14 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
     }
 
     fn make_page(&self, page: usize) {
+        let words = || core::iter::repeat_with(|| AtomicU64::new(0)).take(self.page_words(page)).collect::<Page>();
         match page.checked_sub(NEAR) {
+            // No array on the stack on its way there.
             None => {
-                self.near[page].get_or_init(|| Box::new(core::array::from_fn(|_| AtomicU64::new(0))));
+                self.near[page].get_or_init(|| words().try_into().expect("a page of the first size"));
             }
             Some(other) => {
-                self.pages[other].get_or_init(|| {
-                    let words = core::iter::repeat_with(|| AtomicU64::new(0)).take(self.page_words(page));
-                    Box::new(words.collect())
-                });
+                self.pages[other].get_or_init(|| Box::new(words()));
             }
         }
     }

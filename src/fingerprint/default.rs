@@ -77,7 +77,7 @@ impl Fingerprinter for DefaultFingerprinter {
     fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
         let mut words = Words { sip: self.sip, words: [0; WORDS], count: 0, long: None };
         key.hash(&mut words);
-        if let Some(long) = words.long {
+        if let Some(long) = &words.long {
             let hash = long.finish128();
             return Fingerprint::new(hash.h1, hash.h2);
         }
@@ -145,20 +145,32 @@ struct Words {
 }
 
 impl Words {
+    /// What there is so far, as SipHash takes it.
     #[inline]
-    fn long(&mut self) -> &mut SipHasher13 {
-        self.long.get_or_insert_with(|| {
-            let mut sip = SipHasher13::new_with_keys(self.sip[0], self.sip[1]);
-            self.words[..self.count].iter().for_each(|&word| sip.write_u64(word));
-            sip
-        })
+    fn so_far(&self) -> SipHasher13 {
+        let mut sip = SipHasher13::new_with_keys(self.sip[0], self.sip[1]);
+        self.words[..self.count].iter().for_each(|&word| sip.write_u64(word));
+        sip
+    }
+
+    // Out of line, so that what is left of a key that is a number is a few multiplications.
+    #[cold]
+    #[inline(never)]
+    fn write_one_too_many(&mut self, word: u64) {
+        let so_far = self.so_far();
+        self.long.get_or_insert(so_far).write_u64(word);
     }
 }
 
 impl Hasher for Words {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        self.long().write(bytes);
+        if self.long.is_none() {
+            self.long = Some(self.so_far());
+        }
+        if let Some(long) = &mut self.long {
+            long.write(bytes);
+        }
     }
 
     #[inline]
@@ -168,7 +180,7 @@ impl Hasher for Words {
                 *place = word;
                 self.count += 1;
             }
-            _ => self.long().write_u64(word),
+            _ => self.write_one_too_many(word),
         }
     }
 
@@ -204,8 +216,7 @@ impl Hasher for Words {
 
     /// For whoever asks for it while a key is hashed; a fingerprint does not.
     fn finish(&self) -> u64 {
-        let mut so_far = Self { ..*self };
-        so_far.long().finish()
+        self.long.unwrap_or_else(|| self.so_far()).finish()
     }
 }
 

@@ -16,8 +16,9 @@
 //! # Why it is exact
 //! 1. A charge succeeds only on the head that was seen. Heads do not return (see below), so nothing was charged meanwhile and the
 //!    block was the same all the time: a block is replaced only while the head is growing, and then the head that opens is another.
-//! 2. An offer succeeds only on the reference that was seen. References do not return, so the head was growing all the time, and
-//!    stood still: whoever opens it, or empties it, has replaced the block before.
+//! 2. An offer succeeds only on the reference that was seen, and if the head stood after that (see the essay in `cell.rs`). References
+//!    do not return, so the head was growing all the time, and stood still: whoever opens it, or empties it, has replaced the
+//!    block before.
 //! 3. So decisions that grant take effect one after the other, each by `history.rs` on all that was granted before.
 //! 4. A claim's step comes with its offer, by its own clock. Nobody publishes anything for anybody, with one exception.
 //!

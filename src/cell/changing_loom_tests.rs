@@ -103,6 +103,22 @@ fn loom_an_account_that_is_over_opens_under_one_of_the_quotas() {
     }
 }
 
+/// Whoever helps with an account that opened by the quota before finds out by that when the last was over, not by the next.
+#[test]
+fn loom_what_was_over_was_so_by_the_quota_that_it_was_kept_by() {
+    explore(|| {
+        let one = Arc::new(One::of(&[bucket(1, 10)], 1, 0));
+        let claims = spawned(&one, |one| one.acquire(1, 11));
+        one.change(bucket(1, 100), 12);
+        for at in [3, 4] {
+            one.remaining(at);
+        }
+        assert_eq!(claims.join().unwrap(), 1);
+        // Whichever of the two it opened by, it goes on from when the second began.
+        assert_eq!([111, 112].map(|at| one.remaining(at)), [0, 1]);
+    });
+}
+
 /// An account opens no earlier than its quota began, however far the clock lags of who helps: it would be taken for one of the quota before,
 /// by which it was over by then.
 #[test]

@@ -226,14 +226,7 @@ impl Cells {
         let words = self.cells.known_block(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         let decides = !matches!(head.state(), State::Free | State::Dead) && head.life() == life;
-        // Acquired, so that who sees the fingerprint of the cell's next key also sees that the head has changed.
-        let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
-        (decides && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high)).then_some(Seat {
-            cell,
-            head,
-            plan: fingerprint.plan(),
-            words,
-        })
+        (decides && is_for(words, fingerprint)).then_some(Seat { cell, head, plan: fingerprint.plan(), words })
     }
 
     /// The same, if the cell is also open, and nothing is ahead of who claims.
@@ -241,8 +234,7 @@ impl Cells {
     pub(crate) fn open_seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
         let words = self.cells.known_block(cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
-        let is_for = |at: usize, half: u64| words[at].load(Ordering::Acquire) == half;
-        let decides = head.is_open_in(life) && is_for(LOW, fingerprint.low) && is_for(HIGH, fingerprint.high);
+        let decides = head.is_open_in(life) && is_for(words, fingerprint);
         decides.then_some(OpenSeat(Seat { cell, head, plan: fingerprint.plan(), words }))
     }
 
@@ -434,6 +426,13 @@ impl Cells {
             + self.blocks.as_ref().map_or(0, |blocks| blocks.bytes())
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }
+}
+
+/// Whether a cell is for this key, if its head is the same as before. Acquired, so that who sees the fingerprint of the cell's next key also
+/// sees that the head has changed.
+#[inline(always)]
+fn is_for(words: &[AtomicU64; CELL_WORDS], fingerprint: Fingerprint) -> bool {
+    words[LOW].load(Ordering::Acquire) == fingerprint.low && words[HIGH].load(Ordering::Acquire) == fingerprint.high
 }
 
 /// The key of a cell. Read while a cell changes hands it may be of no key.

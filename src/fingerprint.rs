@@ -84,6 +84,11 @@ pub trait Fingerprinter {
     }
 }
 
+/// A seed from the operating system's randomness.
+fn random_seed() -> [u64; 2] {
+    [0_u8, 1].map(|tweak| RandomState::new().hash_one(tweak))
+}
+
 /// SipHash-1-3 with a 128-bit result and a random 128-bit seed, for keys of any kind. The [default](DefaultFingerprinter) takes it
 /// for all keys but short ones made of integers.
 ///
@@ -99,8 +104,8 @@ impl SipFingerprinter {
     /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`].
     #[must_use]
     pub fn new() -> Self {
-        let seed = |tweak: u8| RandomState::new().hash_one(tweak);
-        Self::with_seed(seed(0), seed(1))
+        let [seed0, seed1] = random_seed();
+        Self::with_seed(seed0, seed1)
     }
 
     /// A fingerprinter with a given seed, for runs that must repeat. Keep the seed secret where keys come from outside.

@@ -1,12 +1,11 @@
 //! The default fingerprinter: multiply-shift for keys of a few integers, SipHash for all else.
 
 use core::fmt;
-use core::hash::{BuildHasher, Hash, Hasher};
-use std::hash::RandomState;
+use core::hash::{Hash, Hasher};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::{Fingerprint, Fingerprinter};
+use super::{Fingerprint, Fingerprinter, random_seed};
 
 /// Words that a key may have to be hashed by multiply-shift.
 const WORDS: usize = 3;
@@ -45,8 +44,8 @@ impl DefaultFingerprinter {
     /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`].
     #[must_use]
     pub fn new() -> Self {
-        let seed = |tweak: u8| RandomState::new().hash_one(tweak);
-        Self::with_seed(seed(0), seed(1))
+        let [seed0, seed1] = random_seed();
+        Self::with_seed(seed0, seed1)
     }
 
     /// A fingerprinter with a given seed, for runs that must repeat. Keep the seed secret where keys come from outside.

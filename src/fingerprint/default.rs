@@ -41,7 +41,7 @@ pub struct DefaultFingerprinter {
 }
 
 impl DefaultFingerprinter {
-    /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`].
+    /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`](std::hash::RandomState).
     #[must_use]
     pub fn new() -> Self {
         let [seed0, seed1] = random_seed();

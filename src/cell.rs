@@ -83,6 +83,7 @@ mod log;
 mod loom_kit;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod loosest;
 mod plan;
 mod prepare;
 #[cfg(all(test, tollgate_loom))]
@@ -327,8 +328,12 @@ impl Cells {
 
     /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
     fn rules_of(&self, words: &[AtomicU64]) -> Rules<'_> {
+        Rules::of(self.revisions_of(words).for_key(|| key_in(words)))
+    }
+
+    fn revisions_of(&self, words: &[AtomicU64]) -> &Revisions {
         let plan = Fingerprint::plan_in(words[HIGH].load(Ordering::Acquire));
-        Rules::of(self.plans.get(plan).unwrap_or(&self.plans[0]).for_key(|| key_in(words)))
+        self.plans.get(plan).unwrap_or(&self.plans[0])
     }
 
     /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its time must not be
@@ -343,7 +348,8 @@ impl Cells {
                     words[HEAD].load(Ordering::Relaxed) == head.0
                         && (!reference.is_ring() || words[RING].load(Ordering::Relaxed) == reference.0)
                 };
-                self.ring(words, reference).settle(head, limits, time, stands);
+                let loosest = self.revisions_of(words).loosest();
+                self.ring(words, reference).settle(head, loosest.as_ref().unwrap_or(limits), time, stands);
             }
             Rules::Account(books) => {
                 books.settle(words, head, Slot(reference.0), time);

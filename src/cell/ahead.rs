@@ -46,7 +46,7 @@ impl Cells {
         within: u64,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let &View { reference, ring, newest, reading, time } = view;
+        let &View { reference, ring, newest, reading, time, .. } = view;
         let within = within.min(limits.window());
         // What is live now by any clock. A stamp must not be earlier than the horizon, so no clock may be.
         let now = if head.state().may_be_ahead() { reading } else { time }.max(self.horizon.load(Ordering::Acquire));

@@ -44,6 +44,44 @@ fn loom_a_log_gets_a_smaller_limit_while_it_is_claimed() {
     });
 }
 
+/// Whoever publishes a claim does not know by which quota it was made, and puts it off by none that it may not have been made by.
+#[test]
+fn loom_a_log_is_published_by_somebody_who_knows_of_a_tighter_quota() {
+    for (limit, window) in [(1, 10), (2, 40)] {
+        explore(move || {
+            let one = One::of(&[log(2, 10)], 1, 0);
+            // The ring is as long as the limit now, and one of the two has expired.
+            assert_eq!([5, 6].map(|at| one.acquire(1, at)), [1, 0]);
+            let one = Arc::new(one);
+            let claim = spawned(&one, |one| one.acquire(1, 11));
+            let change = spawned(&one, move |one| {
+                one.change(log(limit, window), 9);
+                one.remaining(13);
+            });
+            let granted = claim.join().unwrap();
+            change.join().unwrap();
+            // Granted by the first quota, at 13 at the latest. The second denies it.
+            let until = if granted == 1 { 13 + window } else { 5 + window };
+            assert_eq!((one.acquire(1, 12), one.remaining(until)), (0, limit), "{granted} granted");
+        });
+    }
+}
+
+/// The same, of a claim that only the second quota lets pass.
+#[test]
+fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
+    explore(|| {
+        let one = One::of(&[log(2, 40)], 1, 0);
+        assert_eq!(one.acquire(1, 5), 1);
+        let one = Arc::new(one);
+        let helper = spawned(&one, |one| one.remaining(13));
+        one.change(log(2, 10), 9);
+        assert_eq!(one.acquire(1, 11), 1);
+        helper.join().unwrap();
+        assert_eq!([13, 15, 23].map(|at| one.remaining(at)), [0, 1, 2]);
+    });
+}
+
 #[test]
 fn loom_a_bucket_keeps_what_was_taken_while_it_changes() {
     explore(|| {

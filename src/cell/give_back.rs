@@ -2,10 +2,11 @@
 //!
 //! # A log
 //! The ring is replaced by one without the stamps that are given back (as growth does, see the essay on cells). Which they are
-//! need not be known to the nanosecond, and may not be: a claim that stalls is published by somebody else, with a later stamp.
-//! What is taken out are **the oldest stamps that are no earlier than the claim**. They are no later than its own, so what is left is
-//! live for at least as long as it would be; and there are enough of them for every claim that has not been given back, because
-//! each has its own among them.
+//! may not be known to the nanosecond: a claim that stalls is published by somebody else, whose clock may show less. So the claimant
+//! reads what was published or, if that is gone by then, notes a *mark* that it is no earlier than. What is taken out are **the oldest
+//! stamps that are no earlier than the mark**. They are no later than its own, so what is left is live for at least as long as it would
+//! be; and there are enough of them for every claim that has not been given back, because each has its own among them. A mark that was too
+//! late would have neither: of two permits the one that expires later would be taken out, or none.
 //!
 //! # An account
 //! What has been used becomes less, which no claim does, so the head must be told from what it was before: an account that is given
@@ -17,7 +18,7 @@ use super::books::{Books, Seen, claim};
 use super::growth::replacing;
 use super::log::View;
 use super::plan::Limits;
-use super::words::{Head, Slot, State, time_of};
+use super::words::{Head, RingRef, Slot, State, time_of};
 use super::{Cells, Charged, HEAD, RING, Rules, Seat};
 use crate::clock::Clock;
 use crate::sync::{AtomicU64, Ordering};
@@ -47,6 +48,23 @@ impl Cells {
             }
             head = Head(words[HEAD].load(Ordering::Acquire));
         }
+    }
+
+    /// What has to be known of permits that were claimed in a log's ring at that head, and got a stamp no earlier than `floor`.
+    ///
+    /// Whoever has published them may have done so by a clock that lags behind the claimant's, so the stamp is read. If others have
+    /// replaced the ring by now, or come round in it, the floor has to do.
+    pub(super) fn charged_in_ring(&self, words: &[AtomicU64], head: Head, floor: u64) -> Charged {
+        // Acquired: if the head has moved on, somebody else may have published them.
+        self.head_once_let_go(words);
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let ring = self.ring(words, reference);
+        let stamp = ring.load(head.pos()).time();
+        // While a cell grows its head stands still, but the ring may be given away.
+        let is_there = ring.is_held_since(head, self.head_once_let_go(words))
+            && reference.epoch() == head.epoch()
+            && words[RING].load(Ordering::Relaxed) == reference.0;
+        Charged { head, mark: if is_there { stamp } else { floor } }
     }
 
     /// One attempt to take stamps out of a log; `None` if it came to nothing.

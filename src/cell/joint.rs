@@ -55,7 +55,8 @@ pub(crate) struct Part {
     pub(super) next: Head,
     /// The cell's second word and the larger ring that takes its place, if it takes one.
     pub(super) rings: Option<(RingRef, RingRef)>,
-    /// As that of what is charged, or zero where it comes to be known only later. Not written down.
+    /// As that of what is charged, or zero where it comes to be known only later; of a log that keeps its ring, its
+    /// stamp is no earlier. Not written down.
     pub(super) mark: u64,
 }
 
@@ -226,6 +227,17 @@ impl Cells {
         if joint.join(ticket) {
             self.work_on(joint, ticket);
             joint.leave(ticket);
+        }
+    }
+
+    /// The head of a cell, once no claim on several holds it.
+    pub(super) fn head_once_let_go(&self, words: &[AtomicU64]) -> Head {
+        loop {
+            let head = Head(words[HEAD].load(Ordering::Acquire));
+            if head.state() != State::Held {
+                return head;
+            }
+            self.help(head);
         }
     }
 

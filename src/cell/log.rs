@@ -70,7 +70,8 @@ impl Cells {
             self.settle(words, head, reference, reading);
             return None;
         };
-        Some(View { reference, ring, newest, reading, time: reading.max(self.floor(newest)) })
+        let floor = self.floor(newest);
+        Some(View { reference, ring, newest, reading, floor, time: reading.max(floor) })
     }
 
     /// One attempt at a decision.
@@ -85,7 +86,7 @@ impl Cells {
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
         let Some(view) = self.log_view(words, head, clock) else { return lost() };
-        let View { reference, ring, newest, reading, time } = view;
+        let View { reference, ring, newest, reading, time, .. } = view;
         let needed = cost as usize;
         let live = ring.live_at(head, limits.live_from(time));
         let refusal = view.refusal(limits, head, needed);
@@ -94,10 +95,10 @@ impl Cells {
             return self.reserve_ahead(limits, words, head, &view, refusal, needed, within);
         }
         if refusal.is_none() && ask != Ask::Peek {
-            let granted = |time: u64, left: usize| {
+            let granted = |time: u64, left: usize, charged| {
                 let reset_after = time.saturating_add(limits.window()).saturating_sub(reading);
                 let status = admitted(limit, left.saturating_sub(needed), reset_after);
-                Attempt::Decided(status, Charged { head, mark: time })
+                Attempt::Decided(status, charged)
             };
             // Loads of different heads may contradict each other. Then there may be no room for what is not refused.
             if live + needed > limits.limit() {
@@ -107,12 +108,15 @@ impl Cells {
                 let wanted = Wanted { needed, live, newest, time };
                 return self.grow(words, limits, head, reference, wanted, clock).map_or_else(lost, |(time, fewer)| {
                     // What has expired meanwhile, in the widest quota at least.
-                    granted(time, if limits.is_one() { left + (live - fewer) } else { left })
+                    let left = if limits.is_one() { left + (live - fewer) } else { left };
+                    granted(time, left, Charged { head, mark: time })
                 });
             }
-            return match ring.claim(&words[HEAD], head, needed, limits, time) {
-                Some(()) => granted(time, left),
-                None => lost(),
+            return match (ring.claim(&words[HEAD], head, needed, limits, time), ask) {
+                (None, _) => lost(),
+                (Some(()), Ask::Reserve { .. }) => granted(time, left, self.charged_in_ring(words, head, view.floor)),
+                // Nobody is to give it back.
+                (Some(()), _) => granted(time, left, Charged::nothing(head)),
             };
         }
         let idle_after = match live {
@@ -138,6 +142,8 @@ pub(super) struct View<'a> {
     pub(super) newest: Slot,
     /// What the clock showed.
     pub(super) reading: u64,
+    /// No stamp that is chosen from now on is earlier.
+    pub(super) floor: u64,
     /// The time to decide by: the reading or, for a clock that lags, the newest stamp. Where that lies ahead for another reason, the
     /// log is [behind](Self::is_behind) it.
     pub(super) time: u64,

@@ -182,6 +182,17 @@ impl Limits {
         Self { widest: kept[0], within: kept[1..].into(), from, counts_refused }
     }
 
+    /// One quota, of no particular place among others.
+    pub(super) fn one(limit: usize, window: u64, from: u64) -> Self {
+        let widest = Bound { limit, window, quota: 0 };
+        Self { widest, within: Box::default(), from, counts_refused: false }
+    }
+
+    /// The first stamp that counts.
+    pub(super) fn from(&self) -> u64 {
+        self.from
+    }
+
     /// The most stamps that can be live.
     #[inline]
     pub(super) fn limit(&self) -> usize {

@@ -83,7 +83,8 @@ impl Cells {
         }
         let part = |next, rings, mark| Prepared::Fits(Part { cell, seen: head, next, rings, mark }, Admission::COUNTED);
         if ring.len() - live >= needed {
-            return part(head.advanced(needed, ring.len()), None, time);
+            // Its stamp is known once it is published.
+            return part(head.advanced(needed, ring.len()), None, view.floor);
         }
         let larger = self.larger_ring(words, limits, head, reference, Wanted { needed, live, newest, time }, clock);
         part(head.with_state(State::Open).on_new_ring(), Some((reference, larger.offer)), larger.time)
@@ -104,6 +105,7 @@ impl Cells {
         }
         match self.rules_of(words) {
             Rules::Account(books) if part.mark == 0 => books.charged(words, part.next, None),
+            Rules::Log(_) if part.rings.is_none() => self.charged_in_ring(words, part.seen, part.mark),
             _ => Charged { head: part.next, mark: part.mark },
         }
     }

@@ -24,7 +24,7 @@ impl Cells {
         status: Status,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let &View { reference, ring, newest, reading, time } = view;
+        let &View { reference, ring, newest, reading, time, .. } = view;
         let live = ring.live_at(head, limits.live_from(time)).min(limits.limit().saturating_sub(needed));
         let growing = head.with_state(head.state().growing());
         if replacing(words, head, growing).is_none() {

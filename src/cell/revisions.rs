@@ -16,7 +16,8 @@
 use once_cell::race::OnceBox;
 
 use super::layout::Layout;
-use super::plan::Plan;
+use super::loosest::Loosest;
+use super::plan::{Limits, Plan};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
@@ -31,6 +32,8 @@ pub(crate) struct Revisions {
     made: AtomicU64,
     /// The number of the current one for all keys.
     current: AtomicU64,
+    /// Of all of them, where they are a log's.
+    loosest: Loosest,
     /// Keys with quotas of their own, by a few bits of their fingerprints. Empty where no key may have any.
     own: Box<[OnceBox<Own>]>,
 }
@@ -130,6 +133,7 @@ impl Revisions {
         };
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
+            loosest: Loosest::of(&first.plan),
             first,
             later: OnceBox::new(),
             made: AtomicU64::new(0),
@@ -232,6 +236,7 @@ impl Revisions {
             if let (Plan::Steps(stepped), Plan::Steps(first)) = (&revision.plan, &self.first.plan) {
                 stepped.can_follow(first)?;
             }
+            self.loosest.include(&revision.plan);
             let is_mine = self.entry(number).set(Box::new(revision)).is_ok();
             self.made.fetch_max(number, Ordering::AcqRel);
             if !is_mine {
@@ -243,6 +248,12 @@ impl Revisions {
             }
             return Ok(());
         }
+    }
+
+    /// The limits that hold for every claim on a log, whichever revision it was made by; `None` if there is but one.
+    pub(super) fn loosest(&self) -> Option<Limits> {
+        // Acquired from whoever heard of a revision and made a claim by it, through that claim.
+        (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.limits())
     }
 
     /// The last revision for all keys before that number. All of them are there, though not all may have been heard of.

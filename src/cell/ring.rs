@@ -99,6 +99,17 @@ impl<'a> Ring<'a> {
         self.len() - expired
     }
 
+    /// Whether the slot that was claimed at `head` has not been claimed again by `now`, and the ring is the same.
+    pub(super) fn is_held_since(self, head: Head, now: Head) -> bool {
+        // A ring that takes this one's place starts a lap on, in another epoch; the next but one two laps on.
+        let end = match head.laps_until(now) {
+            0 => now.pos(),
+            1 => now.pos() + self.len(),
+            _ => return false,
+        };
+        now.life() == head.life() && now.epoch() == head.epoch() && end <= head.pos() + self.len()
+    }
+
     /// Claims `cost` permits at `time` and publishes them. `None` when the head has moved, and nothing was claimed.
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
@@ -192,6 +203,38 @@ impl<'a> Ring<'a> {
                 }
             }
             place = self.after(place);
+        }
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::super::words::State;
+    use super::*;
+
+    #[test]
+    fn a_slot_is_held_until_it_is_claimed_again_or_the_ring_is_another() {
+        let slots: [AtomicU64; 4] = core::array::from_fn(|_| AtomicU64::new(0));
+        let ring = Ring::new(&slots);
+        let last_lap = (1 << 28) - 1;
+        for (lap, pos) in [(0, 0), (1, 3), (last_lap, 0), (last_lap, 2)] {
+            let head = Head::new(State::Open, true, 1, lap, pos);
+            let mut now = head;
+            for claimed in 0..=4 {
+                assert!(ring.is_held_since(head, now), "{claimed} claimed since {head:?}");
+                assert!(ring.is_held_since(head, now.with_state(State::Growing)));
+                let grown = now.on_new_ring();
+                assert!(!ring.is_held_since(head, grown));
+                assert!(!ring.is_held_since(head, grown.on_new_ring()));
+                assert!(!ring.is_held_since(head, grown.on_new_ring().on_new_ring()));
+                now = now.advanced(1, ring.len());
+            }
+            for _ in 0..20 {
+                assert!(!ring.is_held_since(head, now));
+                now = now.advanced(1, ring.len());
+            }
+            let next_life = Head::new(State::Open, true, 2, lap, pos);
+            assert!(!ring.is_held_since(head, next_life));
         }
     }
 }

@@ -124,6 +124,11 @@ impl Head {
         (self.0 >> Self::LAP_AT) & mask(Self::LAP_BITS)
     }
 
+    /// How many laps it is until that head.
+    pub(crate) fn laps_until(self, later: Self) -> u64 {
+        later.lap().wrapping_sub(self.lap()) & mask(Self::LAP_BITS)
+    }
+
     #[inline]
     pub(crate) fn life(self) -> u64 {
         (self.0 >> Self::LIFE_AT) & mask(Self::LIFE_BITS)

@@ -65,9 +65,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Gives back the permits of a receipt. Says how many: none if they no longer count, because they have left their window, the
     /// bucket has been full since, or the key was forgotten.
     ///
-    /// They are at once there for others. Exactly what was taken comes back, with three exceptions, which never let more pass than
+    /// They are at once there for others. Exactly what was taken comes back, with four exceptions, which never let more pass than
     /// the quota: a queue takes back its last place only, as those behind it know theirs; a bucket that owes permits to reservations
-    /// behind this one comes back only as far as it is not full by then; and of what several threads take from a bucket, a queue or a
+    /// behind this one comes back only as far as it is not full by then; a log may give back what was granted just before instead, or
+    /// nothing if that has expired, where others publish a claim and replace its ring before the claimant has looked; and of what several threads take from a bucket, a queue or a
     /// counter in the very moment in which its account opens and another gives something back, nothing may come back.
     ///
     /// # Errors

@@ -42,6 +42,13 @@ impl Table {
         }
     }
 
+    /// Permits of one key of the first dimension, to be given back.
+    fn lends(&self, number: u64, cost: u32, at: u64) -> Option<Lent> {
+        let mut lent = None;
+        self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), |part| lent = Some(part));
+        lent
+    }
+
     fn left(&self, dimension: usize, number: u64, at: u64) -> u32 {
         self.peek(key(dimension, number), 0, &At(at)).remaining()
     }
@@ -245,6 +252,20 @@ fn loom_joint_what_is_granted_is_published() {
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
         assert_eq!(race(&table, both, both), (1, 1));
         assert_eq!((table.left(0, 1, 20), table.left(1, 1, 20)), (2, 2));
+    });
+}
+
+/// Whoever publishes what was claimed may have a clock that lags, and it is given back all the same.
+#[test]
+fn loom_joint_what_somebody_whose_clock_lags_has_published_is_given_back() {
+    explore(2, || {
+        let table = table(&[4]);
+        assert_eq!([0, 0].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
+        let table = Arc::new(table);
+        let (granted, lent) = race(&table, |table| table.all(&[Some(1)], 1, 3), |table| table.lends(1, 1, 5));
+        let lent = lent.expect("two are left");
+        assert_eq!((granted, table.give_back(&lent, &At(9))), (1, 1));
+        assert_eq!([9, 10, 12, 16].map(|at| table.left(0, 1, at)), [1, 3, 3, 4]);
     });
 }
 

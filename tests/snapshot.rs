@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{
-    BuildError, Clock, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, Snapshot, SnapshotError,
-    Status,
+    BuildError, Clock, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, SipFingerprinter, Snapshot,
+    SnapshotError, Status,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -249,6 +249,23 @@ fn a_snapshot_of_another_limiter_is_refused() {
     (0..10).for_each(|key| assert!(many.try_acquire(&key).is_admitted()));
     let few = Limiter::<u32>::builder(Quota::per_hour(3)).key_cap(4).restore(&many.snapshot());
     assert_eq!(few.err(), Some(RestoreError::TooManyKeys { keys: 10 }));
+}
+
+#[test]
+fn each_hash_restores_its_own_snapshots_and_no_others() {
+    let builder = || Limiter::<str>::builder(Quota::per_hour(3));
+    let default = builder().build().expect("a usable quota");
+    let sip = builder().fingerprinter(SipFingerprinter::new()).build().expect("a usable quota");
+    for key in ["a", "a name that is too long to be taken for an integer"] {
+        assert!(default.try_acquire(key).is_admitted() && sip.try_acquire(key).is_admitted());
+        let by_default = builder().restore(&default.snapshot()).expect("of the same kind");
+        assert_eq!(by_default.peek(key).remaining(), 2);
+        let by_sip = builder().fingerprinter(SipFingerprinter::new()).restore(&sip.snapshot());
+        assert_eq!(by_sip.expect("of the same kind").peek(key).remaining(), 2);
+    }
+    assert_eq!(builder().restore(&sip.snapshot()).err(), Some(RestoreError::OtherFingerprints));
+    let other = builder().fingerprinter(SipFingerprinter::new()).restore(&default.snapshot());
+    assert_eq!(other.err(), Some(RestoreError::OtherFingerprints));
 }
 
 /// Nobody waits for a snapshot, and each one holds what was granted before it, and no more than the limit.

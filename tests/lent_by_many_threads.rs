@@ -107,6 +107,7 @@ fn quotas_that_change_meanwhile_let_no_more_out_than_the_largest() {
         let (granted, came_back) = lend(&limiter, 10_000);
         assert_eq!(granted, came_back);
     });
+    assert!((0..KEYS).all(|key| limiter.peek(&key).reset_after() == Duration::ZERO), "all of it came back");
 }
 
 #[test]

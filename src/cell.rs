@@ -69,6 +69,8 @@ mod books;
 mod changing_loom_tests;
 mod give_back;
 mod growth;
+#[cfg(all(test, tollgate_loom))]
+mod hands_loom_tests;
 mod joint;
 #[cfg(feature = "serde")]
 mod keep;
@@ -91,6 +93,7 @@ mod quotas_loom_tests;
 mod refused;
 mod revisions;
 mod ring;
+mod rules;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
 mod steps;
@@ -105,7 +108,6 @@ use crate::decision::{AtOnce, Decision, Denial, DenialReason, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::slab::{FIRST_PAGES, Slab};
 use crate::sync::{Apart, AtomicU64, Ordering};
-use books::Books;
 use joint::Joint;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
@@ -113,15 +115,13 @@ pub(crate) use joint::{MAX_CELLS, Part};
 #[cfg(feature = "serde")]
 pub(crate) use keep::Kept;
 pub(crate) use life::Reclaimed;
-use plan::Limits;
-pub(crate) use plan::Plan;
 pub(crate) use prepare::Prepared;
-use revisions::ForKey;
 pub(crate) use revisions::{Revision, Revisions, Unchanged, Whose};
 use ring::Ring;
-use steps::{Blocks, Stepped};
+use rules::{Known, Rules, key_in};
+use steps::Blocks;
+use words::RingRef;
 pub(crate) use words::{Head, State, time_of};
-use words::{RingRef, Slot};
 
 /// The words of a cell. The fingerprint's first half doubles as the free list's link.
 const HEAD: usize = 0;
@@ -296,85 +296,6 @@ impl Cells {
         }
     }
 
-    /// How the keys of this plan are limited, if there is such a plan.
-    #[cfg(feature = "serde")]
-    pub(crate) fn plan_if_there(&self, plan: usize) -> Option<&Plan> {
-        self.plans.get(plan).map(|plan| &plan.current().plan)
-    }
-
-    /// How the keys of this plan are limited, now and before.
-    #[inline]
-    pub(crate) fn revisions(&self, plan: usize) -> &Revisions {
-        &self.plans[plan]
-    }
-
-    /// How a key is limited now.
-    #[inline]
-    fn plan(&self, key: Fingerprint) -> &Plan {
-        &self.plans[key.plan()].for_key(|| key).current.plan
-    }
-
-    /// The same, to decide by.
-    #[inline]
-    fn rules(&self, key: Fingerprint) -> Rules<'_> {
-        Rules::of(self.plans[key.plan()].for_key(|| key))
-    }
-
-    /// The same, of the key of a seat.
-    #[inline]
-    fn rules_at(&self, seat: Seat<'_>) -> Rules<'_> {
-        Rules::of(self.plans[seat.plan].for_key(|| key_in(seat.words)))
-    }
-
-    /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
-    fn rules_of(&self, words: &[AtomicU64]) -> Rules<'_> {
-        Rules::of(self.revisions_of(words).for_key(|| key_in(words)))
-    }
-
-    fn revisions_of(&self, words: &[AtomicU64]) -> &Revisions {
-        let plan = Fingerprint::plan_in(words[HIGH].load(Ordering::Acquire));
-        self.plans.get(plan).unwrap_or(&self.plans[0])
-    }
-
-    /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its time must not be
-    /// earlier than the horizon.
-    fn settle(&self, words: &[AtomicU64], head: Head, reference: RingRef, time: u64) {
-        let time = time.max(self.horizon.load(Ordering::Acquire));
-        match self.rules_of(words) {
-            Rules::Log(_) if reference.epoch() != head.epoch() => {}
-            Rules::Log(limits) => {
-                // While a cell grows its head stands still, but the ring may have been given away.
-                let stands = || {
-                    words[HEAD].load(Ordering::Relaxed) == head.0
-                        && (!reference.is_ring() || words[RING].load(Ordering::Relaxed) == reference.0)
-                };
-                let loosest = self.revisions_of(words).loosest();
-                self.ring(words, reference).settle(head, loosest.as_ref().unwrap_or(limits), time, stands);
-            }
-            Rules::Account(books) => {
-                books.settle(words, head, Slot(reference.0), time);
-            }
-            Rules::Steps(stepped) => self.settle_steps(stepped, words, head, reference, time),
-        }
-    }
-
-    /// What a cell says about how long it matters.
-    fn known_of(&self, words: &[AtomicU64], head: Head, reference: RingRef) -> Known {
-        let known = match self.rules_of(words) {
-            Rules::Log(_) if reference.epoch() != head.epoch() => return Known::OfAnotherRing,
-            Rules::Log(limits) => {
-                let newest = self.ring(words, reference).newest(head);
-                newest.map(|newest| (limits.end_of(newest.time()), newest))
-            }
-            Rules::Account(books) => {
-                let slot = Slot(reference.0);
-                books.over_at(head, slot).map(|over| (over, slot))
-            }
-            Rules::Steps(stepped) => return self.known_of_steps(stepped, head, reference),
-        };
-        known.map_or(Known::Unpublished, |(end, newest)| Known::Until(end, newest))
-    }
-
     /// The ring of the cell. A reference that is long out of date may name anything, also what never was a ring, because the cell has
     /// an account by now. Any slot will do then.
     #[inline]
@@ -408,22 +329,6 @@ impl Cells {
         slots.and_then(|slots| slots.get(head.pos())).map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 
-    /// What a key without permits is told.
-    pub(crate) fn status_of_nothing(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        self.plan(key).status_of_nothing(cost, time_of(clock.now()))
-    }
-
-    /// The earliest time at which a new key is as new again that has just asked for its first `cost` permits.
-    pub(crate) fn first_end(&self, key: Fingerprint, cost: u32, time: u64) -> u64 {
-        self.plan(key).first_end(cost, time)
-    }
-
-    /// What a new key is told that has just asked for its first `cost` permits.
-    pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
-        let lead = self.horizon.load(Ordering::Acquire).saturating_sub(time);
-        self.plan(key).first_status(cost, time, lead)
-    }
-
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.cells.bytes()
@@ -441,43 +346,9 @@ fn is_for(words: &[AtomicU64; CELL_WORDS], fingerprint: Fingerprint) -> bool {
     words[LOW].load(Ordering::Acquire) == fingerprint.low && words[HIGH].load(Ordering::Acquire) == fingerprint.high
 }
 
-/// The key of a cell. Read while a cell changes hands it may be of no key.
-fn key_in(words: &[AtomicU64]) -> Fingerprint {
-    Fingerprint::new(words[LOW].load(Ordering::Acquire), words[HIGH].load(Ordering::Acquire))
-}
-
-/// How keys are limited now.
-#[derive(Clone, Copy)]
-enum Rules<'a> {
-    Log(&'a Limits),
-    Account(Books<'a>),
-    Steps(&'a Stepped),
-}
-
-impl<'a> Rules<'a> {
-    #[inline]
-    fn of(revisions: ForKey<'a>) -> Self {
-        match &revisions.current.plan {
-            Plan::Log(limits) => Self::Log(limits),
-            Plan::Account(metered) => Self::Account(Books::new(revisions, metered)),
-            Plan::Steps(stepped) => Self::Steps(stepped),
-        }
-    }
-}
-
 /// How one attempt at a decision ended.
 enum Attempt {
     Decided(Status, Charged),
     /// Something changed meanwhile; this is the head now.
     Lost(Head),
-}
-
-/// What a cell says about how long it matters.
-enum Known {
-    /// Until this time; and the newest stamp, or the anchor.
-    Until(u64, Slot),
-    /// The last claim is not published yet.
-    Unpublished,
-    /// What was read of the head and of the ring does not belong together.
-    OfAnotherRing,
 }

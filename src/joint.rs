@@ -99,15 +99,15 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// [`JointError`] when there are not as many keys as dimensions, or `cost` is more than a limit of one that is asked: no wait
     /// would ever be long enough.
     pub fn try_acquire_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
-        self.acquire(&keys, cost, |_| {})
+        self.acquire(&keys, cost, None)
     }
 
-    fn acquire(&self, keys: &impl Keys, cost: u32, lend: impl FnMut(Lent)) -> Result<Decision, JointError> {
+    fn acquire(&self, keys: &impl Keys, cost: u32, lent: Option<&mut Vec<Lent>>) -> Result<Decision, JointError> {
         let keys = self.fingerprints(keys, cost)?;
         if cost == 0 {
             return Ok(Decision::Admitted(Admission::COUNTED));
         }
-        let decision = match self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, lend) {
+        let decision = match self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, lent) {
             Together::Admitted(admission) => Decision::Admitted(admission),
             Together::Denied(denial) => Decision::Denied(denial),
         };
@@ -135,7 +135,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// Decides a request, and says what could be given back of it.
     pub(crate) fn acquire_to_lend(&self, keys: impl Keys, cost: u32) -> Result<(Decision, Lents), JointError> {
         let mut lents = Vec::new();
-        let decision = self.acquire(&keys, cost, |lent| lents.push(lent))?;
+        let decision = self.acquire(&keys, cost, Some(&mut lents))?;
         Ok((decision, Lents::Several(lents.into())))
     }
 

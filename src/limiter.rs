@@ -1,5 +1,6 @@
 //! [`Limiter`]: one quota, many keys.
 
+mod lend;
 mod modes;
 
 use core::borrow::Borrow;
@@ -18,7 +19,7 @@ use crate::lists::Lists;
 use crate::modes::{Modes, Shadow};
 use crate::penalty::Penalties;
 use crate::quota::Quota;
-use crate::reservation::{Lents, LimiterId};
+use crate::reservation::LimiterId;
 use crate::single::Single;
 use crate::table::{Placed, TOGETHER, Table};
 use modes::Wants;
@@ -366,47 +367,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     pub(crate) fn id(&self) -> LimiterId {
         self.id
-    }
-
-    /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
-    pub(crate) fn acquire_within<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        cost: u32,
-        within: u64,
-    ) -> Result<(Status, Lents), CostExceedsLimit> {
-        let fingerprint = self.checked(key, cost)?;
-        if cost == 0 {
-            return Ok((self.look_up(fingerprint, 0), Lents::Nothing));
-        }
-        if let Some(modes) = &self.modes {
-            let mut wants = Wants::ToBeLent { within, lents: Lents::Nothing };
-            let status = self.decide_in_modes(modes, fingerprint, cost, &mut wants);
-            let lents = if let Wants::ToBeLent { lents, .. } = wants { lents } else { Lents::Nothing };
-            return Ok((status, lents));
-        }
-        let (status, lents) = self.ask_quota_to_lend(fingerprint, cost, within, &self.clock);
-        self.count(status.is_admitted());
-        Ok((status, lents))
-    }
-
-    fn ask_quota_to_lend(&self, key: Fingerprint, cost: u32, within: u64, clock: &impl Clock) -> (Status, Lents) {
-        match (self.table.acquire_within(key, cost, within, clock), &self.overflow) {
-            (Ok((status, lent)), _) => (status, Lents::One(lent)),
-            (Err(_), Some(overflow)) if self.at_key_cap == AtKeyCap::Share => {
-                let (status, lent) = overflow.acquire_within(cost, within, &self.clock);
-                (status, Lents::Overflow(lent))
-            }
-            (Err(retry_after_ns), _) => (self.decide_at_cap(cost, retry_after_ns), Lents::Nothing),
-        }
-    }
-
-    pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
-        match (lents, &self.overflow) {
-            (Lents::One(lent), _) => self.table.give_back(lent, &self.clock),
-            (Lents::Overflow(lent), Some(overflow)) => overflow.give_back(lent, &self.clock),
-            _ => 0,
-        }
     }
 
     fn look<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Status {

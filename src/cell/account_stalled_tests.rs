@@ -5,6 +5,8 @@
 use core::time::Duration;
 
 use super::layout::How;
+use super::plan::Plan;
+use super::words::Slot;
 use super::*;
 use crate::quota::Quota;
 

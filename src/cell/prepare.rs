@@ -95,14 +95,19 @@ impl Cells {
         Head(self.cells.block(part.cell)[HEAD].load(Ordering::Acquire)).life() != part.seen.life()
     }
 
-    /// Publishes what was claimed of a cell together with others, if nobody else has, and says what could be given back.
-    pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) -> Charged {
+    /// Publishes what was claimed of a cell together with others, if nobody else has.
+    pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) {
         let words = self.cells.block(part.cell);
         let head = Head(words[HEAD].load(Ordering::Acquire));
         if head == part.next {
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             self.settle(words, head, reference, time_of(clock.now()));
         }
+    }
+
+    /// What has to be known to give back what was claimed of a cell together with others, and is published.
+    pub(crate) fn charged_to(&self, part: &Part) -> Charged {
+        let words = self.cells.block(part.cell);
         match self.rules_of(words) {
             Rules::Account(books) if part.mark == 0 => books.charged(words, part.next, None),
             Rules::Log(_) if part.rings.is_none() => self.charged_in_ring(words, part.seen, part.mark),

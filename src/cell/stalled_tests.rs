@@ -4,9 +4,10 @@
 
 use core::time::Duration;
 
+use super::plan::{Limits, Plan};
+use super::words::Slot;
 use super::*;
 use crate::quota::Quota;
-use words::Slot;
 
 const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
 

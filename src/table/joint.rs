@@ -48,21 +48,22 @@ const MAKES_ROOM: u32 = 4;
 impl Table {
     /// `cost` permits, at least 1, of each of these keys, or none at all. `keys` holds at most [`MAX_CELLS`] keys, by their
     /// dimension; those that are not there are not asked. A key that finds no place is passed over if `admits_without_place`. What
-    /// could be given back is told to `lend`.
+    /// could be given back is added to `lent`.
     pub(crate) fn acquire_together(
         &self,
         keys: &[Option<Fingerprint>],
         cost: u32,
         admits_without_place: bool,
         clock: &impl Clock,
-        mut lend: impl FnMut(Lent),
+        mut lent: Option<&mut Vec<Lent>>,
     ) -> Together {
         let mut lost = 0;
         loop {
             if let Some(denial) = self.denied_together(keys, cost, clock) {
                 return Together::Denied(denial);
             }
-            match self.attempt_together(keys, cost, admits_without_place, lost < MAKES_ROOM, clock, &mut lend) {
+            match self.attempt_together(keys, cost, admits_without_place, lost < MAKES_ROOM, clock, lent.as_deref_mut())
+            {
                 Attempt::Done(together) => return together,
                 Attempt::Again => {}
                 Attempt::Lost => lost += 1,
@@ -94,7 +95,7 @@ impl Table {
         admits_without_place: bool,
         makes_room: bool,
         clock: &impl Clock,
-        lend: &mut impl FnMut(Lent),
+        mut lent: Option<&mut Vec<Lent>>,
     ) -> Attempt {
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
@@ -133,8 +134,10 @@ impl Table {
             return if lost { Attempt::Lost } else { Attempt::Again };
         }
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
-            let charged = self.cells.publish(part, clock);
-            lend(Lent { fingerprint, charged, cost });
+            self.cells.publish(part, clock);
+            if let Some(lent) = &mut lent {
+                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost });
+            }
         }
         Attempt::Done(Together::Admitted(admission))
     }

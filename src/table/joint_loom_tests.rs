@@ -36,7 +36,7 @@ impl Table {
     /// Permits of all the keys that are asked: granted (1) or denied (0).
     fn all(&self, asked: Asked<'_>, cost: u32, at: u64) -> u32 {
         let keys: Vec<_> = asked.iter().enumerate().map(|(at, number)| number.map(|number| key(at, number))).collect();
-        match self.acquire_together(&keys, cost, false, &At(at), |_| {}) {
+        match self.acquire_together(&keys, cost, false, &At(at), None) {
             Together::Admitted(_) => cost,
             Together::Denied(_) => 0,
         }
@@ -44,9 +44,9 @@ impl Table {
 
     /// Permits of one key of the first dimension, to be given back.
     fn lends(&self, number: u64, cost: u32, at: u64) -> Option<Lent> {
-        let mut lent = None;
-        self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), |part| lent = Some(part));
-        lent
+        let mut lent = Vec::new();
+        self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut lent));
+        lent.pop()
     }
 
     fn left(&self, dimension: usize, number: u64, at: u64) -> u32 {

@@ -37,7 +37,7 @@ fn table() -> Table {
 impl Table {
     /// Key numbers by dimension; zero for none.
     fn admits(&self, numbers: [u64; 3], cost: u32, at: u64) -> bool {
-        matches!(self.acquire_together(&keys(numbers), cost, false, &At(at), |_| {}), Together::Admitted(_))
+        matches!(self.acquire_together(&keys(numbers), cost, false, &At(at), None), Together::Admitted(_))
     }
 
     /// What is left of the keys with number 1.

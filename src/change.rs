@@ -217,3 +217,22 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         self.change(dimension, checked.given()).map_err(|unchanged| ChangeError::of(unchanged, is, quotas))
     }
 }
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use crate::Limiter;
+
+    #[test]
+    fn there_is_an_end_to_changes_and_the_last_one_stays() {
+        let limiter = Limiter::<str>::new(Quota::per_hour(3)).unwrap();
+        assert!(limiter.try_acquire("alice").is_admitted());
+        for change in 1..=Revisions::MOST {
+            let limit = 4 + u32::from(change % 2 == 1);
+            assert_eq!(limiter.set_quotas(&[Quota::per_hour(limit)]), Ok(()), "change {change}");
+        }
+        let most = Revisions::MOST;
+        assert_eq!(limiter.set_quotas(&[Quota::per_hour(9)]), Err(ChangeError::TooManyChanges { most }));
+        assert_eq!((limiter.quotas(), limiter.peek("alice").remaining()), (&[Quota::per_hour(5)][..], 4));
+    }
+}

@@ -120,11 +120,28 @@ fn a_cost_of_zero_reserves_nothing() {
 
 #[test]
 fn what_is_given_back_of_a_key_that_was_forgotten_is_nothing() {
-    let (limiter, _) = limiter(2);
-    let receipt = limiter.reserve("a", 2, NOW).unwrap().commit();
-    assert!(limiter.forget("a"));
-    assert!(limiter.try_acquire("a").is_admitted());
-    assert_eq!((limiter.refund(receipt).unwrap(), limiter.peek("a").remaining()), (0, 1));
+    for quota in [Quota::new(2, TEN), Quota::token_bucket(2, 1, TEN), Quota::fixed_window(2, TEN)] {
+        for cost in [1, 2] {
+            let limiter = Limiter::<str>::builder(quota).clock(MockClock::new()).build().unwrap();
+            let receipt = limiter.reserve("a", cost, NOW).unwrap().commit();
+            assert!(limiter.forget("a"));
+            assert!(limiter.try_acquire("a").is_admitted());
+            assert_eq!((limiter.refund(receipt).unwrap(), limiter.peek("a").remaining()), (0, 1), "{quota}");
+        }
+    }
+}
+
+#[test]
+fn what_is_given_back_of_several_keys_that_were_forgotten_is_nothing() {
+    let dimension = || [Quota::new(2, TEN)];
+    let limiter = JointLimiter::builder().dimension("one", dimension()).dimension("other", dimension());
+    let limiter = limiter.clock(MockClock::new()).build().unwrap();
+    let reserved = limiter.reserve(("a", "b"), 1).unwrap();
+    limiter.forget(("a", "b")).unwrap();
+    assert!(limiter.try_acquire(("a", "b")).unwrap().is_admitted());
+    assert_eq!(reserved.cancel(), 0);
+    assert!(limiter.peek_n(("a", "c"), 2).unwrap().is_denied());
+    assert!(limiter.peek_n(("c", "b"), 2).unwrap().is_denied());
 }
 
 #[test]

@@ -46,10 +46,10 @@ impl Cells {
         within: u64,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let &View { reference, ring, newest, reading, time, .. } = view;
+        let &View { reference, ring, newest, reading, .. } = view;
         let within = within.min(limits.window());
         // What is live now by any clock. A stamp must not be earlier than the horizon, so no clock may be.
-        let now = if head.state().may_be_ahead() { reading } else { time }.max(self.horizon.load(Ordering::Acquire));
+        let now = view.live_at(head).max(self.horizon.load(Ordering::Acquire));
         let live = ring.live_at(head, limits.live_from(now));
         let (at, slots) = (refusal.until().max(now), live + needed);
         if at.saturating_sub(reading) > within || slots > LONGEST {

@@ -82,6 +82,39 @@ fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
     });
 }
 
+/// What had left its window when the quota changed does not count any more, and what is granted by the new one has to: it is granted as
+/// of the change, by whatever clock.
+#[test]
+fn loom_a_log_is_claimed_as_of_the_change_by_a_clock_that_lags() {
+    for is_at_once in [true, false] {
+        explore(move || {
+            let one = Arc::new(One::of(&[log(1, 10)], 1, 0));
+            let lagging = spawned(&one, move |one| match is_at_once {
+                true => one.acquire(1, 3),
+                false => u32::from(one.ask(Ask::Acquire, 1, 3).unwrap().is_admitted()),
+            });
+            one.change(log(1, 10), 20);
+            let granted = one.acquire(1, 21);
+            assert_eq!(granted + lagging.join().unwrap(), 1);
+            assert_eq!([29, 31].map(|at| one.remaining(at)), [0, 1]);
+        });
+    }
+}
+
+/// The same of whoever publishes a claim.
+#[test]
+fn loom_a_log_is_published_as_of_the_change_by_a_clock_that_lags() {
+    explore(|| {
+        let one = One::of(&[log(1, 10)], 1, 0);
+        one.change(log(1, 10), 20);
+        let one = Arc::new(one);
+        let helper = spawned(&one, |one| one.remaining(3));
+        assert_eq!(one.acquire(1, 21), 1);
+        helper.join().unwrap();
+        assert_eq!([22, 29, 31].map(|at| one.remaining(at)), [0, 0, 1]);
+    });
+}
+
 #[test]
 fn loom_a_bucket_keeps_what_was_taken_while_it_changes() {
     explore(|| {

@@ -77,7 +77,7 @@ impl Cells {
         cost: u32,
         clock: &impl Clock,
     ) -> Option<u32> {
-        let view = self.log_view(words, head, clock)?;
+        let view = self.log_view(limits, words, head, clock)?;
         let (ring, now) = (view.ring, view.live_at(head));
         let live = ring.live_at(head, limits.live_from(now));
         let stamp = |nth: usize| ring.load(head.pos() + ring.len() - live + nth).time();

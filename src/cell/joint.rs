@@ -48,7 +48,7 @@ const ENTRIES: usize = 3;
 /// A part of a claim: one cell.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
-    pub(super) cell: u32,
+    pub(crate) cell: u32,
     /// The head that was decided on.
     pub(super) seen: Head,
     /// The head after the claim.

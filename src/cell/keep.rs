@@ -37,7 +37,7 @@ impl Cells {
             let now = time_of(clock.now());
             let kept = match self.rules_of(words) {
                 Rules::Log(limits) => {
-                    let Some(view) = self.log_view(words, head, clock) else { continue };
+                    let Some(view) = self.log_view(limits, words, head, clock) else { continue };
                     let ring = view.ring;
                     // What is reserved is kept beside what is live now.
                     let live_at = view.live_at(head);

@@ -26,7 +26,7 @@ impl Cells {
         if newest.is_ancient() {
             return None;
         }
-        let time = time_of(reading).max(newest.time());
+        let time = limits.not_before(time_of(reading)).max(newest.time());
         let needed = cost as usize;
         if let Some(refusal) = limits.refusal(ring, head, time, needed) {
             if limits.counts_refused() {
@@ -51,7 +51,13 @@ impl Cells {
     }
 
     /// The log of a cell once all of it is published. `None` if something had to be done first, or has changed.
-    pub(super) fn log_view<'a>(&'a self, words: &'a [AtomicU64], head: Head, clock: &impl Clock) -> Option<View<'a>> {
+    pub(super) fn log_view<'a>(
+        &'a self,
+        limits: &Limits,
+        words: &'a [AtomicU64],
+        head: Head,
+        clock: &impl Clock,
+    ) -> Option<View<'a>> {
         if head.state() == State::Held {
             self.help(head);
             return None;
@@ -71,7 +77,8 @@ impl Cells {
             return None;
         };
         let floor = self.floor(newest);
-        Some(View { reference, ring, newest, reading, floor, time: reading.max(floor) })
+        let by_clock = limits.not_before(reading);
+        Some(View { reference, ring, newest, reading, by_clock, floor, time: by_clock.max(floor) })
     }
 
     /// One attempt at a decision.
@@ -85,7 +92,7 @@ impl Cells {
         clock: &impl Clock,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let Some(view) = self.log_view(words, head, clock) else { return lost() };
+        let Some(view) = self.log_view(limits, words, head, clock) else { return lost() };
         let View { reference, ring, newest, reading, time, .. } = view;
         let needed = cost as usize;
         let live = ring.live_at(head, limits.live_from(time));
@@ -142,9 +149,11 @@ pub(super) struct View<'a> {
     pub(super) newest: Slot,
     /// What the clock showed.
     pub(super) reading: u64,
+    /// The same, but not before the quotas began.
+    pub(super) by_clock: u64,
     /// No stamp that is chosen from now on is earlier.
     pub(super) floor: u64,
-    /// The time to decide by: the reading or, for a clock that lags, the newest stamp. Where that lies ahead for another reason, the
+    /// The time to decide by: that or, for a clock that lags, the newest stamp. Where that lies ahead for another reason, the
     /// log is [behind](Self::is_behind) it.
     pub(super) time: u64,
 }
@@ -152,7 +161,7 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// The time by which stamps are live beside those that are reserved.
     pub(super) fn live_at(&self, head: Head) -> u64 {
-        if head.state().may_be_ahead() { self.reading } else { self.time }
+        if head.state().may_be_ahead() { self.by_clock } else { self.time }
     }
 
     /// Whether something is reserved for later than now.

@@ -4,7 +4,8 @@
 //! its window. As long as the quotas have never changed it is known which window that is. Afterwards it is not: the claimant may have
 //! read them before the change and stopped, and a claim does not say what it was made by. Were it put off as the present quotas
 //! would have it, its stamp could lie a window ahead of every clock. So it is put off only as far as **any** quotas that there have been
-//! would have it: the most permits in the shortest window, of what counts under all of them.
+//! would have it: the most permits in the shortest window. What does not count any more under some quotas had left a window when they began, and
+//! nobody decides by quotas as of a time before they began; so this holds for that, too.
 
 use super::plan::{Limits, Plan};
 use crate::sync::{AtomicU64, Ordering};
@@ -13,12 +14,11 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) struct Loosest {
     most: AtomicU64,
     shortest: AtomicU64,
-    from: AtomicU64,
 }
 
 impl Loosest {
     pub(super) fn of(first: &Plan) -> Self {
-        let loosest = Self { most: AtomicU64::new(0), shortest: AtomicU64::new(u64::MAX), from: AtomicU64::new(0) };
+        let loosest = Self { most: AtomicU64::new(0), shortest: AtomicU64::new(u64::MAX) };
         loosest.include(first);
         loosest
     }
@@ -28,11 +28,10 @@ impl Loosest {
         let Plan::Log(limits) = plan else { return };
         self.most.fetch_max(limits.limit() as u64, Ordering::Relaxed);
         self.shortest.fetch_min(limits.window(), Ordering::Relaxed);
-        self.from.fetch_max(limits.from(), Ordering::Relaxed);
     }
 
     pub(super) fn limits(&self) -> Limits {
         let most = usize::try_from(self.most.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        Limits::one(most, self.shortest.load(Ordering::Relaxed), self.from.load(Ordering::Relaxed))
+        Limits::one(most, self.shortest.load(Ordering::Relaxed))
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Limits {
     within: Box<[Bound]>,
     /// The first stamp that counts. Those before it had expired under other quotas, before these.
     from: u64,
+    /// When they began.
+    since: u64,
     /// Whether refused requests count as well.
     counts_refused: bool,
 }
@@ -73,8 +75,8 @@ impl Plan {
                 Self::Account(Metered { rule, layout: last.layout, quota: quotas[0] })
             }
             (Some(rule), _) => Self::Account(Metered { rule, layout: Layout::of(&rule), quota: quotas[0] }),
-            (None, Some((Self::Log(last), since))) => Self::Log(Limits::new(quotas, last.live_from(since))),
-            (None, _) => Self::Log(Limits::new(quotas, 0)),
+            (None, Some((Self::Log(last), since))) => Self::Log(Limits::new(quotas, last.live_from(since), since)),
+            (None, _) => Self::Log(Limits::new(quotas, 0, 0)),
         }
     }
 
@@ -166,7 +168,7 @@ impl Plan {
 }
 
 impl Limits {
-    fn new(quotas: &[Quota], from: u64) -> Self {
+    fn new(quotas: &[Quota], from: u64, since: u64) -> Self {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
@@ -179,18 +181,19 @@ impl Limits {
             kept.push(bound);
         }
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
-        Self { widest: kept[0], within: kept[1..].into(), from, counts_refused }
+        Self { widest: kept[0], within: kept[1..].into(), from, since, counts_refused }
     }
 
     /// One quota, of no particular place among others.
-    pub(super) fn one(limit: usize, window: u64, from: u64) -> Self {
+    pub(super) fn one(limit: usize, window: u64) -> Self {
         let widest = Bound { limit, window, quota: 0 };
-        Self { widest, within: Box::default(), from, counts_refused: false }
+        Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false }
     }
 
-    /// The first stamp that counts.
-    pub(super) fn from(&self) -> u64 {
-        self.from
+    /// The time to decide by where a clock shows this: not before they began, as what does not count any more may count by then.
+    #[inline]
+    pub(super) fn not_before(&self, time: u64) -> u64 {
+        time.max(self.since)
     }
 
     /// The most stamps that can be live.

@@ -62,7 +62,7 @@ impl Cells {
         cost: u32,
         clock: &impl Clock,
     ) -> Prepared {
-        let Some(view) = self.log_view(words, head, clock) else { return Prepared::Again };
+        let Some(view) = self.log_view(limits, words, head, clock) else { return Prepared::Again };
         if head.state().is_growing() {
             self.end_growth(limits, words, head, &view);
             return Prepared::Again;

@@ -65,7 +65,12 @@ impl Cells {
                         && (!reference.is_ring() || words[RING].load(Ordering::Relaxed) == reference.0)
                 };
                 let loosest = self.revisions_of(words).loosest();
-                self.ring(words, reference).settle(head, loosest.as_ref().unwrap_or(limits), time, stands);
+                self.ring(words, reference).settle(
+                    head,
+                    loosest.as_ref().unwrap_or(limits),
+                    limits.not_before(time),
+                    stands,
+                );
             }
             Rules::Account(books) => {
                 books.settle(words, head, Slot(reference.0), time);

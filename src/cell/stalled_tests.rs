@@ -206,6 +206,32 @@ fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
     assert!(!one.admits(1, 40), "four in a hundred");
 }
 
+impl One {
+    fn change(&self, quota: Quota, at: u64) {
+        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+    }
+}
+
+#[test]
+fn a_clock_that_lags_behind_a_change_of_the_quota() {
+    let quota = Quota::new(1, Duration::from_nanos(10));
+    let one = One::of(&[quota], 1);
+    one.change(quota, 20);
+    // As of 20: stamps of 3 would not count.
+    assert!(one.admits(1, 3));
+    assert_eq!([3, 9, 12, 29, 30].map(|at| one.admits(1, at)), [false, false, false, false, true]);
+}
+
+#[test]
+fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
+    let quota = Quota::new(1, Duration::from_nanos(10));
+    let one = One::of(&[quota], 1);
+    let (seat, reading) = (one.0.seat_for(0, 0, KEY).unwrap(), 3);
+    one.change(quota, 20);
+    assert!(one.0.at_once_if_open(seat, 1, reading).is_some_and(|decision| decision.is_admitted()));
+    assert_eq!([21, 29, 30].map(|at| one.admits(1, at)), [false, false, true]);
+}
+
 /// The word that says since when an account is over looks like a reference to a ring. No ring may be given back for it.
 #[test]
 fn after_closing_an_account_that_is_over() {

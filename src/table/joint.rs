@@ -136,7 +136,7 @@ impl Table {
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
             self.cells.publish(part, clock);
             if let Some(lent) = &mut lent {
-                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost });
+                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost, cell: part.cell });
             }
         }
         Attempt::Done(Together::Admitted(admission))

@@ -12,6 +12,8 @@ pub(crate) struct Lent {
     pub(super) fingerprint: Fingerprint,
     pub(super) charged: Charged,
     pub(super) cost: u32,
+    /// Where they were charged. Lives of other cells have the same numbers.
+    pub(super) cell: u32,
 }
 
 impl Table {
@@ -27,7 +29,7 @@ impl Table {
         loop {
             let seat = self.seat(fingerprint, clock)?;
             if let Some((status, charged)) = self.cells.decide_to_lend(Ask::Reserve { within }, seat, cost, clock) {
-                return Ok((status, Lent { fingerprint, charged, cost }));
+                return Ok((status, Lent { fingerprint, charged, cost, cell: seat.cell }));
             }
         }
     }
@@ -37,6 +39,10 @@ impl Table {
         loop {
             match self.locate::<false>(self.route(), lent.fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
+                    // The key was forgotten, and has been seen again.
+                    if seat.cell != lent.cell {
+                        return 0;
+                    }
                     let given = self.cells.give_back(seat, lent.charged, lent.cost, clock);
                     // Its cell may be idle sooner than a sweep has noted.
                     self.turns.note_forgotten();

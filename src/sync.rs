@@ -4,10 +4,16 @@
 //! [`plain`] holds the standard ones for what is no part of the protocol: clocks and counters that decide nothing.
 
 #[cfg(not(tollgate_loom))]
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 #[cfg(tollgate_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use loom::sync::{
+    Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// Something that is written often, on cache lines of its own: who reads what is beside it is not to wait for each write.
 #[derive(Debug, Default)]

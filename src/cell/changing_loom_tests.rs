@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use loom::sync::Arc;
 
-use super::loom_kit::{One, explore, spawned};
+use super::loom_kit::{At, KEY, One, explore, spawned};
 use super::*;
 use crate::quota::Quota;
 
@@ -26,6 +26,18 @@ fn bucket(capacity: u32, every: u64) -> Quota {
 impl One {
     fn change(&self, quota: Quota, at: u64) {
         self.cells.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+    }
+
+    fn change_own(&self, quota: Quota, at: u64) {
+        self.cells.revisions(0).change(Whose::Key(KEY), &[quota], || time_of(at)).unwrap();
+    }
+
+    /// Its key may have quotas of its own, and has been granted one permit at time zero.
+    fn with_own(quota: Quota) -> Self {
+        let cells = Cells::new([Revisions::with_own(&[quota], 1)].into(), 4);
+        let (cell, life) = cells.create(KEY, 1).unwrap();
+        cells.grant(cell, life, &At(0));
+        Self { cells, cell, life }
     }
 }
 
@@ -236,5 +248,43 @@ fn loom_a_window_that_goes_on_counts_what_was_granted() {
         assert!(granted == 1 || granted == 2, "{granted}");
         assert_eq!(one.acquire(1, 9), 0);
         assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 2]);
+    });
+}
+
+/// An account that is written by one revision is read by the next, whichever of the two is for all keys.
+#[test]
+fn loom_a_key_gets_a_quota_of_its_own_while_that_of_all_changes() {
+    explore(|| {
+        let one = One::with_own(bucket(2, 10));
+        // Loom does not know that what `OnceBox` makes is there for others.
+        (0..4).for_each(|_| one.change(bucket(2, 10), 0));
+        let one = Arc::new(one);
+        let all = spawned(&one, |one| {
+            one.change(bucket(4, 1000), 5);
+            one.acquire(3, 99)
+        });
+        let own = spawned(&one, |one| one.change_own(bucket(4, 1000), 200));
+        assert_eq!(all.join().unwrap(), 3);
+        own.join().unwrap();
+        let left = one.remaining(201);
+        assert!(left <= 1, "{left}");
+    });
+}
+
+#[test]
+fn loom_a_key_gets_two_quotas_of_its_own_at_once() {
+    explore(|| {
+        let one = One::with_own(bucket(2, 10));
+        (0..4).for_each(|_| one.change_own(bucket(2, 10), 0));
+        let one = Arc::new(one);
+        let other = spawned(&one, |one| {
+            one.change_own(bucket(4, 1000), 5);
+            one.acquire(3, 99)
+        });
+        let later = spawned(&one, |one| one.change_own(bucket(4, 1000), 200));
+        assert_eq!(other.join().unwrap(), 3);
+        later.join().unwrap();
+        let left = one.remaining(201);
+        assert!(left <= 1, "{left}");
     });
 }

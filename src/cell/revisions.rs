@@ -2,8 +2,8 @@
 //!
 //! # How it works
 //! A plan is a list of *revisions*, which only grows. A word says which is the current one for all keys, and for each key that has
-//! quotas of its own a word says which those are. Whoever decides reads them after the cell's head. So nobody waits for a change, and a
-//! change waits for nobody. A request that is halfway when the quota changes is decided by one of the two.
+//! quotas of its own a word says which those are. Whoever decides reads them after the cell's head. So no decision waits for a change,
+//! and a change waits for nothing but another change. A request that is halfway when the quota changes is decided by one of the two.
 //!
 //! Nothing is done to the cells. What a cell holds is understood by the revision that it was written under:
 //!
@@ -13,6 +13,8 @@
 //!   request works out what the account comes to under the current revision, from the moment at which that began; so it is told the
 //!   truth about how long to wait, whenever that is. The first that is not a mere look writes it down.
 
+use std::sync::PoisonError;
+
 use once_cell::race::OnceBox;
 
 use super::layout::Layout;
@@ -21,17 +23,19 @@ use super::plan::{Limits, Plan};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// A plan, now and as it was.
 pub(crate) struct Revisions {
     first: Revision,
     /// The later ones: 1, then 2 and 3, then 4 to 7, and so on.
     later: OnceBox<[Chunk; CHUNKS]>,
-    /// How many later ones there are at least.
+    /// How many later ones there are.
     made: AtomicU64,
     /// The number of the current one for all keys.
     current: AtomicU64,
+    /// Held by whoever makes one.
+    changes: Mutex<()>,
     /// Of all of them, where they are a log's.
     loosest: Loosest,
     /// Keys with quotas of their own, by a few bits of their fingerprints. Empty where no key may have any.
@@ -55,7 +59,6 @@ pub(crate) struct Revision {
     pub(crate) most: u32,
     /// The number of the one that it took the place of.
     before: u64,
-    is_for_all: bool,
 }
 
 /// A key that has quotas of its own.
@@ -102,9 +105,9 @@ impl Revision {
     }
 
     /// What comes after `before`.
-    fn after(before: &Self, number: u64, since: u64, quotas: &[Quota], is_for_all: bool) -> Self {
+    fn after(before: &Self, number: u64, since: u64, quotas: &[Quota]) -> Self {
         let plan = Plan::new(quotas, Some((&before.plan, since)));
-        Self { number, since, plan, quotas: quotas.into(), most: most(quotas), before: before.number, is_for_all }
+        Self { number, since, plan, quotas: quotas.into(), most: most(quotas), before: before.number }
     }
 }
 
@@ -130,10 +133,10 @@ impl Revisions {
             quotas: quotas.into(),
             most: most(quotas),
             before: 0,
-            is_for_all: true,
         };
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
+            changes: Mutex::new(()),
             loosest: Loosest::of(&first.plan),
             first,
             later: OnceBox::new(),
@@ -164,8 +167,10 @@ impl Revisions {
 
     #[cold]
     fn for_one_of_many(&self, key: Fingerprint) -> ForKey<'_> {
+        // Read before it is seen that the key has none of its own: if it gets one after all, that comes after this.
+        let for_all = self.current();
         let own = self.own_of(key).map(|own| self.number(own.current.load(Ordering::Acquire)));
-        ForKey { all: self, current: own.unwrap_or_else(|| self.current()) }
+        ForKey { all: self, current: own.unwrap_or(for_all) }
     }
 
     /// The current one for a key.
@@ -215,40 +220,36 @@ impl Revisions {
         if whose != Whose::All && self.own.is_empty() {
             return Err(Unchanged::NoneOfItsOwn);
         }
-        loop {
-            let number = self.made.load(Ordering::Acquire) + 1;
-            if number > Self::MOST {
-                return Err(Unchanged::TooOften);
-            }
-            let before = match whose {
-                Whose::All => self.last_for_all(number),
-                Whose::Key(key) => self.current_for(key),
-            };
-            if quotas[0].algorithm() != before.quotas[0].algorithm() {
-                return Err(Unchanged::OtherAlgorithm);
-            }
-            let since = now().max(before.since);
-            let revision = Revision::after(before, number, since, quotas, whose == Whose::All);
-            if let (Plan::Account(metered), Some(layout)) = (&revision.plan, self.layout())
-                && !layout.has_room_for(&metered.rule)
-            {
-                return Err(Unchanged::TooLarge);
-            }
-            if let (Plan::Steps(stepped), Plan::Steps(first)) = (&revision.plan, &self.first.plan) {
-                stepped.can_follow(first)?;
-            }
-            self.loosest.include(&revision.plan);
-            let is_mine = self.entry(number).set(Box::new(revision)).is_ok();
-            self.made.fetch_max(number, Ordering::AcqRel);
-            if !is_mine {
-                continue;
-            }
-            match whose {
-                Whose::All => drop(self.current.fetch_max(number, Ordering::AcqRel)),
-                Whose::Key(key) => self.set_own(key, number),
-            }
-            return Ok(());
+        // One change after the other, so that each knows what it comes after. No decision waits for this.
+        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = self.made.load(Ordering::Relaxed) + 1;
+        if number > Self::MOST {
+            return Err(Unchanged::TooOften);
         }
+        let before = match whose {
+            Whose::All => self.current(),
+            Whose::Key(key) => self.current_for(key),
+        };
+        if quotas[0].algorithm() != before.quotas[0].algorithm() {
+            return Err(Unchanged::OtherAlgorithm);
+        }
+        let revision = Revision::after(before, number, now().max(before.since), quotas);
+        if let (Plan::Account(metered), Some(layout)) = (&revision.plan, self.layout())
+            && !layout.has_room_for(&metered.rule)
+        {
+            return Err(Unchanged::TooLarge);
+        }
+        if let (Plan::Steps(stepped), Plan::Steps(first)) = (&revision.plan, &self.first.plan) {
+            stepped.can_follow(first)?;
+        }
+        self.loosest.include(&revision.plan);
+        let _ = self.entry(number).set(Box::new(revision));
+        self.made.store(number, Ordering::Release);
+        match whose {
+            Whose::All => self.current.store(number, Ordering::Release),
+            Whose::Key(key) => self.set_own(key, number),
+        }
+        Ok(())
     }
 
     /// The limits that hold for every claim on a log, whichever revision it was made by; `None` if there is but one.
@@ -257,21 +258,14 @@ impl Revisions {
         (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.limits())
     }
 
-    /// The last revision for all keys before that number. All of them are there, though not all may have been heard of.
-    fn last_for_all(&self, number: u64) -> &Revision {
-        let current = self.current();
-        let unheard = (current.number + 1..number).rev().map(|number| self.number(number));
-        unheard.filter(|revision| revision.is_for_all).max_by_key(|revision| revision.number).unwrap_or(current)
-    }
-
-    /// Gives the key a revision of its own, unless it has a later one.
+    /// Gives the key a revision of its own.
     fn set_own(&self, key: Fingerprint, number: u64) {
         let mut place = &self.own[self.bucket(key)];
         loop {
             let make = || Box::new(Own { key, current: AtomicU64::new(number), next: OnceBox::new() });
             let own = place.get_or_init(make);
             if own.key == key {
-                own.current.fetch_max(number, Ordering::AcqRel);
+                own.current.store(number, Ordering::Release);
                 return;
             }
             place = &own.next;

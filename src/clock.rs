@@ -13,7 +13,9 @@ pub use monotonic::MonotonicClock;
 /// Readings should not go backwards. When they do (between cores, or after a virtual machine was moved) a limiter never admits
 /// more for it: it takes a reading that lies before a key's newest stamp for that stamp. Where it has lost stamps, because a
 /// key had expired or was forgotten, or because a ring grew, it may stamp the next permit as late as the last of those, but
-/// never later than the latest reading, and what was still live of the key's permits then stays live until then.
+/// never later than the latest reading, and what was still live of the key's permits then stays live until then. (Of a log whose
+/// quotas have [changed](crate::Limiter::set_quotas) a window may hold one more, by as much as the readings of two threads differ, where one
+/// finishes what the other was stopped in.)
 ///
 /// Readings are told apart for 109 years; after that a limiter denies too much, and never admits too much.
 ///

@@ -107,8 +107,8 @@ impl core::error::Error for ChangeError {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Changes the quotas of all keys, from now on, while requests come. Keys keep what they have been granted; nobody waits, and
-    /// nothing is done to the keys, so the cost is the same for one key and for a million.
+    /// Changes the quotas of all keys, from now on, while requests come. Keys keep what they have been granted; no request waits, and
+    /// nothing is done to the keys, so the cost is the same for one key and for a million. Changes wait for one another.
     ///
     /// A request that is halfway is decided by the old quotas or by the new ones. What a key has been granted counts as follows:
     ///

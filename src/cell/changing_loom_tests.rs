@@ -251,40 +251,43 @@ fn loom_a_window_that_goes_on_counts_what_was_granted() {
     });
 }
 
-/// An account that is written by one revision is read by the next, whichever of the two is for all keys.
-#[test]
-fn loom_a_key_gets_a_quota_of_its_own_while_that_of_all_changes() {
-    explore(|| {
+/// An account that is written by one revision is read by the next, which is the key's own; `change` makes the first.
+fn an_account_is_read_by_the_next(change: fn(&One, Quota, u64)) {
+    explore(move || {
         let one = One::with_own(bucket(2, 10));
         // Loom does not know that what `OnceBox` makes is there for others.
-        (0..4).for_each(|_| one.change(bucket(2, 10), 0));
+        (0..4).for_each(|_| change(&one, bucket(2, 10), 0));
         let one = Arc::new(one);
-        let all = spawned(&one, |one| {
-            one.change(bucket(4, 1000), 5);
+        let first = spawned(&one, move |one| {
+            change(one, bucket(4, 1000), 5);
             one.acquire(3, 99)
         });
-        let own = spawned(&one, |one| one.change_own(bucket(4, 1000), 200));
-        assert_eq!(all.join().unwrap(), 3);
-        own.join().unwrap();
+        let next = spawned(&one, |one| one.change_own(bucket(4, 1000), 200));
+        assert_eq!(first.join().unwrap(), 3);
+        next.join().unwrap();
         let left = one.remaining(201);
         assert!(left <= 1, "{left}");
     });
 }
 
 #[test]
+fn loom_a_key_gets_a_quota_of_its_own_while_that_of_all_changes() {
+    an_account_is_read_by_the_next(One::change);
+}
+
+#[test]
 fn loom_a_key_gets_two_quotas_of_its_own_at_once() {
+    an_account_is_read_by_the_next(One::change_own);
+}
+
+/// Whoever changes quotas may stop halfway, and holds up nobody but another change.
+#[test]
+fn loom_no_decision_waits_for_a_change() {
     explore(|| {
-        let one = One::with_own(bucket(2, 10));
-        (0..4).for_each(|_| one.change_own(bucket(2, 10), 0));
-        let one = Arc::new(one);
-        let other = spawned(&one, |one| {
-            one.change_own(bucket(4, 1000), 5);
-            one.acquire(3, 99)
-        });
-        let later = spawned(&one, |one| one.change_own(bucket(4, 1000), 200));
-        assert_eq!(other.join().unwrap(), 3);
-        later.join().unwrap();
-        let left = one.remaining(201);
-        assert!(left <= 1, "{left}");
+        let one = Arc::new(One::of(&[log(2, 10)], 1, 0));
+        let turn = one.cells.revisions(0).changes.lock().unwrap();
+        let claims = [5, 6].map(|at| spawned(&one, move |one| one.acquire(1, at)));
+        assert_eq!(claims.map(|claim| claim.join().unwrap()).iter().sum::<u32>(), 1);
+        drop(turn);
     });
 }

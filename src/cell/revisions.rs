@@ -35,7 +35,7 @@ pub(crate) struct Revisions {
     /// The number of the current one for all keys.
     current: AtomicU64,
     /// Held by whoever makes one.
-    changes: Mutex<()>,
+    pub(super) changes: Mutex<()>,
     /// Of all of them, where they are a log's.
     loosest: Loosest,
     /// Keys with quotas of their own, by a few bits of their fingerprints. Empty where no key may have any.

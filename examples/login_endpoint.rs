@@ -16,9 +16,9 @@ const LOGIN: Quota = Quota::per_minute(100);
 fn login(limiter: &Limiter<str, MockClock>, client: &str) -> String {
     match limiter.try_acquire(client) {
         Decision::Admitted(_) => "200 OK".to_owned(),
-        // Rounded up: who comes back after whole seconds must not come too early.
         Decision::Denied(denial) => {
-            format!("429 Too Many Requests, Retry-After: {}", denial.retry_after().as_nanos().div_ceil(1_000_000_000))
+            let seconds = denial.retry_after_secs().expect("a quota's permits come free again");
+            format!("429 Too Many Requests, Retry-After: {seconds}")
         }
     }
 }

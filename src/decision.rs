@@ -12,12 +12,12 @@ use core::time::Duration;
 /// assert!(limiter.try_acquire().is_admitted());
 /// match limiter.try_acquire() {
 ///     Decision::Admitted(_) => unreachable!("one a minute"),
-///     Decision::Denied(denial) => println!("try again in {:?}", denial.retry_after()),
+///     Decision::Denied(denial) => println!("429: {denial}"),
 /// }
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[must_use = "a decision that nobody looks at limits nothing"]
+#[must_use = "a decision that is not looked at limits nothing"]
 pub enum Decision {
     /// The permits were granted and charged; the [`Admission`] tells where they were not charged.
     Admitted(Admission),
@@ -56,6 +56,16 @@ impl Decision {
         }
     }
 
+    /// The wait in whole seconds, rounded up and at least 1: the value of a `Retry-After` header. `None` when the request was
+    /// admitted, and when no wait helps. See [`Denial::retry_after_secs`].
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        match self {
+            Self::Admitted(_) => None,
+            Self::Denied(denial) => denial.retry_after_secs(),
+        }
+    }
+
     /// The decision as a `Result`, for use with `?`.
     ///
     /// # Errors
@@ -65,6 +75,15 @@ impl Decision {
         match self {
             Self::Admitted(admission) => Ok(admission),
             Self::Denied(denial) => Err(denial),
+        }
+    }
+}
+
+impl core::fmt::Display for Decision {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Admitted(admission) => admission.fmt(f),
+            Self::Denied(denial) => denial.fmt(f),
         }
     }
 }
@@ -167,7 +186,35 @@ impl Admission {
     }
 }
 
+impl core::fmt::Display for Admission {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            How::Charged { delay_ns: 0 } => f.write_str("admitted"),
+            How::Charged { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
+            How::Uncharged => f.write_str("admitted without a charge"),
+            How::Overruled(denial) => write!(f, "admitted in shadow mode in place of a denial ({denial})"),
+        }
+    }
+}
+
 /// A refused request: why, and how long to wait.
+///
+/// Its text says the wait in whole seconds, rounded up.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{DirectLimiter, MockClock, Quota};
+///
+/// let clock = MockClock::new();
+/// let limiter = DirectLimiter::with_clock(Quota::per_minute(1), clock.clone())?;
+/// assert!(limiter.try_acquire().is_admitted());
+/// clock.advance(Duration::from_micros(1));
+/// let denial = limiter.try_acquire().into_result().unwrap_err();
+/// assert_eq!(denial.retry_after(), Duration::from_nanos(59_999_999_000));
+/// assert_eq!(denial.retry_after_secs(), Some(60));
+/// assert_eq!(denial.to_string(), "too many requests: try again in 60 s");
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Denial {
     // Nanoseconds: few callers ask for it, and a `Duration` costs a division.
@@ -209,6 +256,17 @@ impl Denial {
         if self.retry_after_ns == Self::NEVER { Duration::MAX } else { Duration::from_nanos(self.retry_after_ns) }
     }
 
+    /// The [wait](Self::retry_after) in whole seconds, rounded up and at least 1: the value of a `Retry-After` header. `None` where
+    /// no wait helps, and the header is to be left out.
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        match self.retry_after_ns {
+            Self::NEVER => None,
+            0 => Some(1),
+            ns => Some(ns.div_ceil(1_000_000_000)),
+        }
+    }
+
     /// The wait in nanoseconds.
     pub(crate) const fn wait_ns(&self) -> u64 {
         self.retry_after_ns
@@ -242,15 +300,15 @@ impl Denial {
 
 impl core::fmt::Display for Denial {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.reason {
-            DenialReason::Quota => write!(f, "too many requests: try again in {:?}", self.retry_after()),
-            DenialReason::KeyCap => {
-                write!(f, "the limiter holds as many keys as it may: try again in {:?}", self.retry_after())
-            }
-            DenialReason::Penalty => {
-                write!(f, "blocked after too many denied requests: try again in {:?}", self.retry_after())
-            }
-            DenialReason::DenyList => f.write_str("on the deny list: trying again does not help"),
+        f.write_str(match self.reason {
+            DenialReason::Quota => "too many requests",
+            DenialReason::KeyCap => "the limiter holds as many keys as it may",
+            DenialReason::Penalty => "blocked after too many denied requests",
+            DenialReason::DenyList => "on the deny list",
+        })?;
+        match self.retry_after_secs() {
+            Some(seconds) => write!(f, ": try again in {seconds} s"),
+            None => f.write_str(": trying again does not help"),
         }
     }
 }
@@ -273,7 +331,7 @@ pub enum DenialReason {
 
 /// A decision with the numbers that response headers show, taken at the same instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[must_use = "a decision that nobody looks at limits nothing"]
+#[must_use = "a decision that is not looked at limits nothing"]
 pub struct Status {
     pub(crate) decision: Decision,
     pub(crate) limit: u32,
@@ -306,10 +364,22 @@ impl Status {
         self.decision.is_admitted()
     }
 
+    /// Whether the request was turned away (of a peek: whether it would be).
+    #[must_use]
+    pub const fn is_denied(&self) -> bool {
+        self.decision.is_denied()
+    }
+
     /// How long to wait before the same request can succeed; `None` when it was admitted.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.decision.retry_after()
+    }
+
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`] says it.
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        self.decision.retry_after_secs()
     }
 
     /// Permits per window.
@@ -329,5 +399,42 @@ impl Status {
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         if self.reset_after_ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(self.reset_after_ns) }
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_rounded_up_and_at_least_one_and_do_not_overflow() {
+        let secs = |ns| Denial::new(ns, DenialReason::Quota, 0).retry_after_secs();
+        let second = 1_000_000_000;
+        assert_eq!([0, 1, second - 1, second].map(secs), [Some(1); 4]);
+        assert_eq!([second + 1, 2 * second, 2 * second + 1].map(secs), [Some(2), Some(2), Some(3)]);
+        assert_eq!(secs(Denial::NEVER - 1), Some(18_446_744_074));
+        assert_eq!(secs(Denial::NEVER), None);
+        assert_eq!(Decision::Admitted(Admission::COUNTED).retry_after_secs(), None);
+    }
+
+    #[test]
+    fn a_decision_says_how_it_came_about() {
+        let denied = |ns, reason| Decision::Denied(Denial::new(ns, reason, 0));
+        let cases = [
+            (Decision::Admitted(Admission::COUNTED), "admitted"),
+            (Decision::Admitted(Admission::delayed(2_500_000)), "admitted after a delay of 2.5ms"),
+            (Decision::Admitted(Admission::UNCOUNTED), "admitted without a charge"),
+            (
+                denied(1, DenialReason::Quota).overrule(),
+                "admitted in shadow mode in place of a denial (too many requests: try again in 1 s)",
+            ),
+            (denied(59_953_576_428, DenialReason::Quota), "too many requests: try again in 60 s"),
+            (denied(1, DenialReason::KeyCap), "the limiter holds as many keys as it may: try again in 1 s"),
+            (denied(1, DenialReason::Penalty), "blocked after too many denied requests: try again in 1 s"),
+            (denied(Denial::NEVER, DenialReason::DenyList), "on the deny list: trying again does not help"),
+        ];
+        for (decision, text) in cases {
+            assert_eq!(decision.to_string(), text);
+        }
     }
 }

@@ -10,7 +10,7 @@
 //! // Share it by reference or `Arc`. Keys are taken in borrowed form: nothing is cloned or kept.
 //! match limiter.try_acquire("alice") {
 //!     Decision::Admitted(_) => println!("welcome"),
-//!     Decision::Denied(denial) => println!("too many requests: try again in {:?}", denial.retry_after()),
+//!     Decision::Denied(denial) => println!("429: {denial}"),
 //! }
 //! # Ok::<(), tollgate::BuildError>(())
 //! ```
@@ -40,6 +40,7 @@
 //! | one quota for each of many keys | [`Limiter`] |
 //! | one quota for the whole of something | [`DirectLimiter`] |
 //! | a request that weighs more than one | [`try_acquire_n`](Limiter::try_acquire_n) |
+//! | a `Retry-After` header | [`retry_after_secs`](Denial::retry_after_secs) |
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
 //! | a key cap, another clock or hasher | [`Limiter::builder`] |
 //! | tests that decide what time it is | [`MockClock`] |

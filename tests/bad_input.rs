@@ -289,7 +289,7 @@ fn a_denial_says_why_and_how_long() {
     let limiter = builder.build().expect("a good quota and cap");
     assert!(limiter.try_acquire("alice").is_admitted());
     let by_quota = limiter.try_acquire("alice").into_result().expect_err("one only");
-    assert_eq!(by_quota.to_string(), "too many requests: try again in 2s");
+    assert_eq!(by_quota.to_string(), "too many requests: try again in 2 s");
     let by_cap = limiter.try_acquire("bob").into_result().expect_err("room for one only");
     let text = by_cap.to_string();
     assert!(text.starts_with("the limiter holds as many keys as it may: try again in "), "{text}");

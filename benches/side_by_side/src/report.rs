@@ -36,7 +36,7 @@ pub fn times(rows: &[Row]) -> String {
 
 /// Our times as shares of each peer's, with what we aim for.
 #[must_use]
-pub fn ratios<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
+pub fn ratios(rows: &[Row]) -> String {
     let columns = Name::PEERS.map(|peer| format!("log / {}", peer.label()));
     let mut table = Table::new(&["ratio (target)", "threads"], columns, &["bucket / governor"]);
     for (scenario, threads, measured) in rows {
@@ -52,6 +52,24 @@ pub fn ratios<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
         cells.extend(Name::PEERS.map(|peer| cell(Name::Tollgate, peer)));
         cells.push(cell(Name::Bucket, Name::Governor));
         table.row(&cells);
+    }
+    table.0
+}
+
+/// The log's times as shares of each peer's with 1 and 2 threads, a row for each of these scenarios.
+#[must_use]
+pub fn headline(rows: &[Row], scenarios: &[&str]) -> String {
+    let mut table = Table::new(&["log / peer"], Name::PEERS.map(Name::label), &[]);
+    for &scenario in scenarios {
+        let ratios = |peer| {
+            let ratio = |count: usize| {
+                let row = rows.iter().find(|(of, threads, _)| of.name == scenario && *threads == count);
+                let ratio = row.and_then(|(_, _, measured)| measured.as_ref()?.ratio(Name::Tollgate, peer));
+                ratio.map_or(NOT_APPLICABLE.into(), |ratio| format!("{ratio:.2}"))
+            };
+            [1, 2].map(ratio).join(", ")
+        };
+        table.row(&[vec![scenario.into()], Name::PEERS.map(ratios).into()].concat());
     }
     table.0
 }

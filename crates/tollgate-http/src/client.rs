@@ -1,0 +1,274 @@
+//! The address of a client: that of the peer, or what trusted proxies say.
+
+mod error;
+mod forwarded;
+mod node;
+mod trusted;
+
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+pub use error::{ClientConfigError, ClientError};
+pub use trusted::TrustedProxies;
+
+/// The other end of the connection.
+///
+/// ```
+/// use std::net::{IpAddr, Ipv4Addr};
+/// use tollgate_http::Peer;
+///
+/// assert_eq!(Peer::from(IpAddr::V4(Ipv4Addr::LOCALHOST)), Peer::Address([127, 0, 0, 1].into()));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Peer {
+    /// Its address.
+    Address(IpAddr),
+    /// A Unix socket, which has no address.
+    UnixSocket,
+    /// The server did not tell.
+    Unknown,
+}
+
+impl From<IpAddr> for Peer {
+    fn from(address: IpAddr) -> Self {
+        Self::Address(address)
+    }
+}
+
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Self {
+        Self::Address(address.ip())
+    }
+}
+
+/// How to find the address of a client, and the key that it has.
+///
+/// By default only the peer counts, because anyone can write any header field. Behind proxies, name
+/// their networks. Then *one* header field counts, and only what those proxies have appended to it:
+/// it is read from the right, through trusted addresses, and the first that is not trusted is the
+/// client. If all are trusted, it is the leftmost. Reading stops at what is no address, and after
+/// [`MAX_HOPS`](Self::MAX_HOPS) entries or [`MAX_BYTES`](Self::MAX_BYTES); then it is the last
+/// trusted address. A client in a trusted network can say that it is anybody.
+///
+/// An IPv6 host can use any address of its network, so that the key is the network: /64 unless said
+/// otherwise. IPv4 in IPv6 (`::ffff:192.0.2.7`) counts as IPv4, everywhere.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tollgate_http::{ClientAddress, TrustedProxies};
+///
+/// let peer: IpAddr = "10.0.0.2".parse()?;
+/// let clients = ClientAddress::behind(TrustedProxies::new(["10.0.0.0/8"])?);
+/// assert_eq!(clients.header(), Some("x-forwarded-for"));
+///
+/// // All lines of that header field, in order. What the client wrote itself is on the left.
+/// let lines = ["203.0.113.99, 192.0.2.7", "10.1.2.3"];
+/// assert_eq!(clients.key(peer, lines)?.to_string(), "192.0.2.7");
+///
+/// let lines = ["2001:db8:1:2:3:4:5:6"];
+/// assert_eq!(clients.key(peer, lines)?.to_string(), "2001:db8:1:2::");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAddress {
+    proxies: Option<(TrustedProxies, Source)>,
+    ipv6_prefix: u8,
+}
+
+/// The header field that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    XForwardedFor,
+    Forwarded,
+    Single(Box<str>),
+}
+
+impl Default for ClientAddress {
+    fn default() -> Self {
+        Self::peer()
+    }
+}
+
+impl ClientAddress {
+    /// The most entries of a list that are read, from the right.
+    pub const MAX_HOPS: usize = 32;
+
+    /// The most bytes of a header field that are read, from the right, over all its lines.
+    pub const MAX_BYTES: usize = 4096;
+
+    /// The address of the peer, whatever header fields say.
+    #[must_use]
+    pub const fn peer() -> Self {
+        Self { proxies: None, ipv6_prefix: 64 }
+    }
+
+    /// What these proxies say in `X-Forwarded-For`.
+    #[must_use]
+    pub fn behind(proxies: TrustedProxies) -> Self {
+        Self { proxies: Some((proxies, Source::XForwardedFor)), ..Self::peer() }
+    }
+
+    /// What these proxies say in `Forwarded` (RFC 7239): the `for` of each element. What RFC 7239
+    /// does not allow is no address, such as IPv6 without brackets.
+    #[must_use]
+    pub fn behind_forwarded(proxies: TrustedProxies) -> Self {
+        Self { proxies: Some((proxies, Source::Forwarded)), ..Self::peer() }
+    }
+
+    /// What these proxies say in a header field of this name, which has one address and replaces
+    /// what the client wrote, such as `X-Real-IP`.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientConfigError`] when this is no name of a header field, or that of one with a list.
+    pub fn behind_header(proxies: TrustedProxies, name: &str) -> Result<Self, ClientConfigError> {
+        if name.is_empty() || !name.bytes().all(forwarded::is_token_byte) {
+            return Err(ClientConfigError::HeaderName { name: name.into() });
+        }
+        let name = name.to_ascii_lowercase();
+        if name == "x-forwarded-for" || name == "forwarded" {
+            return Err(ClientConfigError::ListHeader { name: name.into() });
+        }
+        Ok(Self { proxies: Some((proxies, Source::Single(name.into()))), ..Self::peer() })
+    }
+
+    /// The length of the prefix of an IPv6 address that is one key; 64 unless said.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientConfigError`] when it is not from 32 to 128.
+    pub fn ipv6_prefix(self, prefix: u8) -> Result<Self, ClientConfigError> {
+        if !(32..=128).contains(&prefix) {
+            return Err(ClientConfigError::Ipv6Prefix { prefix });
+        }
+        Ok(Self { ipv6_prefix: prefix, ..self })
+    }
+
+    /// The name of the header field whose lines are asked for, in lower case; `None` when only the
+    /// peer counts.
+    #[must_use]
+    pub fn header(&self) -> Option<&str> {
+        self.proxies.as_ref().map(|(_, source)| match source {
+            Source::XForwardedFor => "x-forwarded-for",
+            Source::Forwarded => "forwarded",
+            Source::Single(name) => name,
+        })
+    }
+
+    /// The key of the client: its [`address`](Self::address), or the first address of its network
+    /// if it is IPv6. Allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`address`](Self::address).
+    pub fn key<L>(&self, peer: impl Into<Peer>, lines: L) -> Result<IpAddr, ClientError>
+    where
+        L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
+    {
+        let address = self.address(peer, lines)?;
+        Ok(match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(v6) => {
+                // Of 128 bits, at least none and at most 96.
+                let mask = u128::MAX << (128 - u32::from(self.ipv6_prefix));
+                Ipv6Addr::from_bits(v6.to_bits() & mask).into()
+            }
+        })
+    }
+
+    /// The address of the client, in its canonical form. `lines` are the values of all fields of
+    /// the name that [`header`](Self::header) tells, in the order of the request; none are looked
+    /// at unless the peer is trusted. Allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] when there is no address to fall back on, or a header field with one address
+    /// comes twice.
+    pub fn address<L>(&self, peer: impl Into<Peer>, lines: L) -> Result<IpAddr, ClientError>
+    where
+        L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
+    {
+        let peer = peer.into();
+        let address = match peer {
+            Peer::Address(address) => Some(address.to_canonical()),
+            Peer::UnixSocket | Peer::Unknown => None,
+        };
+        let said = match &self.proxies {
+            Some((proxies, source)) if proxies.trust(peer) => {
+                let mut lines = lines.into_iter();
+                match source {
+                    Source::XForwardedFor => walk(proxies, lines, last_comma, node::in_list),
+                    Source::Forwarded => walk(proxies, lines, forwarded::last_comma, forwarded::node),
+                    Source::Single(_) => {
+                        let line = lines.next();
+                        if lines.next().is_some() {
+                            return Err(ClientError::RepeatedHeader);
+                        }
+                        line.and_then(|line| single(line.as_ref()))
+                    }
+                }
+            }
+            _ => None,
+        };
+        said.or(address).ok_or(match peer {
+            Peer::UnixSocket => ClientError::UnixSocket,
+            Peer::Address(_) | Peer::Unknown => ClientError::UnknownPeer,
+        })
+    }
+}
+
+/// Walks through a list from the right. Gives the first address that is not trusted, or else the
+/// last that is, if there is any.
+fn walk(
+    proxies: &TrustedProxies,
+    lines: impl DoubleEndedIterator<Item: AsRef<[u8]>>,
+    last_comma: fn(&[u8]) -> Option<usize>,
+    parse: fn(&[u8]) -> Option<IpAddr>,
+) -> Option<IpAddr> {
+    let (mut hops, mut bytes) = (ClientAddress::MAX_HOPS, ClientAddress::MAX_BYTES);
+    let mut last = None;
+    for line in lines.rev() {
+        let mut rest = Some(line.as_ref());
+        while let Some(list) = rest {
+            if hops == 0 {
+                return last;
+            }
+            hops -= 1;
+            // An entry that begins before this is cut off, and is no address.
+            let start = list.len().saturating_sub(bytes);
+            let comma = last_comma(&list[start..]).map(|at| start + at);
+            if comma.is_none() && start > 0 {
+                return last;
+            }
+            let entry = comma.map_or(list, |comma| &list[comma + 1..]);
+            bytes = bytes.saturating_sub(entry.len() + 1);
+            match parse(trim(entry)) {
+                Some(address) if proxies.contains(address) => last = Some(address),
+                Some(address) => return Some(address),
+                None => return last,
+            }
+            rest = comma.map(|comma| &list[..comma]);
+        }
+    }
+    last
+}
+
+/// The one address of a header field.
+fn single(line: &[u8]) -> Option<IpAddr> {
+    (line.len() <= ClientAddress::MAX_BYTES).then(|| node::in_list(trim(line)))?
+}
+
+fn last_comma(list: &[u8]) -> Option<usize> {
+    list.iter().rposition(|&byte| byte == b',')
+}
+
+/// Without white space around it, as header fields have it.
+fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}

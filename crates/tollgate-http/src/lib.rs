@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod client;
+mod grpc;
+mod headers;
+mod limit;
+mod policy;
+mod problem;
+mod seconds;
+
+pub use client::{ClientAddress, ClientConfigError, ClientError, Peer, TrustedProxies};
+pub use grpc::{grpc_content_type, write_grpc_message};
+pub use headers::Headers;
+pub use limit::{ServiceLimit, Usage};
+pub use policy::{Policies, Policy, PolicyError, QuotaUnit};
+pub use problem::{DenialKind, Problem};
+pub use seconds::retry_after;

@@ -1,0 +1,149 @@
+//! What a policy has left: the items of `RateLimit`.
+
+use core::cmp::Reverse;
+use core::fmt;
+use core::time::Duration;
+
+use tollgate::Status;
+
+use crate::policy::Policy;
+
+/// What a key has left of one quota, at the instant of a decision.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_http::{Policy, Usage};
+///
+/// let policy = Policy::new("default", 100, Duration::from_secs(60))?;
+/// let usage = Usage { remaining: 60, next_after: Duration::from_millis(58_200) };
+/// assert_eq!(policy.admitted(usage).to_string(), r#""default";r=60;t=59"#);
+/// # Ok::<(), tollgate_http::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Usage {
+    /// Permits that are free.
+    pub remaining: u32,
+    /// How long until one more is free; zero when all are.
+    pub next_after: Duration,
+}
+
+/// A [`Status`] does not tell when the next permit is free. The earliest time that it does tell
+/// stands for that: until the request can be repeated, or until all permits are free. It is never
+/// too soon.
+impl From<&Status> for Usage {
+    fn from(status: &Status) -> Self {
+        let reset = status.reset_after();
+        let next_after = status.retry_after().map_or(reset, |wait| wait.min(reset));
+        Self { remaining: status.remaining(), next_after }
+    }
+}
+
+/// What a policy has left, as clients are told: one item of `RateLimit`. Made by
+/// [`Policy::admitted`] and [`Policy::violated`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_http::{Policy, ServiceLimit, Usage};
+///
+/// let second = Policy::new("user-1s", 10, Duration::from_secs(1))?;
+/// let minute = Policy::new("user-1m", 100, Duration::from_secs(60))?;
+/// let limits = [
+///     second.admitted(Usage { remaining: 9, next_after: Duration::from_secs(1) }),
+///     minute.admitted(Usage { remaining: 3, next_after: Duration::from_secs(20) }),
+/// ];
+/// let tightest = ServiceLimit::tightest(limits).unwrap();
+/// assert_eq!((tightest.limit(), tightest.remaining(), tightest.reset()), (100, 3, 20));
+/// # Ok::<(), tollgate_http::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServiceLimit<'a> {
+    policy: &'a Policy,
+    remaining: u32,
+    reset: u64,
+    partition: Option<u64>,
+}
+
+impl<'a> ServiceLimit<'a> {
+    pub(crate) const fn new(policy: &'a Policy, remaining: u32, reset: u64) -> Self {
+        Self { policy, remaining, reset, partition: None }
+    }
+
+    /// Names the key (`pk`) by a hash, for clients that use several. It must be a keyed hash with a
+    /// secret, such as one of [`RandomState`](std::hash::RandomState): never the key itself.
+    #[must_use]
+    pub const fn partition_key(self, keyed_hash: u64) -> Self {
+        Self { partition: Some(keyed_hash), ..self }
+    }
+
+    /// The limit with the fewest permits left; of several, the one that takes longest to have more.
+    pub fn tightest(limits: impl IntoIterator<Item = Self>) -> Option<Self> {
+        limits.into_iter().min_by_key(|limit| (limit.remaining, Reverse(limit.reset)))
+    }
+
+    /// The policy.
+    #[must_use]
+    pub const fn policy(&self) -> &'a Policy {
+        self.policy
+    }
+
+    /// Permits a window (`X-RateLimit-Limit`).
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.policy.quota()
+    }
+
+    /// Permits that are free (`r`, `X-RateLimit-Remaining`).
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.remaining
+    }
+
+    /// Seconds until more is free (`t`, `X-RateLimit-Reset`).
+    #[must_use]
+    pub const fn reset(&self) -> u64 {
+        self.reset
+    }
+
+    /// The most bytes that [`write_to`](Self::write_to) writes of any limit: a name of which each
+    /// byte is escaped, a `u32`, an integer of 15 digits and a partition key.
+    pub(crate) const MOST_BYTES: usize = (2 * Policy::MAX_NAME + 2) + (3 + 10) + (3 + 15) + (5 + 12 + 1);
+
+    /// Writes the item of `RateLimit`. Allocates nothing itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_to(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let mut digits = itoa::Buffer::new();
+        out.write_str(self.policy.quoted())?;
+        out.write_str(";r=")?;
+        out.write_str(digits.format(self.remaining))?;
+        out.write_str(";t=")?;
+        out.write_str(digits.format(self.reset))?;
+        if let Some(hash) = self.partition {
+            out.write_str(";pk=:")?;
+            write_base64(hash, out)?;
+            out.write_str(":")?;
+        }
+        Ok(())
+    }
+}
+
+/// The item of `RateLimit`.
+impl fmt::Display for ServiceLimit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_to(f)
+    }
+}
+
+/// Eight bytes, the most significant first, in base64 (RFC 4648, section 4).
+fn write_base64(bytes: u64, out: &mut impl fmt::Write) -> fmt::Result {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    // Eleven digits have 66 bits: the last two are zero. The twelfth digit is padding.
+    let bits = u128::from(bytes) << 2;
+    for digit in (0..11).rev() {
+        let six = (bits >> (6 * digit)) % 64;
+        out.write_char(usize::try_from(six).map_or('A', |six| char::from(ALPHABET[six])))?;
+    }
+    out.write_char('=')
+}

@@ -1,0 +1,296 @@
+//! Quota policies as clients see them: a name, a quota and a window.
+
+use core::fmt;
+use core::fmt::Write as _;
+use core::time::Duration;
+
+use tollgate::Quota;
+
+use crate::limit::{ServiceLimit, Usage};
+use crate::seconds;
+
+/// A quota with the name that clients see it by: one item of `RateLimit-Policy`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Quota;
+/// use tollgate_http::Policy;
+///
+/// let policy = Policy::new("user-1m", 100, Duration::from_secs(60))?;
+/// assert_eq!(policy.to_string(), r#""user-1m";q=100;w=60"#);
+/// assert_eq!(policy, Policy::of("user-1m", &Quota::per_minute(100))?);
+/// # Ok::<(), tollgate_http::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Policy {
+    name: Box<str>,
+    /// The name as a string of a structured field, which is a string of JSON as well.
+    quoted: Box<str>,
+    quota: u32,
+    /// In seconds.
+    window: u32,
+    unit: QuotaUnit,
+}
+
+impl Policy {
+    /// The longest name, in bytes.
+    pub const MAX_NAME: usize = 64;
+
+    /// `quota` permits (`q`, 1 at least) in each `window` (`w`, rounded up to whole seconds).
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] when the name is empty, longer than [`MAX_NAME`](Self::MAX_NAME) or not
+    /// printable ASCII, or the quota or the window is zero, or the window is longer than
+    /// [`u32::MAX`] seconds.
+    pub fn new(name: &str, quota: u32, window: Duration) -> Result<Self, PolicyError> {
+        if name.is_empty() {
+            return Err(PolicyError::EmptyName);
+        }
+        if name.len() > Self::MAX_NAME {
+            return Err(PolicyError::NameTooLong { bytes: name.len() });
+        }
+        if let Some(at) = name.bytes().position(|byte| !matches!(byte, b' '..=b'~')) {
+            return Err(PolicyError::NameNotPrintable { at });
+        }
+        if quota == 0 {
+            return Err(PolicyError::ZeroQuota);
+        }
+        if window.is_zero() {
+            return Err(PolicyError::ZeroWindow);
+        }
+        let Ok(seconds) = u32::try_from(seconds::ceil(window)) else {
+            return Err(PolicyError::WindowTooLong { window });
+        };
+        let quoted = format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
+        let (name, quoted) = (name.into(), quoted.into());
+        Ok(Self { name, quoted, quota, window: seconds, unit: QuotaUnit::Requests })
+    }
+
+    /// The policy of one of a limiter's quotas: its [limit](Quota::limit) in its
+    /// [window](Quota::window).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn of(name: &str, quota: &Quota) -> Result<Self, PolicyError> {
+        Self::new(name, quota.limit(), quota.window())
+    }
+
+    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] unless said.
+    #[must_use]
+    pub fn unit(self, unit: QuotaUnit) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Permits a window.
+    #[must_use]
+    pub const fn quota(&self) -> u32 {
+        self.quota
+    }
+
+    /// The window, in whole seconds.
+    #[must_use]
+    pub const fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// What this policy has left after a request was admitted.
+    ///
+    /// The seconds until more is free are `t = max(ceil(next_after), ceil(r * w / q))`: a client
+    /// that spreads what remains over that time stays within the quota's rate.
+    #[must_use]
+    pub fn admitted(&self, usage: Usage) -> ServiceLimit<'_> {
+        let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
+        ServiceLimit::new(self, usage.remaining, reset)
+    }
+
+    /// What this policy has left after a request was denied by it, to be asked again after `wait`
+    /// ([`Duration::MAX`] if no wait helps).
+    ///
+    /// The seconds until more is free are `t = max(ceil(next_after), min(ceil(r * w / q),
+    /// Retry-After))`, and never more than `Retry-After`.
+    #[must_use]
+    pub fn violated(&self, usage: Usage, wait: Duration) -> ServiceLimit<'_> {
+        let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
+        let most = seconds::retry_after(wait).unwrap_or(u64::MAX);
+        ServiceLimit::new(self, usage.remaining, reset.min(most))
+    }
+
+    /// The part of the window that the quota takes to grant so many permits, in seconds.
+    fn share(&self, remaining: u32) -> u64 {
+        // Less than 2^64: both factors are less than 2^32.
+        (u64::from(remaining.min(self.quota)) * u64::from(self.window)).div_ceil(self.quota.into())
+    }
+
+    /// The name in quotes.
+    pub(crate) fn quoted(&self) -> &str {
+        &self.quoted
+    }
+}
+
+/// The item of `RateLimit-Policy`.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{};q={}", self.quoted, self.quota)?;
+        match self.unit {
+            QuotaUnit::Requests => {}
+            QuotaUnit::ContentBytes => f.write_str(";qu=\"content-bytes\"")?,
+            QuotaUnit::ConcurrentRequests => f.write_str(";qu=\"concurrent-requests\"")?,
+        }
+        write!(f, ";w={}", self.window)
+    }
+}
+
+/// What the permits of a [`Policy`] count: the units that the draft registers.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_http::{Policy, QuotaUnit};
+///
+/// let upload = Policy::new("upload", 65_535, Duration::from_secs(10))?;
+/// let upload = upload.unit(QuotaUnit::ContentBytes);
+/// assert_eq!(upload.to_string(), r#""upload";q=65535;qu="content-bytes";w=10"#);
+/// # Ok::<(), tollgate_http::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum QuotaUnit {
+    /// Requests. The draft's default, which is not written.
+    #[default]
+    Requests,
+    /// Bytes of content.
+    ContentBytes,
+    /// Requests at the same time.
+    ConcurrentRequests,
+}
+
+/// All policies that a response speaks of, and the value of `RateLimit-Policy`, made once. Make it
+/// anew when the quotas change.
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate_http::{Policies, Policy};
+///
+/// let policies = Policies::new([
+///     Policy::of("burst", &Quota::per_minute(100))?,
+///     Policy::of("daily", &Quota::per_day(1_000))?,
+/// ])?;
+/// assert_eq!(policies.value(), r#""burst";q=100;w=60, "daily";q=1000;w=86400"#);
+/// assert_eq!(policies[1].name(), "daily");
+/// # Ok::<(), tollgate_http::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies {
+    policies: Box<[Policy]>,
+    value: Box<str>,
+}
+
+impl Policies {
+    /// These policies, in this order.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] when there is none, or two have the same name.
+    pub fn new(policies: impl IntoIterator<Item = Policy>) -> Result<Self, PolicyError> {
+        let policies: Box<[Policy]> = policies.into_iter().collect();
+        if policies.is_empty() {
+            return Err(PolicyError::NoPolicies);
+        }
+        let mut value = String::new();
+        for (at, policy) in policies.iter().enumerate() {
+            if policies[..at].iter().any(|earlier| earlier.name == policy.name) {
+                return Err(PolicyError::SameName { name: policy.name.clone() });
+            }
+            let separator = if at == 0 { "" } else { ", " };
+            // A `String` takes everything.
+            let _ = write!(value, "{separator}{policy}");
+        }
+        Ok(Self { policies, value: value.into() })
+    }
+
+    /// The value of `RateLimit-Policy`.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl core::ops::Deref for Policies {
+    type Target = [Policy];
+
+    fn deref(&self) -> &[Policy] {
+        &self.policies
+    }
+}
+
+/// Why a [`Policy`], or a list of them, cannot be made.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_http::{Policy, PolicyError};
+///
+/// let error = Policy::new("müller", 1, Duration::from_secs(1)).unwrap_err();
+/// assert_eq!(error, PolicyError::NameNotPrintable { at: 1 });
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The name is empty.
+    EmptyName,
+    /// The name is longer than [`Policy::MAX_NAME`].
+    NameTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The name has a byte that is not printable ASCII.
+    NameNotPrintable {
+        /// The place of that byte, counted from zero.
+        at: usize,
+    },
+    /// The quota is zero.
+    ZeroQuota,
+    /// The window is zero.
+    ZeroWindow,
+    /// The window is longer than [`u32::MAX`] seconds.
+    WindowTooLong {
+        /// The window.
+        window: Duration,
+    },
+    /// There is no policy, and a list must not be empty.
+    NoPolicies,
+    /// Two policies have the same name.
+    SameName {
+        /// The name.
+        name: Box<str>,
+    },
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyName => f.write_str("the name of the policy is empty"),
+            Self::NameTooLong { bytes } => {
+                write!(f, "a policy's name of {bytes} bytes is too long: at most {}", Policy::MAX_NAME)
+            }
+            Self::NameNotPrintable { at } => {
+                write!(f, "byte {at} of the policy's name is not printable ASCII")
+            }
+            Self::ZeroQuota => f.write_str("the quota is zero: give at least one permit per window"),
+            Self::ZeroWindow => f.write_str("the window is zero: give at least one nanosecond"),
+            Self::WindowTooLong { window } => {
+                write!(f, "the window {window:?} is too long: at most {} seconds", u32::MAX)
+            }
+            Self::NoPolicies => f.write_str("no policies: give at least one"),
+            Self::SameName { name } => write!(f, "two policies have the name '{name}'"),
+        }
+    }
+}
+
+impl core::error::Error for PolicyError {}

@@ -1,0 +1,231 @@
+//! The answer to a denied request.
+
+use core::fmt;
+use core::fmt::Write as _;
+use core::time::Duration;
+
+use tollgate::{Denial, DenialReason};
+
+use crate::grpc::PercentEncoded;
+use crate::headers::{Headers, Line};
+use crate::limit::ServiceLimit;
+use crate::seconds::retry_after;
+
+/// Why a request is denied, as far as a client is told.
+///
+/// ```
+/// use tollgate::DenialReason;
+/// use tollgate_http::DenialKind;
+///
+/// assert_eq!(DenialKind::from(DenialReason::KeyCap).status(), 503);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DenialKind {
+    /// A quota is exhausted: 429.
+    Quota,
+    /// The key is blocked because it was denied too often: 429.
+    Penalty,
+    /// The key is new and the limiter is at its key cap: 503.
+    KeyCap,
+    /// The key is on the deny list: 403.
+    DenyList,
+    /// The request costs more than the limit, whenever it is sent: 422.
+    CostExceedsLimit,
+    /// The request costs more than the limit, and it is its content that costs: 413.
+    ContentExceedsLimit,
+}
+
+impl DenialKind {
+    /// The status code of the answer.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::Quota | Self::Penalty => 429,
+            Self::KeyCap => 503,
+            Self::DenyList => 403,
+            Self::CostExceedsLimit => 422,
+            Self::ContentExceedsLimit => 413,
+        }
+    }
+
+    /// The URI of the problem type; `None` where the status code says it all (`about:blank`).
+    #[must_use]
+    pub const fn problem_type(self) -> Option<&'static str> {
+        match self {
+            Self::Quota => Some("https://iana.org/assignments/http-problem-types#quota-exceeded"),
+            Self::Penalty => Some("https://iana.org/assignments/http-problem-types#abnormal-usage-detected"),
+            Self::KeyCap => Some("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"),
+            Self::DenyList | Self::CostExceedsLimit | Self::ContentExceedsLimit => None,
+        }
+    }
+
+    /// The title of the problem.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Quota => "Request cannot be satisfied as assigned quota has been exceeded",
+            Self::Penalty => "Request not satisfied due to detection of abnormal request pattern",
+            Self::KeyCap => "Request cannot be satisfied due to temporary server capacity constraints",
+            // Those of the status codes, as RFC 9457 asks for.
+            Self::DenyList => "Forbidden",
+            Self::CostExceedsLimit => "Unprocessable Content",
+            Self::ContentExceedsLimit => "Content Too Large",
+        }
+    }
+
+    /// Whether the same request can ever succeed.
+    const fn waiting_helps(self) -> bool {
+        matches!(self, Self::Quota | Self::Penalty | Self::KeyCap)
+    }
+
+    /// The code of `grpc-status`: `PERMISSION_DENIED` for the deny list, else `RESOURCE_EXHAUSTED`.
+    const fn grpc_status(self) -> &'static str {
+        if matches!(self, Self::DenyList) { "7" } else { "8" }
+    }
+}
+
+impl From<DenialReason> for DenialKind {
+    fn from(reason: DenialReason) -> Self {
+        match reason {
+            DenialReason::KeyCap => Self::KeyCap,
+            DenialReason::Penalty => Self::Penalty,
+            DenialReason::DenyList => Self::DenyList,
+            _ => Self::Quota,
+        }
+    }
+}
+
+/// The answer to a denied request: problem details (RFC 9457), or the trailers of a gRPC call.
+///
+/// It holds nothing of the request, and no more of the limiter than the names of the policies.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_http::{DenialKind, Headers, Policy, Problem, Usage};
+///
+/// let policy = Policy::new("user-1m", 100, Duration::from_secs(60))?;
+/// let wait = Duration::from_millis(7_200);
+/// let violated = [policy.violated(Usage { remaining: 0, next_after: wait }, wait)];
+/// let problem = Problem::new(DenialKind::Quota, wait).violated(&violated);
+///
+/// assert_eq!(problem.status(), 429);
+/// let mut fields = Vec::new();
+/// problem.write_fields(Headers::Draft11, |name, value| fields.push((name, value.to_vec())));
+/// assert_eq!(fields[0], ("retry-after", b"8".to_vec()));
+/// assert_eq!(fields[1], ("ratelimit", br#""user-1m";r=0;t=8"#.to_vec()));
+/// assert!(problem.to_json().ends_with(r#""violated-policies":["user-1m"]}"#));
+/// # Ok::<(), tollgate_http::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Problem<'a> {
+    kind: DenialKind,
+    wait: Duration,
+    violated: &'a [ServiceLimit<'a>],
+}
+
+impl<'a> Problem<'a> {
+    /// The answer to a request that can be sent again after `wait`; [`Duration::MAX`] if no wait
+    /// helps.
+    #[must_use]
+    pub const fn new(kind: DenialKind, wait: Duration) -> Self {
+        let wait = if kind.waiting_helps() { wait } else { Duration::MAX };
+        Self { kind, wait, violated: &[] }
+    }
+
+    /// The same answer, with the limits that are in the way.
+    #[must_use]
+    pub const fn violated<'b>(self, violated: &'b [ServiceLimit<'b>]) -> Problem<'b> {
+        Problem { kind: self.kind, wait: self.wait, violated }
+    }
+
+    /// Why the request is denied.
+    #[must_use]
+    pub const fn kind(&self) -> DenialKind {
+        self.kind
+    }
+
+    /// The status code.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.kind.status()
+    }
+
+    /// The value of `Retry-After`, in seconds; `None` where no wait helps.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        retry_after(self.wait)
+    }
+
+    /// Passes the name and the value of each header field of the answer to `field`, without
+    /// [the one that is always the same](Headers::policy_field). Nothing is allocated.
+    pub fn write_fields(&self, headers: Headers, mut field: impl FnMut(&'static str, &[u8])) {
+        if let Some(seconds) = self.retry_after() {
+            field("retry-after", itoa::Buffer::new().format(seconds).as_bytes());
+        }
+        headers.write(self.violated.iter().copied(), &mut field);
+        field("cache-control", b"no-store");
+        field("content-type", b"application/problem+json");
+    }
+
+    /// Writes the body: an object of JSON in ASCII, on one line. Allocates nothing itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_char('{')?;
+        if let Some(problem_type) = self.kind.problem_type() {
+            write!(out, "\"type\":\"{problem_type}\",")?;
+        }
+        write!(out, "\"title\":\"{}\",\"status\":{},\"detail\":\"", self.kind.title(), self.status())?;
+        self.write_detail(out)?;
+        out.write_char('"')?;
+        for (at, limit) in self.violated.iter().enumerate() {
+            out.write_str(if at == 0 { ",\"violated-policies\":[" } else { "," })?;
+            out.write_str(limit.policy().quoted())?;
+        }
+        out.write_str(if self.violated.is_empty() { "}" } else { "]}" })
+    }
+
+    /// The body.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = String::with_capacity(256);
+        // A `String` takes everything.
+        let _ = self.write_json(&mut json);
+        json
+    }
+
+    fn write_detail(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        match self.retry_after() {
+            None => out.write_str("Trying again does not help."),
+            Some(1) => out.write_str("Try again in 1 second."),
+            Some(seconds) => write!(out, "Try again in {seconds} seconds."),
+        }
+    }
+
+    /// Passes the name and the value of each field of a gRPC answer to `field`: `grpc-status`,
+    /// `grpc-message` and `grpc-retry-pushback-ms` (-1 tells clients not to retry: where no wait
+    /// helps, or it is longer than [`i32::MAX`] milliseconds, which is all that clients parse). Nothing is allocated.
+    ///
+    /// Such an answer has the status code 200 and [its own content type](crate::grpc_content_type),
+    /// and no body.
+    pub fn write_grpc(&self, mut field: impl FnMut(&'static str, &[u8])) {
+        let mut message = Line::new();
+        let mut encoded = PercentEncoded(&mut message);
+        // There is room for the longest title and detail.
+        let _ = write!(encoded, "{}. ", self.kind.title()).and_then(|()| self.write_detail(&mut encoded));
+        let milliseconds = self.wait.as_nanos().div_ceil(1_000_000).max(1);
+        let pushback = i32::try_from(milliseconds).unwrap_or(-1);
+        field("grpc-status", self.kind.grpc_status().as_bytes());
+        field("grpc-message", message.bytes());
+        field("grpc-retry-pushback-ms", itoa::Buffer::new().format(pushback).as_bytes());
+    }
+}
+
+impl From<&Denial> for Problem<'static> {
+    fn from(denial: &Denial) -> Self {
+        Self::new(denial.reason().into(), denial.retry_after())
+    }
+}

@@ -260,8 +260,8 @@ impl Cells {
         self.decide_at_once(seat, cost, reading).map(Decision::from)
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell no longer
-    /// decides for the key.
+    /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell may no longer
+    /// decide for the key.
     pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
         self.decide_to_lend(ask, seat, cost, clock).map(|(status, _)| status)
     }
@@ -275,7 +275,6 @@ impl Cells {
         clock: &impl Clock,
     ) -> Option<(Status, Charged)> {
         let Seat { mut head, words, .. } = seat;
-        let life = head.life();
         loop {
             let attempt = match self.rules_at(seat) {
                 Rules::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
@@ -289,10 +288,8 @@ impl Cells {
             };
             match attempt {
                 Attempt::Decided(status, charged) => return Some((status, charged)),
-                Attempt::Lost(now) => head = now,
-            }
-            if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
-                return None;
+                Attempt::Lost(now) if head.goes_on_at(now) => head = now,
+                Attempt::Lost(_) => return None,
             }
         }
     }

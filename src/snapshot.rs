@@ -3,6 +3,7 @@
 mod file;
 mod format;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -59,14 +60,15 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Self {
         let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
-        let keys = table.keep(clock).map(|(fingerprint, kept)| ((fingerprint.low, fingerprint.high), kept)).collect();
+        // Of a key that comes twice, the last counts.
+        let keys: BTreeMap<_, _> = table.keep(clock).map(|(key, kept)| ((key.low, key.high), kept)).collect();
         Self {
             // Read last: what was read of a key before counts as younger by the time it took, and so matters for longer, not less long.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
             probe: (low, high),
             dimensions: dimensions.iter().map(|quotas| quotas.iter().map(numbers).collect()).collect(),
-            keys,
+            keys: keys.into_iter().collect(),
         }
     }
 

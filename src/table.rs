@@ -16,6 +16,9 @@
 //! use to it: an empty slot it wanted is sealed or taken, a word it read names the *life* of the cell, and a cell's life ends by a
 //! compare-and-swap on its head, which makes every claim in flight fail.
 //!
+//! Lives are numbered modulo 256, and a thread may sleep through 256 of them. So after it has read an entry and its cell's head it looks
+//! at the generation again (`Table::lasts`), and between two reads of a head it counts the laps (`Head::goes_on_at`).
+//!
 //! The index is only a route: it may lead to a cell that has changed hands, never to a wrong decision, because the cell itself knows
 //! its key and its head has the last word.
 //!
@@ -210,7 +213,7 @@ impl Table {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
-                    if self.cells.forget(seat.cell, seat.head.life(), clock) {
+                    if self.cells.forget_at(seat.cell, seat.head, clock) {
                         self.turns.note_forgotten();
                         return true;
                     }
@@ -278,8 +281,21 @@ impl Table {
             .get_or_init(|| Box::new(core::iter::repeat_with(|| AtomicU64::new(0)).take(1 << route.size()).collect()));
     }
 
+    /// Whether the generation is still the current one. Then a head that was read before is of the life that an entry of this
+    /// generation names, not of one 256 lives later: a cell has at most one new life in each generation.
+    fn lasts(&self, route: Route) -> bool {
+        self.route().generation() == route.generation()
+    }
+
     /// Looks for the key in the current index and, during a turn, in the old one.
     fn locate<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located<'_> {
+        match self.look_for::<SEAL>(route, fingerprint) {
+            Located::Current(_) | Located::Old(_) if !self.lasts(route) => Located::Outdated,
+            located => located,
+        }
+    }
+
+    fn look_for<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located<'_> {
         match self.current(route).find(fingerprint, &self.cells) {
             Found::Here(seat) => return Located::Current(seat),
             Found::Absent(_) => {}
@@ -310,8 +326,7 @@ impl Table {
             Located::Old(seat) => {
                 return match self.carry(route, fingerprint, seat.cell, seat.head.life()) {
                     Put::Done | Put::There => BroughtIn::Seat(seat),
-                    Put::Other(seat) => BroughtIn::Seat(seat),
-                    Put::Outdated | Put::Full => BroughtIn::Retry,
+                    Put::Other | Put::Outdated | Put::Full => BroughtIn::Retry,
                 };
             }
             Located::Nowhere => {}
@@ -325,23 +340,20 @@ impl Table {
             self.make_way(route, clock);
             return BroughtIn::Retry;
         }
-        let Some((cell, life)) = self.cells.create(fingerprint, cost) else {
+        let Some(created) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
             return self.make_room(clock);
         };
-        let put = self.current(route).put(fingerprint, cell, life, &self.cells);
+        let put = self.current(route).put(fingerprint, created.cell, created.head.life(), &self.cells);
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
-            self.cells.grant(cell, life, clock);
+            self.cells.publish_first(created, clock);
             self.turns.note_new(route.generation(), || self.cells.first_end(fingerprint, cost, time));
             return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint, cost, time)));
         }
-        self.cells.discard(cell);
+        self.cells.discard(created.cell);
         self.unreserve(route);
-        match put {
-            Put::Other(seat) => BroughtIn::Seat(seat),
-            _ => BroughtIn::Retry,
-        }
+        BroughtIn::Retry
     }
 }
 

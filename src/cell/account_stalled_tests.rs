@@ -211,7 +211,7 @@ fn an_account_that_was_given_everything_back_opens_later() {
         let seat = || one.0.seat_for(0, 0, KEY).unwrap();
         let word = || Slot(one.word(RING).load(Ordering::Acquire)).time();
         let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
-        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), word()), (2, time_of(7)));
+        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), word()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
         assert_eq!((word(), one.remaining(8)), (time_of(8), 2 - cost));
     }
@@ -223,7 +223,7 @@ fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() 
     let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
     let seat = || one.0.seat_for(0, 0, KEY).unwrap();
     let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
-    assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), 1);
+    assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), Some(1));
     assert_eq!(one.0.reclaim(0, 0, time_of(31), &At(31)), Reclaimed::Gone);
     assert_eq!(one.0.horizon.load(Ordering::Acquire), time_of(30));
 }

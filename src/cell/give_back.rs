@@ -31,22 +31,26 @@ impl Charged {
 
 impl Cells {
     /// Gives back up to `cost` permits that were charged to a cell, and says how many. What no longer counts can't be given back.
-    pub(crate) fn give_back(&self, seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> u32 {
+    /// `None` when the cell may no longer decide for the key.
+    pub(crate) fn give_back(&self, seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         let Seat { mut head, words, .. } = seat;
+        if head.life() != charged.head.life() || charged.mark == 0 {
+            return Some(0);
+        }
         loop {
-            let is_gone = matches!(head.state(), State::Free | State::Dead) || head.life() != charged.head.life();
-            if is_gone || charged.mark == 0 {
-                return 0;
-            }
             let given = match self.rules_at(seat) {
                 Rules::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
                 Rules::Account(books) => self.give_back_used(books, words, head, charged, cost, clock),
                 Rules::Steps(stepped) => self.give_back_steps(stepped, words, head, charged.mark, cost, clock),
             };
-            if let Some(given) = given {
+            if given.is_some() {
                 return given;
             }
-            head = Head(words[HEAD].load(Ordering::Acquire));
+            let now = Head(words[HEAD].load(Ordering::Acquire));
+            if !head.goes_on_at(now) {
+                return None;
+            }
+            head = now;
         }
     }
 

@@ -97,3 +97,26 @@ fn loom_a_ring_that_was_given_away_is_not_written() {
         assert_eq!((rings.take(), rings.take()), (Some(0), Some(1)), "the list of free rings");
     });
 }
+
+/// The next key has the life that the cell had 256 lives ago, as its number says: the laps of those in between are passed over at once.
+#[test]
+fn loom_a_request_that_slept_through_256_lives_misses_the_next_key() {
+    explore(|| {
+        let one = Arc::new(One::of(&[Quota::new(2, Duration::from_nanos(10))], 1, 0));
+        let sleeper = Arc::clone(&one);
+        let sleeper = thread::spawn(move || sleeper.acquire(1, 5));
+        let One { cells, cell, life } = &*one;
+        assert!(cells.forget(*cell, *life, &At(5)));
+        assert_eq!(cells.reclaim(*cell, *life, time_of(5), &At(5)), Reclaimed::Gone);
+        let next = Fingerprint::new(3, 4 << 4);
+        assert_eq!(cells.create(next, 1), Some((*cell, life + 1)));
+        cells.grant(*cell, life + 1, &At(5));
+        let word = &cells.cells.block(*cell)[HEAD];
+        let head = Head(word.load(Ordering::Acquire));
+        let later = Head::new(head.state(), head.epoch(), *life, head.lap() + 256, head.pos());
+        word.compare_exchange(head.0, later.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+        sleeper.join().unwrap();
+        let seat = cells.seat_for(*cell, *life, next).unwrap();
+        assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(5)).unwrap().remaining(), 1, "the next key was charged");
+    });
+}

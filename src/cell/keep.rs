@@ -2,7 +2,7 @@
 
 use super::books::Kept as KeptAccount;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, TIME_ZERO, time_of};
-use super::{Cells, HEAD, HIGH, LOW, RING, Rules};
+use super::{Cells, HEAD, HIGH, LOW, RING, Rules, Seat};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
@@ -19,52 +19,55 @@ pub(crate) enum Kept {
 }
 
 impl Cells {
-    /// The key of a cell and what it holds, if that is anything that matters. Nobody has to wait for it.
-    pub(crate) fn keep(&self, cell: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
-        let words = self.cells.block_if_there(cell)?;
+    /// The permits that a cell holds of its key, if any matter. No decision waits for this. `None` when the cell may no longer decide
+    /// for the key.
+    pub(crate) fn keep(&self, seat: Seat<'_>, clock: &impl Clock) -> Option<Option<Kept>> {
+        let Seat { mut head, words, .. } = seat;
         loop {
-            let head = Head(words[HEAD].load(Ordering::Acquire));
-            match head.state() {
-                State::Free | State::Dead => return None,
-                State::Held => {
-                    self.help(head);
-                    continue;
-                }
-                _ => {}
+            if let Some(kept) = self.keep_at(seat, head, clock) {
+                return Some(kept);
             }
-            let reference = RingRef(words[RING].load(Ordering::Acquire));
-            let fingerprint = self.fingerprint_of(cell);
-            let now = time_of(clock.now());
-            let kept = match self.rules_of(words) {
-                Rules::Log(limits) => {
-                    let Some(view) = self.log_view(limits, words, head, clock) else { continue };
-                    let ring = view.ring;
-                    // What is reserved is kept beside what is live now.
-                    let live_at = view.live_at(head);
-                    let live = ring.live_at(head, limits.live_from(live_at));
-                    let stamps = (ring.len() - live..ring.len()).map(|at| ring.load(head.pos() + at).time());
-                    let ages: Vec<i64> = stamps.map(|stamp| age(view.reading, stamp)).collect();
-                    (!ages.is_empty()).then_some(Kept::Stamps(ages))
-                }
-                Rules::Account(books) => match books.kept(head, Slot(reference.0), now) {
-                    KeptAccount::Nothing => None,
-                    KeptAccount::Running { opened, used } => Some(Kept::Account { age: age(now, opened), used }),
-                    KeptAccount::Unpublished => {
-                        self.settle(words, head, reference, now);
-                        continue;
-                    }
-                },
-                Rules::Steps(stepped) => {
-                    let Some(kept) = self.keep_steps(stepped, words, head, clock) else { continue };
-                    kept
-                }
-            };
-            let stands =
-                words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
-            if stands {
-                return kept.map(|kept| (fingerprint, kept));
+            let now = Head(words[HEAD].load(Ordering::Acquire));
+            if !head.goes_on_at(now) {
+                return None;
             }
+            head = now;
         }
+    }
+
+    /// One attempt; `None` if something had to be done first, or has changed.
+    fn keep_at(&self, seat: Seat<'_>, head: Head, clock: &impl Clock) -> Option<Option<Kept>> {
+        let words = seat.words;
+        if head.state() == State::Held {
+            self.help(head);
+            return None;
+        }
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let now = time_of(clock.now());
+        let kept = match self.rules_at(seat) {
+            Rules::Log(limits) => {
+                let view = self.log_view(limits, words, head, clock)?;
+                let ring = view.ring;
+                // What is reserved is kept beside what is live now.
+                let live_at = view.live_at(head);
+                let live = ring.live_at(head, limits.live_from(live_at));
+                let stamps = (ring.len() - live..ring.len()).map(|at| ring.load(head.pos() + at).time());
+                let ages: Vec<i64> = stamps.map(|stamp| age(view.reading, stamp)).collect();
+                (!ages.is_empty()).then_some(Kept::Stamps(ages))
+            }
+            Rules::Account(books) => match books.kept(head, Slot(reference.0), now) {
+                KeptAccount::Nothing => None,
+                KeptAccount::Running { opened, used } => Some(Kept::Account { age: age(now, opened), used }),
+                KeptAccount::Unpublished => {
+                    self.settle(words, head, reference, now);
+                    return None;
+                }
+            },
+            Rules::Steps(stepped) => self.keep_steps(stepped, words, head, clock)?,
+        };
+        let stands =
+            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+        stands.then_some(kept)
     }
 
     /// A cell for a key that holds what was kept of it `elapsed` nanoseconds ago, as far as that still matters. Nobody else knows

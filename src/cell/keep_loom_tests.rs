@@ -40,7 +40,16 @@ fn account(age: i64, used: u64) -> Option<(Fingerprint, Kept)> {
 
 impl One {
     fn keep(&self, at: u64) -> Option<(Fingerprint, Kept)> {
-        self.cells.keep(self.cell, &At(at))
+        loop {
+            let word = &self.cells.cells.block(self.cell)[HEAD];
+            let head = Head(word.load(Ordering::Acquire));
+            let key = self.cells.fingerprint_of(self.cell)?;
+            match self.cells.seat_for(self.cell, head.life(), key).map(|seat| self.cells.keep(seat, &At(at))) {
+                Some(Some(kept)) => return kept.map(|kept| (key, kept)),
+                None if word.load(Ordering::Acquire) == head.0 => return None,
+                _ => {}
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::growth::replacing;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
-use super::{Cells, HEAD, HIGH, Known, LOW, RING, Rules, key_in};
+use super::{Cells, HEAD, HIGH, Known, LOW, RING, Rules, Seat, key_in};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
@@ -17,16 +17,16 @@ pub(crate) enum Reclaimed {
 }
 
 impl Cells {
-    /// A cell for a new key with `cost` permits claimed and not yet published. Nobody else knows of it until its number and
-    /// life, which this gives, are published. `None` when all cells are taken.
+    /// A cell for a new key with `cost` permits claimed and not yet published. The caller alone has it until its number and
+    /// life are published. `None` when all cells are taken.
     ///
-    /// The permits get their stamp only once the cell is known, from [`grant`](Self::grant) or from whoever meets the cell
+    /// The permits get their stamp only once the cell is known, from [`publish_first`](Self::publish_first) or from whoever meets the cell
     /// first. A stamp chosen before would be too early if meanwhile another cell for the same key came and went.
-    pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
+    pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<Seat<'_>> {
         let cell = self.cells.take()?;
-        let words = self.cells.block(cell);
+        let words = self.cells.known_block(cell);
         let free = Head(words[HEAD].load(Ordering::Relaxed));
-        let (life, lap, cost) = (free.life(), free.lap(), cost as usize);
+        let (lap, cost) = (free.lap(), cost as usize);
         let mark = free.ancient_mark();
         let opened = free.with_state(State::Open);
         // See `release`.
@@ -49,21 +49,24 @@ impl Cells {
         words[LOW].store(fingerprint.low, Ordering::Release);
         words[HIGH].store(fingerprint.high, Ordering::Release);
         words[HEAD].store(head.0, Ordering::Release);
-        Some((cell, life))
+        Some(Seat { cell, head, plan: fingerprint.plan(), words })
     }
 
-    /// Publishes the first permits of a cell that has just become known, if nobody else has.
-    pub(crate) fn grant(&self, cell: u32, life: u64, clock: &impl Clock) {
-        let words = self.cells.block(cell);
-        let head = Head(words[HEAD].load(Ordering::Acquire));
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        if head.life() == life && head.state().is_open() {
-            // Read after the head: what is unpublished by now may be a later claim.
+    /// Publishes the first permits of a cell that has just become known. If its head has moved, another thread has published them, or the key
+    /// was forgotten.
+    pub(crate) fn publish_first(&self, created: Seat<'_>, clock: &impl Clock) {
+        self.publish_at(created.words, created.head, clock);
+    }
+
+    /// Publishes the claim that led to this head, unless the head has moved.
+    pub(super) fn publish_at(&self, words: &[AtomicU64], head: Head, clock: &impl Clock) {
+        if words[HEAD].load(Ordering::Acquire) == head.0 {
+            let reference = RingRef(words[RING].load(Ordering::Acquire));
             self.settle(words, head, reference, time_of(clock.now()));
         }
     }
 
-    /// Takes back a cell from [`create`](Self::create) that was never published.
+    /// Takes back a cell from [`new_cell`](Self::new_cell) that was never published.
     pub(crate) fn discard(&self, cell: u32) {
         let words = self.cells.block(cell);
         let head = Head(words[HEAD].load(Ordering::Relaxed));
@@ -77,11 +80,20 @@ impl Cells {
     /// end of the newest of the stamps that are lost with it.
     ///
     /// A claim that is found unpublished may be later than `time`, so it is stamped by the `clock`, read after it was seen.
-    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
+    ///
+    /// Lives are numbered modulo 256: after each read of the head `may_be` says whether the number means the life that the caller means.
+    pub(crate) fn reclaim_if(
+        &self,
+        cell: u32,
+        life: u64,
+        time: u64,
+        clock: &impl Clock,
+        may_be: impl Fn() -> bool,
+    ) -> Reclaimed {
         let words = self.cells.block(cell);
         loop {
             let head = Head(words[HEAD].load(Ordering::Acquire));
-            if head.life() != life {
+            if head.life() != life || !may_be() {
                 return Reclaimed::Gone;
             }
             match head.state() {
@@ -147,13 +159,12 @@ impl Cells {
         self.cells.give_back(cell);
     }
 
-    /// Makes the cell of this life dead: its key starts afresh. Says whether this call did it.
-    pub(crate) fn forget(&self, cell: u32, life: u64, clock: &impl Clock) -> bool {
+    /// Makes a cell dead that decided for its key at this head: the key starts afresh. Says whether this call did it; if not, the cell
+    /// may no longer decide for the key.
+    pub(crate) fn forget_at(&self, cell: u32, mut head: Head, clock: &impl Clock) -> bool {
         let words = self.cells.block(cell);
         loop {
-            let head = Head(words[HEAD].load(Ordering::Acquire));
             match head.state() {
-                _ if head.life() != life => return false,
                 State::Free | State::Dead => return false,
                 // Emptied first: whoever wants the ring to grow may be about to replace it.
                 State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(words, head, clock),
@@ -170,6 +181,11 @@ impl Cells {
                     }
                 }
             }
+            let now = Head(words[HEAD].load(Ordering::Acquire));
+            if !head.goes_on_at(now) {
+                return false;
+            }
+            head = now;
         }
     }
 
@@ -192,8 +208,12 @@ impl Cells {
     /// Forgets whatever the cell decides for now.
     pub(crate) fn forget_any(&self, cell: u32, clock: &impl Clock) {
         let Some(words) = self.cells.block_if_there(cell) else { return };
-        let life = Head(words[HEAD].load(Ordering::Acquire)).life();
-        self.forget(cell, life, clock);
+        loop {
+            let head = Head(words[HEAD].load(Ordering::Acquire));
+            if matches!(head.state(), State::Free | State::Dead) || self.forget_at(cell, head, clock) {
+                return;
+            }
+        }
     }
 
     /// The numbers of all cells that have ever been in use.
@@ -202,13 +222,13 @@ impl Cells {
     }
 
     /// The key that the cell decides for, if it does.
-    pub(crate) fn fingerprint_of(&self, cell: u32) -> Fingerprint {
-        key_in(self.cells.block(cell))
+    pub(crate) fn fingerprint_of(&self, cell: u32) -> Option<Fingerprint> {
+        self.cells.block_if_there(cell).map(key_in)
     }
 
     /// Whose the cell is in this life, unless that is over.
     pub(crate) fn fingerprint_in(&self, cell: u32, life: u64) -> Option<Fingerprint> {
-        let fingerprint = self.fingerprint_of(cell);
+        let fingerprint = self.fingerprint_of(cell)?;
         // Read after the key, which acquires: see `seat_for`.
         let head = Head(self.cells.block(cell)[HEAD].load(Ordering::Relaxed));
         (head.life() == life).then_some(fingerprint)
@@ -244,6 +264,39 @@ impl Cells {
             };
             if words[HEAD].load(Ordering::Relaxed) == head.0 {
                 return (true, live);
+            }
+        }
+    }
+}
+
+/// As models and tests of a single cell ask, which has fewer than 256 lives there.
+#[cfg(test)]
+impl Cells {
+    /// A new cell and its life.
+    pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
+        self.new_cell(fingerprint, cost).map(|created| (created.cell, created.head.life()))
+    }
+
+    pub(crate) fn grant(&self, cell: u32, life: u64, clock: &impl Clock) {
+        let words = self.cells.block(cell);
+        let head = Head(words[HEAD].load(Ordering::Acquire));
+        if head.life() == life && head.state().is_open() {
+            self.publish_at(words, head, clock);
+        }
+    }
+
+    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
+        self.reclaim_if(cell, life, time, clock, || true)
+    }
+
+    pub(crate) fn forget(&self, cell: u32, life: u64, clock: &impl Clock) -> bool {
+        loop {
+            let head = Head(self.cells.block(cell)[HEAD].load(Ordering::Acquire));
+            if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
+                return false;
+            }
+            if self.forget_at(cell, head, clock) {
+                return true;
             }
         }
     }

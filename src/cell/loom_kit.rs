@@ -66,7 +66,12 @@ impl One {
     }
 
     pub(super) fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
-        self.seat().map_or(0, |seat| self.cells.give_back(seat, charged, cost, &At(at)))
+        loop {
+            let Some(seat) = self.seat() else { return 0 };
+            if let Some(given) = self.cells.give_back(seat, charged, cost, &At(at)) {
+                return given;
+            }
+        }
     }
 }
 

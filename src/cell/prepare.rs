@@ -22,11 +22,7 @@ pub(crate) enum Prepared {
 impl Cells {
     /// Prepares to claim `cost` permits of a cell, at least 1.
     pub(crate) fn prepare(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Prepared {
-        let Seat { cell, words, .. } = seat;
-        let head = Head(words[HEAD].load(Ordering::Acquire));
-        if head.life() != seat.head.life() {
-            return Prepared::Again;
-        }
+        let Seat { cell, head, words, .. } = seat;
         match head.state() {
             State::Open | State::Ahead => {}
             // A thread that gives something back, or refuses what counts, may have stopped halfway.
@@ -97,12 +93,7 @@ impl Cells {
 
     /// Publishes what was claimed of a cell together with others, if nobody else has.
     pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) {
-        let words = self.cells.block(part.cell);
-        let head = Head(words[HEAD].load(Ordering::Acquire));
-        if head == part.next {
-            let reference = RingRef(words[RING].load(Ordering::Acquire));
-            self.settle(words, head, reference, time_of(clock.now()));
-        }
+        self.publish_at(self.cells.block(part.cell), part.next, clock);
     }
 
     /// What has to be known to give back what was claimed of a cell together with others, and is published.

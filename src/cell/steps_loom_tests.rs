@@ -217,7 +217,7 @@ fn loom_permits_of_the_newest_step_come_back_once() {
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 6));
         assert_eq!(one.acquire(1, 6), 1);
-        let back = one.cells.give_back(one.seat().unwrap(), charged, 2, &At(6));
+        let back = one.give_back(charged, 2, 6);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([10, 29, 30].map(|at| one.remaining(at)), [2 - granted, 2 - granted, 4]);
@@ -232,7 +232,7 @@ fn loom_permits_of_an_older_step_come_back_once() {
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 12));
         assert_eq!(one.acquire(1, 11), 1);
-        let back = one.cells.give_back(one.seat().unwrap(), charged, 2, &At(13));
+        let back = one.give_back(charged, 2, 13);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([20, 29].map(|at| one.remaining(at)), [2 - granted; 2]);

@@ -134,6 +134,14 @@ impl Head {
         (self.0 >> Self::LIFE_AT) & mask(Self::LIFE_BITS)
     }
 
+    /// Whether a later head is certainly of the same life, and the cell decides. Lives are told modulo 256, but each takes a lap at
+    /// least. The head of a cell that is held does not say its lap.
+    pub(crate) fn goes_on_at(self, later: Self) -> bool {
+        let decides = |head: Self| !matches!(head.state(), State::Free | State::Dead | State::Held);
+        let is_near = self.life() == later.life() && self.laps_until(later) < 1 << Self::LIFE_BITS;
+        is_near && decides(self) && decides(later)
+    }
+
     #[inline]
     pub(crate) fn epoch(self) -> bool {
         (self.0 >> Self::EPOCH_AT) & 1 == 1

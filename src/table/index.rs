@@ -88,13 +88,14 @@ pub(super) enum Found<'a> {
 }
 
 /// What putting an entry came to.
-pub(super) enum Put<'a> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Put {
     /// It was put there by this call.
     Done,
     /// It was there already.
     There,
     /// Another cell decides for the key.
-    Other(Seat<'a>),
+    Other,
     /// The generation is over.
     Outdated,
     Full,
@@ -209,7 +210,7 @@ impl<'a> Index<'a> {
     }
 
     /// Puts a cell into the first empty slot of the key's sequence, unless one that decides for the key is there.
-    pub(super) fn put(self, fingerprint: Fingerprint, cell: u32, life: u64, cells: &Cells) -> Put<'_> {
+    pub(super) fn put(self, fingerprint: Fingerprint, cell: u32, life: u64, cells: &Cells) -> Put {
         let new = Entry::new(self.generation, life, fingerprint, cell);
         let mut at = self.first(fingerprint);
         let mut seen = 0;
@@ -226,8 +227,8 @@ impl<'a> Index<'a> {
                 (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,
                 (_, Seen::Entry(entry)) if entry == new => return Put::There,
                 (_, Seen::Entry(entry)) if entry.prefix() == new.prefix() => {
-                    if let Some(seat) = cells.seat_for(entry.cell(), entry.life(), fingerprint) {
-                        return Put::Other(seat);
+                    if cells.seat_for(entry.cell(), entry.life(), fingerprint).is_some() {
+                        return Put::Other;
                     }
                 }
                 (_, Seen::Entry(_)) => {}

@@ -353,13 +353,13 @@ fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
         let table = Arc::new(table);
         let [both, keeper] = [Arc::clone(&table), Arc::clone(&table)];
         let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
-        let keeper = thread::spawn(move || keeper.cells.keep(cells[0], &At(5)).map(|(_, kept)| kept));
+        let keeper = thread::spawn(move || keeper.keep_of(cells[0], &At(5)).map(|(_, kept)| kept));
         // Comes before the claim holds that cell, and then this claim is aborted and there is another, or after it.
         assert!(table.cells.forget(cells[1], 0, &At(5)));
         let (granted, kept) = (both.join().unwrap(), keeper.join().unwrap());
         assert_eq!(granted, 1);
         let (before, after) = (Some(Kept::Stamps(vec![5])), Some(Kept::Stamps(vec![5, 0])));
         assert!(kept == before || kept == after, "{kept:?}");
-        assert_eq!(table.cells.keep(cells[0], &At(5)).map(|(_, kept)| kept), after);
+        assert_eq!(table.keep_of(cells[0], &At(5)).map(|(_, kept)| kept), after);
     });
 }

@@ -1,7 +1,7 @@
 //! What all the keys of a table hold, written down and put back.
 
-use super::Table;
 use super::index::Put;
+use super::{Located, Table};
 use crate::cell::{Kept, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
@@ -15,9 +15,27 @@ pub(crate) enum PutBackError {
 }
 
 impl Table {
-    /// What each key holds, key by key, while others decide.
+    /// The permits of each key, key by key, while others decide. A key that gets another cell meanwhile may come twice: then the last is
+    /// the newer.
     pub(crate) fn keep(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Kept)> {
-        self.cells.numbers().filter_map(move |cell| self.cells.keep(cell, clock))
+        self.cells.numbers().filter_map(move |cell| self.keep_of(cell, clock))
+    }
+
+    /// The key of a cell and its permits. A cell that the index does not lead to belongs to a request that is not decided yet, and that may
+    /// still find another cell of its key: it holds nothing that was granted.
+    pub(super) fn keep_of(&self, cell: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
+        loop {
+            let fingerprint = self.cells.fingerprint_of(cell)?;
+            match self.locate::<false>(self.route(), fingerprint) {
+                Located::Current(seat) | Located::Old(seat) if seat.cell == cell => {
+                    if let Some(kept) = self.cells.keep(seat, clock) {
+                        return kept.map(|kept| (fingerprint, kept));
+                    }
+                }
+                Located::Outdated => {}
+                Located::Current(_) | Located::Old(_) | Located::Nowhere => return None,
+            }
+        }
     }
 
     /// Whether a key can hold this.
@@ -51,7 +69,7 @@ impl Table {
             };
             match self.current(route).put(fingerprint, cell, life, &self.cells) {
                 Put::Done | Put::There => return Ok(()),
-                Put::Other(_) => {
+                Put::Other => {
                     self.cells.discard(cell);
                     self.unreserve(route);
                     return Ok(());

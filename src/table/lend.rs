@@ -43,10 +43,11 @@ impl Table {
                     if seat.cell != lent.cell {
                         return 0;
                     }
-                    let given = self.cells.give_back(seat, lent.charged, lent.cost, clock);
-                    // Its cell may be idle sooner than a sweep has noted.
-                    self.turns.note_forgotten();
-                    return given;
+                    if let Some(given) = self.cells.give_back(seat, lent.charged, lent.cost, clock) {
+                        // Its cell may be idle sooner than a sweep has noted.
+                        self.turns.note_forgotten();
+                        return given;
+                    }
                 }
                 Located::Nowhere => return 0,
                 Located::Outdated => {}

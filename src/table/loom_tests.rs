@@ -230,3 +230,25 @@ fn loom_two_new_keys_share_a_tag() {
         assert!(!ask(&table, 1) && !ask(&table, 2));
     });
 }
+
+/// A second first request for a key may have made a cell for it, too, until it finds that there is one.
+#[cfg(feature = "serde")]
+#[test]
+fn loom_a_snapshot_holds_a_key_once() {
+    use crate::cell::Kept;
+    explore(2, || {
+        let table = Arc::new(table(1, 4));
+        // The first request has got no further than this.
+        let route = table.route();
+        assert!(table.reserve(route));
+        let first = table.cells.new_cell(key(1), 1).unwrap().cell;
+        assert_eq!(table.one(1, 0), Some(1));
+        let goes_on = move |table: &Table| {
+            assert_eq!(table.current(route).put(key(1), first, 0, &table.cells), Put::Other);
+            table.cells.discard(first);
+            table.unreserve(route);
+        };
+        let (kept, ()) = race(&table, |table| table.keep(&At(5)).collect::<Vec<_>>(), goes_on);
+        assert_eq!(kept, [(key(1), Kept::Stamps(vec![5]))]);
+    });
+}

@@ -5,6 +5,7 @@
 use core::time::Duration;
 
 use super::*;
+use crate::cell::Reclaimed;
 use crate::clock::MockClock;
 use crate::quota::Quota;
 
@@ -102,4 +103,64 @@ fn with_a_route_that_is_out_of_date() {
     assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
     assert!(matches!(table.bring_in(late, key(90), 1, &clock), BroughtIn::Retry));
     assert!(admits(&table, 90, &clock));
+}
+
+/// The stamps that a snapshot holds, by key.
+#[cfg(feature = "serde")]
+fn kept(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
+    let stamps = |(key, kept)| match kept {
+        crate::cell::Kept::Stamps(ages) => (key, ages),
+        other => panic!("{other:?} of a log"),
+    };
+    table.keep(clock).map(stamps).collect()
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn before_making_a_new_cell_known_whose_key_another_makes_known() {
+    let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
+    let clock = MockClock::new();
+    assert!(table.reserve(table.route()));
+    table.cells.create(key(1), 1).unwrap();
+    assert!((0..5).all(|_| admits(&table, 1, &clock)) && !admits(&table, 1, &clock));
+    assert_eq!(kept(&table, &clock), [(key(1), vec![0; 5])]);
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
+    let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
+    let clock = MockClock::new();
+    assert!(table.reserve(table.route()));
+    let (cell, life) = table.cells.create(key(1), 1).unwrap();
+    assert_eq!(kept(&table, &clock), []);
+    // Its stamp is chosen once it is known.
+    clock.set(9);
+    assert!(matches!(table.current(table.route()).put(key(1), cell, life, &table.cells), Put::Done));
+    assert_eq!(kept(&table, &clock), [(key(1), vec![0])]);
+}
+
+/// A sweeper, or a request, that has read the entry of a cell's first life, and goes on when there have been 256.
+#[test]
+fn with_an_entry_whose_life_has_come_round() {
+    let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 1, 0);
+    let clock = MockClock::new();
+    assert!(admits(&table, 0, &clock));
+    let late = table.start_turn_to(table.route().size());
+    let Located::Old(seat) = table.locate::<false>(late, key(0)) else { panic!("it is there") };
+    let (first, life) = (seat.cell, seat.head.life());
+    for number in 1..256 {
+        clock.advance(Duration::from_nanos(10));
+        assert!(admits(&table, number, &clock));
+    }
+    clock.advance(Duration::from_nanos(10));
+    let time = time_of(clock.now());
+    assert_eq!(table.cells.reclaim(first, life + 255, time, &clock), Reclaimed::Gone);
+    // One that is made for the same key and that the index does not lead to yet.
+    assert_eq!(table.cells.create(key(0), 0), Some((first, life)));
+    assert_eq!(table.cells.reclaim_if(first, life, time, &clock, || table.lasts(late)), Reclaimed::Gone);
+    assert!(!table.cells.has_room(), "it was taken from the request that made it");
+    assert!(table.cells.decide(Ask::Peek, seat, 1, &clock).is_none());
+    assert!(!table.cells.forget_at(seat.cell, seat.head, &clock));
+    assert!(table.cells.seat_for(first, life, key(0)).is_some(), "it was forgotten");
 }

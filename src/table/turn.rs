@@ -142,7 +142,7 @@ impl Table {
     }
 
     /// Puts a cell of the old index into the current one.
-    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, cell: u32, life: u64) -> Put<'_> {
+    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, cell: u32, life: u64) -> Put {
         // Counted first, so that no index ever holds more than has been counted, whoever stalls here.
         if !self.count_filled(route, |filled| Some(filled + 1)) {
             return Put::Outdated;
@@ -255,13 +255,13 @@ impl Table {
                 (_, Seen::Sealed) => return true,
                 (_, Seen::Outdated) => return false,
                 (_, Seen::Entry(entry)) => {
-                    let Reclaimed::Live(end) = self.cells.reclaim(entry.cell(), entry.life(), time, clock) else {
-                        return true;
-                    };
+                    let lasts = || self.lasts(route);
+                    let reclaimed = self.cells.reclaim_if(entry.cell(), entry.life(), time, clock, lasts);
+                    let Reclaimed::Live(end) = reclaimed else { return true };
                     self.turns.note_end(route.generation(), end);
                     let Some(fingerprint) = self.cells.fingerprint_in(entry.cell(), entry.life()) else { return true };
                     return match self.carry(route, fingerprint, entry.cell(), entry.life()) {
-                        Put::Done | Put::There | Put::Other(..) => true,
+                        Put::Done | Put::There | Put::Other => true,
                         Put::Outdated | Put::Full => false,
                     };
                 }

@@ -78,7 +78,7 @@ fn others_are_decided_and_all_is_counted() {
             let wait = u64::try_from(denied.retry_after().unwrap().as_nanos()).unwrap();
             assert_eq!((peek(now + wait - 1) < 4, peek(now + wait)), (true, 4), "{at:?} at {now}");
             let seat = cells.seat_for(cell, life, KEY).unwrap();
-            assert_eq!(cells.give_back(seat, charged, 2, &At(now)), 2);
+            assert_eq!(cells.give_back(seat, charged, 2, &At(now)), Some(2));
             assert_eq!(peek(now), before);
         }
     }
@@ -92,8 +92,8 @@ fn permits_are_given_back_while_a_block_is_replaced() {
     let head = Head(words[HEAD].load(Ordering::Acquire));
     replacing(words, head, head.with_state(State::Growing)).unwrap();
     let seat = || cells.seat_for(cell, life, KEY).unwrap();
-    assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), 2);
-    assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), 0, "one permit is left of the step");
+    assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), Some(2));
+    assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), Some(0), "one permit is left of the step");
     assert_eq!(ask(&cells, cell, life, Ask::Peek, 0, 6).unwrap().0.remaining(), 3);
 }
 
@@ -141,7 +141,7 @@ fn no_head_returns_when_permits_are_given_back() {
         heads.push(words[HEAD].load(Ordering::Acquire));
         let (_, charged) = ask(&cells, cell, life, Ask::Acquire, 1, at).unwrap();
         heads.push(words[HEAD].load(Ordering::Acquire));
-        assert_eq!(cells.give_back(cells.seat_for(cell, life, KEY).unwrap(), charged, 1, &At(at)), 1);
+        assert_eq!(cells.give_back(cells.seat_for(cell, life, KEY).unwrap(), charged, 1, &At(at)), Some(1));
     }
     heads.sort_unstable();
     assert!(heads.windows(2).all(|two| two[0] != two[1]));

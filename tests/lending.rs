@@ -1,8 +1,10 @@
 //! Reserving and giving back, by each kind of limiter: what a dropped reservation does, and what a receipt is good for.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate::{DirectLimiter, JointError, JointLimiter, Limiter, MockClock, Quota, Receipt, ReserveError};
+use tollgate::{Clock, DirectLimiter, JointError, JointLimiter, Limiter, MockClock, Quota, Receipt, ReserveError};
 
 const SECOND: Duration = Duration::from_secs(1);
 const TEN: Duration = Duration::from_secs(10);
@@ -218,6 +220,101 @@ fn a_new_key_that_reserves_by_a_clock_that_lags_begins_no_earlier_than_what_was_
         };
         assert_eq!(free_again(true), free_again(false), "{quota:?}");
     }
+}
+
+/// A limiter whose clock shows nanoseconds, and can be set back.
+fn by_the_nanosecond(limit: u32, window: u64) -> (Limiter<str, MockClock>, MockClock) {
+    let clock = MockClock::new();
+    let quota = Quota::new(limit, Duration::from_nanos(window));
+    (Limiter::builder(quota).clock(clock.clone()).build().unwrap(), clock)
+}
+
+#[test]
+fn a_clock_that_goes_back_beside_a_reservation_gives_nothing_back_that_has_expired() {
+    let (limiter, clock) = by_the_nanosecond(1, 200);
+    let expired = limiter.reserve("a", 1, NOW).unwrap().commit();
+    clock.set(200);
+    assert!(limiter.try_acquire("a").is_admitted());
+    clock.set(210);
+    let ahead = limiter.reserve("a", 1, TEN).unwrap();
+    assert_eq!(ahead.delay(), Duration::from_nanos(190));
+    clock.set(199);
+    assert_eq!(limiter.refund(expired).unwrap(), 0, "its place was taken at 200");
+    clock.set(210);
+    assert_eq!(ahead.cancel(), 1);
+    assert!(limiter.try_acquire("a").is_denied(), "two permits within ten nanoseconds");
+    clock.set(400);
+    assert!(limiter.try_acquire("a").is_admitted());
+}
+
+#[test]
+fn a_clock_that_goes_back_after_a_cancellation_gives_nothing_back_that_has_expired() {
+    let (limiter, clock) = by_the_nanosecond(2, 200);
+    let expired = limiter.reserve("a", 1, NOW).unwrap().commit();
+    clock.set(100);
+    assert!(limiter.try_acquire("a").is_admitted());
+    clock.set(200);
+    // The newest stamp goes, and with it the proof in the ring that the time has been 200.
+    assert_eq!(limiter.reserve("a", 1, NOW).unwrap().cancel(), 1);
+    clock.set(199);
+    assert_eq!(limiter.refund(expired).unwrap(), 0, "its place was taken at 200");
+    clock.set(200);
+    assert!(limiter.try_acquire_n("a", 2).unwrap().is_denied(), "three permits within 200 ns");
+    assert!(limiter.try_acquire("a").is_admitted());
+}
+
+#[test]
+fn a_clock_that_goes_back_gives_nothing_back_that_had_expired_when_something_else_was_given_back() {
+    let (limiter, clock) = by_the_nanosecond(3, 200);
+    let expired = limiter.reserve("a", 1, NOW).unwrap().commit();
+    clock.set(100);
+    assert!(limiter.try_acquire("a").is_admitted());
+    clock.set(150);
+    let other = limiter.reserve("a", 1, NOW).unwrap();
+    clock.set(200);
+    // Nothing is granted at 200; the ring is replaced by one without the stamps that have expired.
+    assert_eq!(other.cancel(), 1);
+    clock.set(199);
+    assert_eq!(limiter.refund(expired).unwrap(), 0, "it had expired at 200");
+    clock.set(200);
+    assert!(limiter.try_acquire_n("a", 3).unwrap().is_denied(), "four permits within 200 ns");
+    assert!(limiter.try_acquire_n("a", 2).unwrap().is_admitted());
+}
+
+/// A clock at which a thread stops: between the reading and its use, other requests come.
+struct Stops {
+    shows: AtomicU64,
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Clock for &'static Stops {
+    fn now(&self) -> u64 {
+        let reading = self.shows.load(Ordering::SeqCst);
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        reading
+    }
+}
+
+#[test]
+fn a_thread_that_stops_as_it_cancels_puts_off_nothing_that_expires_meanwhile() {
+    let clock: &'static Stops = Box::leak(Box::new(Stops { shows: AtomicU64::new(0), meanwhile: Mutex::new(None) }));
+    let quota = Quota::new(1, Duration::from_nanos(2));
+    let limiter: &'static Limiter<str, &'static Stops> =
+        Box::leak(Box::new(Limiter::builder(quota).clock(clock).build().unwrap()));
+    assert!(limiter.try_acquire("a").is_admitted());
+    clock.shows.store(1, Ordering::SeqCst);
+    let ahead = limiter.reserve("a", 1, TEN).unwrap();
+    assert_eq!(ahead.delay(), Duration::from_nanos(1));
+    *clock.meanwhile.lock().unwrap() = Some(Box::new(|| {
+        clock.shows.store(2, Ordering::SeqCst);
+        // Another key's rings are replaced, which raises the horizon.
+        (0..2).for_each(|_| assert_eq!(limiter.reserve("z", 1, NOW).unwrap().cancel(), 1));
+    }));
+    assert_eq!(ahead.cancel(), 1);
+    assert!(limiter.try_acquire("a").is_admitted(), "denied, and nothing is live or reserved");
 }
 
 #[test]

@@ -17,7 +17,8 @@
 //!
 //! # Why the horizon does not move ahead
 //! Were it raised to a stamp that lies ahead, every new key would start there. It has to be as late as what was claimed *in place*,
-//! in a ring that changes hands. In the ring of a cell that is ahead nothing was: it came with what is reserved, and the first
+//! in a ring that changes hands, and as the time by which stamps were left out of a new ring (see
+//! `give_back.rs`): a ring with stamps ahead does not say how late it is. In the ring of a cell that is ahead nothing was: it came with what is reserved, and the first
 //! claim in place makes the cell open. So three states tell rings apart that are being replaced: *growing*, an open cell's, by a
 //! ring with nothing ahead; *going ahead*, an open cell's, by a ring with stamps ahead; *growing ahead*, the ring of a cell that is ahead.
 
@@ -49,7 +50,7 @@ impl Cells {
         let &View { reference, ring, newest, reading, .. } = view;
         let within = within.min(limits.window());
         // What is live now by any clock. A stamp must not be earlier than the horizon, so no clock may be.
-        let now = view.live_at(head).max(self.horizon.load(Ordering::Acquire));
+        let now = view.live_at(head).max(view.horizon);
         let live = ring.live_at(head, limits.live_from(now));
         let (at, slots) = (refusal.until().max(now), live + needed);
         if at.saturating_sub(reading) > within || slots > LONGEST {
@@ -67,14 +68,13 @@ impl Cells {
         }
         let next = growing.on_new_ring();
         let (offer, new) = self.new_ring(next.epoch(), slots.max(2), next.lap());
-        // After the ring has been taken: see `larger_ring`.
-        if self.horizon.load(Ordering::Acquire) > now {
+        if self.horizon_for(view, now).is_none() {
             self.drop_unused_ring(offer);
             return lost();
         }
         let kept = (ring.len() - live..ring.len()).map(|position| ring.load(head.pos() + position).time());
         new.write_last(slots, kept.chain(core::iter::repeat_n(at, needed)), next.lap());
-        if !self.offer(words, growing, reference, newest, offer) {
+        if !self.offer(words, growing, reference, now, offer) {
             return lost();
         }
         let (limit, remaining) = limits.none();

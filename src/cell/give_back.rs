@@ -8,6 +8,17 @@
 //! be; and there are enough of them for every claim that has not been given back, because each has its own among them. A mark that was too
 //! late would have neither: of two permits the one that expires later would be taken out, or none.
 //!
+//! That holds as long as the claim's own stamp is in the ring. A stamp leaves a ring only once it has expired: a claim is made in
+//! its place, or a new ring leaves it out. A clock that is behind the clock that did so must not take another stamp for it.
+//!
+//! - The newest stamp of a claim in place says how late it was, unless the ring was replaced since, or stamps lie ahead of it.
+//! - A replacement raises the *horizon* to the time by which it leaves stamps out, before the ring changes (see
+//!   [`offer`](Cells::offer)). That time is no earlier than any stamp claimed in the old ring.
+//!
+//! So permits come back only if the mark is live by the clock, by the newest stamp and by the horizon. On a clock that never goes
+//! back the horizon is never later than the reading, and this denies nothing. A clock that is set back may find that nothing comes
+//! back until it has caught up: the permits then leave their window as if they had been used.
+//!
 //! # An account
 //! What has been used becomes less, which no claim does, so the head must be told from what it was before: an account that is given
 //! something back goes two eras on. The parity stays, so the anchor that was published stays the anchor, and nothing has to be
@@ -54,6 +65,24 @@ impl Cells {
         }
     }
 
+    /// The earliest stamp that a claim of `needed` slots at this head can get, whichever thread publishes it: see
+    /// [`settle`](Self::settle). Read before the claim.
+    pub(super) fn earliest_stamp(
+        &self,
+        limits: &Limits,
+        words: &[AtomicU64],
+        head: Head,
+        view: &View<'_>,
+        needed: usize,
+    ) -> u64 {
+        let loosest = self.revisions_of(words).loosest();
+        let loosest = loosest.as_ref().unwrap_or(limits);
+        let last = view.ring.load(head.pos() + needed - 1).time();
+        let earliest = loosest.earliest(view.ring, head.pos(), needed).max(loosest.end_of(last));
+        // The claimant may publish its first slots itself, at its own time.
+        view.floor.max(earliest).max(view.horizon.min(view.time))
+    }
+
     /// What has to be known of permits that were claimed in a log's ring at that head, and got a stamp no earlier than `floor`.
     ///
     /// Whoever has published them may have done so by a clock that lags behind the claimant's, so the stamp is read. If others have
@@ -87,7 +116,9 @@ impl Cells {
         let stamp = |nth: usize| ring.load(head.pos() + ring.len() - live + nth).time();
         let count = cost as usize;
         let first = (0..live).find(|&nth| stamp(nth) >= mark).unwrap_or(live);
-        if mark < limits.live_from(now) || live - first < count {
+        // Read after the ring. What was left out of it had expired by then, whatever this clock shows.
+        let latest = now.max(self.horizon.load(Ordering::Acquire));
+        if mark < limits.live_from(latest) || live - first < count {
             return view.stands(words, head).then_some(0);
         }
         let growing = head.with_state(head.state().growing());
@@ -109,12 +140,22 @@ impl Cells {
         let next = growing.on_new_ring();
         let left = live - without.len();
         let (offer, new) = self.new_ring(next.epoch(), left.max(2), next.lap());
-        // After the ring has been taken: see `larger_ring`.
-        let later = now.max(self.horizon.load(Ordering::Acquire));
+        let Some(later) = self.horizon_for(view, now) else {
+            self.drop_unused_ring(offer);
+            return false;
+        };
         let stamp = |nth: usize| ring.load(growing.pos() + ring.len() - live + nth).time();
         let kept = (0..without.start).chain(without.end..live).map(|nth| limits.put_off(stamp(nth), now, later));
         new.write_last(left, kept, next.lap());
-        self.offer(words, growing, view.reference, view.newest, offer)
+        self.offer(words, growing, view.reference, now, offer)
+    }
+
+    /// The time that stamps of a new ring are put off to, which is made by a clock that showed `now`. `None` if the horizon has moved
+    /// beyond it since the clock was read: then the reading may be long out of date. Read after the ring has been taken: see
+    /// `larger_ring`.
+    pub(super) fn horizon_for(&self, view: &View<'_>, now: u64) -> Option<u64> {
+        let horizon = self.horizon.load(Ordering::Acquire);
+        (horizon <= now.max(view.horizon)).then(|| now.max(horizon))
     }
 
     /// Ends what somebody else has begun: replaces a growing ring by one with the same stamps.

@@ -85,7 +85,7 @@ impl Cells {
         }
     }
 
-    /// Gives back a ring that nobody else has ever seen.
+    /// Gives back a ring that no other thread has seen, or whose stamps the horizon has reached.
     pub(super) fn drop_unused_ring(&self, reference: RingRef) {
         self.drop_ring(reference, Slot::ancient(0, 0));
     }
@@ -112,9 +112,11 @@ impl Cells {
         // What is claimed now is later than all that was reserved.
         let growing = if head.state().is_open() { head.with_state(State::Growing) } else { head };
         replacing(words, head, growing)?;
-        let newest = wanted.newest;
+        let newest = wanted.newest.time();
         let Larger { offer, time, live } = self.larger_ring(words, limits, growing, old, wanted, clock);
-        self.offer(words, growing, old, newest, offer).then_some((time, live))
+        // The claim's own stamp does not say the time of a cell that is ahead.
+        let by = if growing.state().may_be_ahead() { time } else { newest };
+        self.offer(words, growing, old, by, offer).then_some((time, live))
     }
 
     /// A ring for the caller alone, with the live stamps of the old one and those of the claim.
@@ -151,28 +153,29 @@ impl Cells {
         if let Rules::Steps(stepped) = self.rules_of(words) {
             return self.empty_steps(stepped, words, growing, old);
         }
-        if growing.state() != State::GrowingAhead {
-            self.raise_horizon(newest.time());
-        }
+        let by = if growing.state().may_be_ahead() { 0 } else { newest.time() };
         let stamps = self.ring(words, old);
         let (offer, _) = self.new_ring(!growing.epoch(), stamps.len() + 1, growing.lap().wrapping_add(1));
-        self.offer(words, growing, old, newest, offer);
+        self.offer(words, growing, old, by, offer);
     }
 
     /// Offers a ring in place of the old one, and opens the cell on it. Says whether it was taken.
-    pub(super) fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot, offer: RingRef) -> bool {
+    ///
+    /// The offer leaves out the stamps that had expired at the time `by`. No permit was claimed in the old ring at a later time. The
+    /// horizon is raised to `by` *before* the ring changes: a thread that sees the new ring also sees that the time was `by`, which
+    /// the new ring's stamps need not say.
+    pub(super) fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, by: u64, offer: RingRef) -> bool {
         // What was seen of a growing cell may be the ring that it has two growths later, of the same epoch again; the head has moved on
         // then, and never returns. The ring was acquired before, so who sees it sees that.
         if words[HEAD].load(Ordering::Relaxed) != growing.0 {
             self.drop_unused_ring(offer);
             return false;
         }
+        self.raise_horizon(by);
         // A reference never returns, so success says that the old ring stood still while it was copied.
         let swap = words[RING].compare_exchange(old.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
         match swap {
-            // Nothing was ever claimed in a ring whose newest stamps are ahead: it came with them (see `ahead.rs`).
-            Ok(_) if growing.state() == State::GrowingAhead => self.drop_unused_ring(old),
-            Ok(_) => self.drop_ring(old, newest),
+            Ok(_) => self.drop_unused_ring(old),
             Err(_) => self.drop_unused_ring(offer),
         }
         if swap.is_ok() {

@@ -14,6 +14,15 @@ fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
+/// A clock that shows what it is told.
+struct Shown(AtomicU64);
+
+impl Clock for Shown {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
 impl One {
     /// With so many permits granted at time zero, one by one, all of which may be given back.
     fn lent(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charged>) {
@@ -82,6 +91,86 @@ fn loom_what_has_left_its_window_is_not_given_back() {
         one.give_back(first, 1, 9);
         assert_eq!(claim.join().unwrap(), 1);
         assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 1]);
+    });
+}
+
+/// A ring that is replaced at 10 leaves out the permit of 0, whose receipt a clock that lags shows at 9. Another thread may open
+/// the cell on the new ring before the thread that replaced it goes on.
+#[test]
+fn loom_what_a_new_ring_leaves_out_is_not_given_back_by_a_clock_that_lags() {
+    explore(|| {
+        let one = One::of(&log(3), 0, 0);
+        let [expired, _, other] = [0, 5, 7].map(|at| one.reserve(1, 0, at).unwrap().1);
+        let one = Arc::new(one);
+        let back = spawned(&one, move |one| one.give_back(other, 1, 10));
+        let given = one.give_back(expired, 1, 9);
+        assert_eq!(back.join().unwrap(), 1);
+        // The permit of 5 counts, whether or not the one of 0 came back.
+        assert_eq!([10, 14, 15].map(|at| one.remaining(at)), [2, 2, 3], "{given} given back");
+    });
+}
+
+/// The same where the ring is replaced by one with a reservation: the permit of 10 took the place of the expired one.
+#[test]
+fn loom_what_has_expired_is_not_given_back_beside_a_reservation() {
+    explore(|| {
+        let one = One::of(&log(1), 0, 0);
+        let (_, expired) = one.reserve(1, 0, 0).unwrap();
+        assert_eq!(one.acquire(1, 10), 1);
+        let one = Arc::new(one);
+        let back = spawned(&one, move |one| one.give_back(expired, 1, 9));
+        let (delay, ahead) = one.reserve(1, 9, 12).unwrap();
+        assert_eq!(back.join().unwrap(), 0);
+        assert_eq!((delay, one.give_back(ahead, 1, 13), one.acquire(1, 13), one.acquire(1, 20)), (8, 1, 0, 1));
+    });
+}
+
+/// A thread stops between its reading and the replacement of the ring. Meanwhile the horizon passes the end of a permit that was
+/// live at the reading.
+#[test]
+fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
+    explore(|| {
+        let one = One::of(&log(1), 1, 0);
+        let (_, ahead) = one.reserve(1, 10, 5).unwrap();
+        let both = Arc::new((one, Shown(AtomicU64::new(5))));
+        let other = Arc::clone(&both);
+        let cancels = loom::thread::spawn(move || {
+            let (one, clock) = &*other;
+            one.cells.give_back(one.seat().unwrap(), ahead, 1, clock)
+        });
+        let (one, clock) = &*both;
+        clock.0.store(12, Ordering::SeqCst);
+        one.cells.raise_horizon(time_of(12));
+        // Given back, unless its time has come and gone: it is live until 20.
+        assert_eq!(cancels.join().unwrap(), 1);
+        assert_eq!(one.remaining(12), 1, "a permit that expired at 10 is live");
+    });
+}
+
+/// Another thread reserves the place behind a claim, and so replaces its ring, before the claimant has looked at its stamp.
+#[test]
+fn loom_what_another_has_reserved_behind_is_given_back() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 10, 11).is_some());
+        // Whoever publishes it: its stamp is 10 at the earliest, as it took the place of 0.
+        let Some((_, charged)) = one.reserve(1, 0, 10) else { return };
+        assert_eq!(one.give_back(charged, 1, 11), 1);
+        assert!(other.join().unwrap());
+    });
+}
+
+/// The same, long after the permit before it has expired: the claimant knows the stamp that it has published itself.
+#[test]
+fn loom_what_its_claimant_has_published_is_given_back() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 10, 26).unwrap().0);
+        let given = one.reserve(1, 0, 25).map(|(_, charged)| one.give_back(charged, 1, 26));
+        // Behind a stamp of 25; where the other thread has published it, that is 26.
+        if other.join().unwrap() == 9 {
+            assert_eq!(given, Some(1));
+        }
     });
 }
 

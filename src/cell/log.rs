@@ -2,7 +2,7 @@
 
 use super::growth::Wanted;
 use super::plan::{Limits, Refusal, admitted};
-use super::ring::Ring;
+use super::ring::{Published, Ring};
 use super::words::{Head, RingRef, Slot, State, time_of};
 use super::{Ask, Attempt, Cells, Charged, HEAD, RING};
 use crate::clock::Clock;
@@ -69,6 +69,8 @@ impl Cells {
             }
             return None;
         }
+        // Before the clock, so that only a clock that lags shows less.
+        let horizon = self.horizon.load(Ordering::Acquire);
         // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
         let reading = time_of(clock.now());
         let ring = self.ring(words, reference);
@@ -78,7 +80,7 @@ impl Cells {
         };
         let floor = self.floor(newest);
         let by_clock = limits.not_before(reading);
-        Some(View { reference, ring, newest, reading, by_clock, floor, time: by_clock.max(floor) })
+        Some(View { reference, ring, newest, horizon, reading, by_clock, floor, time: by_clock.max(floor) })
     }
 
     /// One attempt at a decision.
@@ -119,11 +121,16 @@ impl Cells {
                     granted(time, left, Charged { head, mark: time })
                 });
             }
-            return match (ring.claim(&words[HEAD], head, needed, limits, time), ask) {
-                (None, _) => lost(),
-                (Some(()), Ask::Reserve { .. }) => granted(time, left, self.charged_in_ring(words, head, view.floor)),
-                // Nobody is to give it back.
-                (Some(()), _) => granted(time, left, Charged::nothing(head)),
+            let Ask::Reserve { .. } = ask else {
+                // No receipt is written for it.
+                let claimed = ring.claim(&words[HEAD], head, needed, limits, time);
+                return claimed.map_or_else(lost, |_| granted(time, left, Charged::nothing(head)));
+            };
+            let floor = self.earliest_stamp(limits, words, head, &view, needed);
+            return match ring.claim(&words[HEAD], head, needed, limits, time) {
+                None => lost(),
+                Some(Published::ByClaimant) => granted(time, left, Charged { head, mark: time }),
+                Some(Published::Unknown) => granted(time, left, self.charged_in_ring(words, head, floor)),
             };
         }
         let idle_after = match live {
@@ -147,6 +154,8 @@ pub(super) struct View<'a> {
     pub(super) reference: RingRef,
     pub(super) ring: Ring<'a>,
     pub(super) newest: Slot,
+    /// The horizon, before the clock was read.
+    pub(super) horizon: u64,
     /// What the clock showed.
     pub(super) reading: u64,
     /// The same, but not before the quotas began.

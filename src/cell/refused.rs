@@ -24,7 +24,7 @@ impl Cells {
         status: Status,
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let &View { reference, ring, newest, reading, time, .. } = view;
+        let &View { reference, ring, reading, time, .. } = view;
         let live = ring.live_at(head, limits.live_from(time)).min(limits.limit().saturating_sub(needed));
         let growing = head.with_state(head.state().growing());
         if replacing(words, head, growing).is_none() {
@@ -32,14 +32,16 @@ impl Cells {
         }
         let next = growing.on_new_ring();
         let (offer, new) = self.new_ring(next.epoch(), (live + needed).max(2), next.lap());
-        // After the ring has been taken: see `larger_ring`.
-        let later = time.max(self.horizon.load(Ordering::Acquire));
+        let Some(later) = self.horizon_for(view, time) else {
+            self.drop_unused_ring(offer);
+            return lost();
+        };
         let kept = (ring.len() - live..ring.len())
             .map(|position| limits.put_off(ring.load(head.pos() + position).time(), time, later));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
         // All of the new ring is published, so the next head of the ring sees it as it is now.
         let refusal: Option<Refusal> = limits.refusal(new, next, later, needed);
-        if !self.offer(words, growing, reference, newest, offer) {
+        if !self.offer(words, growing, reference, later, offer) {
             return lost();
         }
         let decision = refusal.map_or(status.decision, |refusal| refusal.denial(reading));

@@ -18,6 +18,15 @@ struct Place {
     lap: u64,
 }
 
+/// Which thread chose the stamp of a claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Published {
+    /// The claimant: the stamp is the time of the claim.
+    ByClaimant,
+    /// The claimant, or a thread that helped it.
+    Unknown,
+}
+
 impl<'a> Ring<'a> {
     #[inline]
     pub(super) fn new(slots: &'a [AtomicU64]) -> Self {
@@ -114,7 +123,14 @@ impl<'a> Ring<'a> {
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
     #[inline]
-    pub(super) fn claim(self, word: &AtomicU64, head: Head, cost: usize, limits: &Limits, time: u64) -> Option<()> {
+    pub(super) fn claim(
+        self,
+        word: &AtomicU64,
+        head: Head,
+        cost: usize,
+        limits: &Limits,
+        time: u64,
+    ) -> Option<Published> {
         let first = self.load(head.pos());
         let next = head.advanced(cost, self.len());
         word.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
@@ -122,20 +138,30 @@ impl<'a> Ring<'a> {
             // Failing is as good: then somebody else has published it.
             let stamp = Slot::new(time, false, head.lap());
             let slot = &self.slots[head.pos()];
-            let _ = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
+            let swap = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
+            Some(if swap.is_ok() { Published::ByClaimant } else { Published::Unknown })
         } else {
-            self.publish(word, head, next, cost, limits, time);
+            Some(self.publish(word, head, next, cost, limits, time))
         }
-        Some(())
     }
 
     /// Publishes a claim of several permits that moved the head from `head` to `next`.
     #[inline(never)]
-    pub(super) fn publish(self, word: &AtomicU64, head: Head, next: Head, cost: usize, limits: &Limits, time: u64) {
+    pub(super) fn publish(
+        self,
+        word: &AtomicU64,
+        head: Head,
+        next: Head,
+        cost: usize,
+        limits: &Limits,
+        time: u64,
+    ) -> Published {
         let stands = || word.load(Ordering::Relaxed) == next.0;
         if !self.publish_alone(head, cost, time, stands) {
             self.settle(next, limits, time, stands);
+            return Published::Unknown;
         }
+        Published::ByClaimant
     }
 
     /// Publishes a claim of several permits that was made at `head`, as long as nobody else takes part. Says whether all of it is done.

@@ -217,7 +217,7 @@ impl Cells {
     /// Replaces the block of a growing cell by an empty one, whatever still counts.
     pub(super) fn empty_steps(&self, stepped: &Stepped, words: &[AtomicU64], growing: Head, old: RingRef) {
         let offer = self.new_empty_block(stepped, stepped.opened(growing, !growing.epoch(), 0));
-        self.offer(words, growing, old, Slot::ancient(0, 0), offer);
+        self.offer(words, growing, old, 0, offer);
     }
 
     /// Decides on an open cell, if that takes nothing out of the ordinary.
@@ -312,7 +312,7 @@ impl Cells {
             let growing = head.with_state(State::Growing);
             replacing(words, head, growing).and_then(|()| {
                 let (offer, opened) = self.next_block(stepped, growing, &history, step, cost);
-                self.offer(words, growing, reference, Slot::ancient(0, 0), offer).then_some(opened)
+                self.offer(words, growing, reference, 0, offer).then_some(opened)
             })
         };
         let Some(head) = claimed else { return lost() };
@@ -360,7 +360,7 @@ impl Cells {
             // What was given back, and has stopped in between, is finished first: nobody else does here.
             _ if head.state().is_growing() => {
                 let (offer, _) = self.next_block(stepped, head, &history, history.step, 0);
-                self.offer(words, head, reference, Slot::ancient(0, 0), offer);
+                self.offer(words, head, reference, 0, offer);
                 Prepared::Again
             }
             Verdict::Charge => part(stepped.charged(head, cost), None, history.step),

@@ -59,6 +59,6 @@ impl Cells {
         let newest = Newest::known(history.step);
         let contents = Contents { newest, start, used, most: history.entries.len(), entries };
         let offer = self.new_block(stepped, opened, contents);
-        self.offer(words, growing, reference, Slot::ancient(0, 0), offer).then_some(cost)
+        self.offer(words, growing, reference, 0, offer).then_some(cost)
     }
 }

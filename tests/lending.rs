@@ -281,6 +281,22 @@ fn a_clock_that_goes_back_gives_nothing_back_that_had_expired_when_something_els
     assert!(limiter.try_acquire_n("a", 2).unwrap().is_admitted());
 }
 
+#[test]
+fn a_reservation_by_a_clock_that_lags_behind_what_expired_forgets_no_permit() {
+    let (limiter, clock) = by_the_nanosecond(1, 13);
+    clock.set(100);
+    let other = limiter.reserve("b", 1, NOW).unwrap();
+    clock.set(87);
+    assert!(limiter.try_acquire("a").is_admitted());
+    assert_eq!(other.cancel(), 1, "the limiter knows of 100 from here on");
+    let ahead = limiter.reserve("a", 1, TEN);
+    assert!(ahead.as_ref().is_err_and(|error| error.denial().is_some_and(|denial| !denial.retry_after().is_zero())));
+    drop(ahead);
+    assert!(limiter.try_acquire("a").is_denied(), "two permits at one time");
+    clock.set(101);
+    assert!(limiter.try_acquire("a").is_admitted());
+}
+
 /// A clock at which a thread stops: between the reading and its use, other requests come.
 struct Stops {
     shows: AtomicU64,

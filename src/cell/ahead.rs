@@ -49,16 +49,21 @@ impl Cells {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
         let &View { reference, ring, newest, reading, .. } = view;
         let within = within.min(limits.window());
-        // What is live now by any clock. A stamp must not be earlier than the horizon, so no clock may be.
-        let now = view.live_at(head).max(view.horizon);
-        let live = ring.live_at(head, limits.live_from(now));
-        let (at, slots) = (refusal.until().max(now), live + needed);
-        if at.saturating_sub(reading) > within || slots > LONGEST {
+        // A stamp must not be earlier than the horizon.
+        let shown = view.live_at(head);
+        let now = shown.max(view.horizon);
+        let refusal = refusal.no_sooner_than(now);
+        let live = ring.live_at(head, limits.live_from(shown));
+        let kept = || (ring.len() - live..ring.len()).map(|position| ring.load(head.pos() + position).time());
+        // By a clock that lags behind the horizon some may be live that would have to be put off, and the moment with them.
+        let lags = shown < now && kept().any(|stamp| limits.put_off(stamp, shown, now) != stamp);
+        let (at, slots) = (refusal.until(), live + needed);
+        let is_never = lags || slots > LONGEST;
+        if is_never || at.saturating_sub(reading) > within {
             let (limit, remaining) = limits.none();
             let reset_after = newest.time().saturating_add(limits.window()).saturating_sub(reading);
             let status = admitted(limit, remaining, reset_after);
-            let decision =
-                if slots > LONGEST { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
+            let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             let denied = Attempt::Decided(Status { decision, ..status }, Charged::nothing(head));
             return if view.stands(words, head) { denied } else { lost() };
         }
@@ -72,8 +77,7 @@ impl Cells {
             self.drop_unused_ring(offer);
             return lost();
         }
-        let kept = (ring.len() - live..ring.len()).map(|position| ring.load(head.pos() + position).time());
-        new.write_last(slots, kept.chain(core::iter::repeat_n(at, needed)), next.lap());
+        new.write_last(slots, kept().chain(core::iter::repeat_n(at, needed)), next.lap());
         if !self.offer(words, growing, reference, now, offer) {
             return lost();
         }

@@ -347,6 +347,11 @@ impl Refusal {
         self.until
     }
 
+    /// The same, for no less long.
+    pub(super) fn no_sooner_than(self, until: u64) -> Self {
+        Self { until: self.until.max(until), ..self }
+    }
+
     /// What a request is told at `time` that would wait for so long.
     pub(super) fn denial_within(self, time: u64, within: u64) -> Decision {
         Self { until: self.until.saturating_sub(within), ..self }.denial(time)

@@ -5,7 +5,7 @@
 
 use super::{Contents, Newest, Stepped, View};
 use crate::cell::growth::replacing;
-use crate::cell::words::{Head, Slot};
+use crate::cell::words::Head;
 use crate::cell::{Cells, State};
 use crate::clock::Clock;
 use crate::sync::AtomicU64;

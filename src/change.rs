@@ -37,6 +37,9 @@ pub enum ChangeError {
         /// The most changes.
         most: u64,
     },
+    /// The new quotas [count refused requests](Quota::counting_refused) and the present ones do not, or the other way round. Build
+    /// another limiter.
+    OtherRefused,
     /// The window or the resolution of a quantised log is another: what was counted in steps can't be counted in others.
     OtherSteps {
         /// The quota that there is.
@@ -58,6 +61,7 @@ impl ChangeError {
         match unchanged {
             Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
             Unchanged::TooLarge => Self::TooLarge { quota: asked[0] },
+            Unchanged::OtherRefused => Self::OtherRefused,
             Unchanged::OtherSteps => Self::OtherSteps { is: is[0] },
             Unchanged::NoneOfItsOwn => Self::NoneOfItsOwn,
             Unchanged::TooOften => Self::TooManyChanges { most: Revisions::MOST },
@@ -84,6 +88,9 @@ impl fmt::Display for ChangeError {
                     "the quotas have been changed {most} times: build another limiter, from a snapshot to keep what keys have"
                 )
             }
+            Self::OtherRefused => f.write_str(
+                "whether refused requests count can't change: build another limiter for quotas that count them differently",
+            ),
             Self::OtherSteps { is } => {
                 write!(f, "of a quantised log ({is}) only the limit can change: build another limiter for other steps")
             }
@@ -115,14 +122,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// | quota | limit | window or rate |
     /// |---|---|---|
     /// | sliding window log | permits are permits: under a smaller limit a key waits until few enough are live | live permits stay live for as long as the new windows say; permits that have left the widest of the old windows do not come back under a longer one |
-    /// | token bucket, leaky bucket | as much is missing from the new bucket as was from the old one (rounded up to a whole permit, at most all of it, and as much again where permits are reserved) | flows at the new rate from now on |
+    /// | token bucket, leaky bucket | as much is missing from the new bucket as was from the old one, rounded up to a whole permit and at most all of it; and permits that are reserved ahead are owed as before, at most as many again | flows at the new rate from now on |
     /// | leaky queue | places that were given stay | the next place leaves when it would have, or less than one interval of the new rate later, if the queue can be as long |
     /// | quantised log | as the log | can't change |
     /// | fixed window | what was granted in the window that runs counts in it | the window keeps its start, or, aligned, is the one in which it opened; it ends by its new length. One that is over stays over |
     /// | sliding counter | both counts are kept | as the fixed window |
     ///
-    /// Permits that were lent under other quotas can still be given back to logs and windows; not to buckets and queues that have been
-    /// charged since.
+    /// Permits that were lent under other quotas can still be given back to logs and windows, and not to buckets and queues.
     ///
     /// Each change takes some 400 bytes that are given back with the limiter, and there can be 1,048,575 of them.
     ///
@@ -139,7 +145,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, or have changed too often. Those that there were go on.
+    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, count refused requests
+    /// where the present ones do not (or the other way round), or have changed too often. Those that there were go on.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
         self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))

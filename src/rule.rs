@@ -164,12 +164,12 @@ impl Rule {
     /// A running account of another quota of the same algorithm, as it goes on under this one from a time on; `None` if it goes on
     /// as it is, in windows of another length and with another limit.
     ///
-    /// A bucket lacks as many permits as the other one did at that time, rounded up, but no more than it holds twice over. The next place
-    /// of a queue leaves when it would have, or less than one interval later, if the queue can be as long.
+    /// A bucket lacks as many permits as the other one did at that time, rounded up, at most all of it; and it owes as many as
+    /// the other one did, at most as many again. The next place of a queue leaves when it would have, or less than one interval later, if the queue can be as long.
     pub(crate) fn carried(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
         match (self, other) {
             (Self::Bucket(bucket), Self::Bucket(other)) => {
-                Some(Account { anchor: at, used: bucket.at_most(other.lacks(account, at)) })
+                Some(Account { anchor: at, used: bucket.lacks_after(other, account, at) })
             }
             (Self::Queue(queue), Self::Queue(_)) => {
                 Some(Account { anchor: at, used: queue.places_in(other.all_free_at(account).saturating_sub(at)) })

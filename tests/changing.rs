@@ -163,3 +163,36 @@ fn a_shorter_window_frees_places_at_the_cap() {
         assert!(limiter.try_acquire("b").is_admitted(), "{long:?}");
     }
 }
+
+/// A bucket that becomes smaller is empty at most, and owes no more than what is reserved.
+#[test]
+fn all_of_a_smaller_bucket_is_missing_and_what_is_reserved() {
+    for (reserved, wait) in [(0, 1), (1, 2), (3, 4), (9, 4)] {
+        let clock = MockClock::new();
+        let builder = Limiter::<str>::builder(Quota::token_bucket(10, 1, SECOND)).clock(clock.clone());
+        let limiter = builder.build().unwrap();
+        assert!(limiter.try_acquire_n("a", 10).unwrap().is_admitted());
+        if reserved > 0 {
+            let _ = limiter.reserve("a", reserved, 10 * SECOND).unwrap().commit();
+        }
+        limiter.set_quotas(&[Quota::token_bucket(3, 1, SECOND)]).unwrap();
+        assert_eq!(limiter.try_acquire("a").retry_after(), Some(wait * SECOND), "{reserved} reserved");
+    }
+}
+
+/// A clock that stands still shows the same time however often the quotas change.
+#[test]
+fn a_thousand_changes_within_one_reading_put_nothing_off() {
+    for quota in [Quota::token_bucket(1, 1, SECOND), Quota::leaky_queue(1, SECOND, Duration::ZERO)] {
+        let limiter = limiter(quota);
+        let reserved = limiter.reserve("a", 1, Duration::ZERO).unwrap();
+        let _ = reserved.cancel();
+        for _ in 0..1000 {
+            limiter.set_quotas(&[quota]).unwrap();
+            let reserved = limiter.reserve("a", 1, Duration::ZERO).unwrap();
+            assert_eq!((reserved.delay(), reserved.cancel()), (Duration::ZERO, 1), "{quota}");
+        }
+        assert!(limiter.try_acquire("a").is_admitted());
+        assert_eq!(limiter.try_acquire("a").retry_after(), Some(SECOND), "{quota}");
+    }
+}

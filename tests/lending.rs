@@ -345,3 +345,43 @@ fn what_is_given_back_frees_a_place_at_the_cap() {
         assert!(limiter.try_acquire("b").is_admitted(), "{quota:?}");
     }
 }
+
+/// A coarse clock stands still between its ticks.
+#[test]
+fn a_thousand_reservations_dropped_within_one_reading_put_nothing_off() {
+    let interval = Duration::from_micros(10);
+    for quota in [
+        Quota::token_bucket(1, 1, interval),
+        Quota::leaky_bucket(1, 1, interval),
+        Quota::leaky_queue(1, interval, Duration::ZERO),
+        Quota::fixed_window(1, interval),
+        Quota::fixed_window(1, interval).aligned(NOW),
+        Quota::new(1, interval),
+        Quota::quantised_log(1, interval, interval),
+        Quota::sliding_counter(1, interval),
+    ] {
+        let clock = MockClock::new();
+        let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().unwrap();
+        let wait = limiter.try_acquire("b").retry_after().or(limiter.try_acquire("b").retry_after());
+        for nth in 0..1000 {
+            let reserved = limiter.reserve("a", 1, NOW).unwrap_or_else(|error| panic!("{nth} of {quota}: {error}"));
+            assert_eq!((reserved.delay(), reserved.cancel()), (NOW, 1), "{nth} of {quota}");
+        }
+        assert!(limiter.try_acquire("a").is_admitted());
+        assert_eq!(limiter.try_acquire("a").retry_after(), wait, "{quota}");
+    }
+}
+
+#[test]
+fn a_receipt_of_a_bucket_is_good_thousands_of_permits_later() {
+    let clock = MockClock::new();
+    let quota = Quota::token_bucket(10, 1, SECOND);
+    let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().unwrap();
+    let receipt = limiter.reserve("a", 5, NOW).unwrap().commit();
+    for _ in 0..3000 {
+        assert!(limiter.try_acquire("a").is_admitted());
+        clock.advance(SECOND);
+    }
+    assert_eq!((limiter.peek("a").remaining(), limiter.refund(receipt).unwrap()), (5, 5));
+    assert_eq!(limiter.peek("a").remaining(), 10);
+}

@@ -1,5 +1,6 @@
 //! Reserving and giving back, against a naive account of each algorithm: the same requests at the same times must get the same
-//! answers, to the nanosecond; and so must they while quotas change. Time goes on between any two requests.
+//! answers, to the nanosecond; and so must they while quotas change. The clock moves on with each operation, or it stands still
+//! but for the operations that move it.
 
 mod lending_models;
 
@@ -34,6 +35,11 @@ enum Op {
     Refund(prop::sample::Index),
     Forget,
     Pass(u64),
+    /// So many requests, each as soon as it is admitted.
+    Stream {
+        cost: u32,
+        count: usize,
+    },
     /// The quotas of all keys become others of those that there are.
     Change(usize),
     /// Those of this key do, and no longer follow the others.
@@ -54,11 +60,15 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// A receipt and the number by which the naive account knows the charge.
+/// A receipt, the number by which the naive account knows the charge, and how many permits had been asked for by then.
 struct Held {
     receipt: Receipt,
     number: Number,
+    asked: u32,
 }
+
+/// A bucket and a queue know a receipt through so many further permits at least.
+const KNOWN_THROUGH: u32 = 1 << 18;
 
 /// Quotas and a naive account of a key under them.
 struct Way<N> {
@@ -66,7 +76,20 @@ struct Way<N> {
     fresh: Box<dyn Fn() -> N>,
 }
 
-fn agree<N: Naive>(ways: &[Way<N>], ops: &[Op]) -> Result<(), TestCaseError> {
+/// What a request is told, and what the naive account says to it.
+type Answers = [Result<Duration, Duration>; 2];
+
+fn acquire<N: Naive>(limiter: &Limiter<str, MockClock>, key: &mut N, now: u64, cost: u32) -> Answers {
+    let decision = limiter.try_acquire_n(KEY, cost).expect("no more than the limit");
+    let told = match decision.into_result() {
+        Ok(admission) => Ok(admission.delay()),
+        Err(denial) => Err(denial.retry_after()),
+    };
+    [told, key.request(now, cost, None).map(|(delay, _)| nanos(delay)).map_err(nanos)]
+}
+
+/// With each operation the clock moves on by a tick.
+fn agree<N: Naive>(ways: &[Way<N>], tick: u64, ops: &[Op]) -> Result<(), TestCaseError> {
     let (clock, mut way, mut has_own) = (MockClock::new(), &ways[0], false);
     let mut builder = Limiter::<str>::builder(way.quotas[0]).clock(clock.clone()).keys_with_quotas(2);
     for &quota in &way.quotas[1..] {
@@ -74,38 +97,43 @@ fn agree<N: Naive>(ways: &[Way<N>], ops: &[Op]) -> Result<(), TestCaseError> {
     }
     let limiter = builder.build().expect("quotas that are allowed");
     let most = |way: &Way<N>| way.quotas.iter().map(Quota::limit).min().expect("a quota");
-    let (mut account, mut held, mut now) = (Some((way.fresh)()), Vec::<Held>::new(), 0_u64);
+    let (mut account, mut held, mut now, mut asked) = (Some((way.fresh)()), Vec::<Held>::new(), 0_u64, 0_u32);
     for (step, op) in ops.iter().enumerate() {
-        clock.advance(nanos(1));
-        now += 1;
+        clock.advance(nanos(tick));
+        now += tick;
         let limit = most(way);
         let key = account.as_mut().expect("it is put back");
         match *op {
             Op::Acquire(cost) => {
                 let cost = cost.min(limit);
-                let decision = limiter.try_acquire_n(KEY, cost).expect("no more than the limit");
-                let told = match decision.into_result() {
-                    Ok(admission) => Ok(admission.delay()),
-                    Err(denial) => Err(denial.retry_after()),
-                };
-                let expected = key.request(now, cost, None);
-                prop_assert_eq!(
-                    told,
-                    expected.map(|(delay, _)| nanos(delay)).map_err(nanos),
-                    "step {} at {}: {:?}",
-                    step,
-                    now,
-                    op
-                );
+                asked += cost;
+                let [told, expected] = acquire(&limiter, key, now, cost);
+                prop_assert_eq!(told, expected, "step {} at {}: {:?}", step, now, op);
+            }
+            Op::Stream { cost, count } => {
+                let cost = cost.min(limit);
+                for request in 0..count {
+                    let [told, expected] = acquire(&limiter, key, now, cost);
+                    prop_assert_eq!(told, expected, "request {} of step {} at {}: {:?}", request, step, now, op);
+                    match told {
+                        Ok(_) => asked += cost,
+                        Err(wait) => {
+                            clock.advance(wait);
+                            now += u64::try_from(wait.as_nanos()).expect("soon");
+                        }
+                    }
+                }
+                held.retain(|held| asked - held.asked < KNOWN_THROUGH);
             }
             Op::Reserve { cost, within, keep } => {
                 let cost = cost.min(limit);
+                asked += cost;
                 let expected = key.request(now, cost, Some(within));
                 match (limiter.reserve(KEY, cost, nanos(within)), expected) {
                     (Ok(reservation), Ok((delay, number))) => {
                         prop_assert_eq!(reservation.delay(), nanos(delay), "step {} at {}: {:?}", step, now, op);
                         if keep {
-                            held.push(Held { receipt: reservation.commit(), number });
+                            held.push(Held { receipt: reservation.commit(), number, asked });
                         } else {
                             prop_assert_eq!(
                                 reservation.cancel(),
@@ -125,7 +153,7 @@ fn agree<N: Naive>(ways: &[Way<N>], ops: &[Op]) -> Result<(), TestCaseError> {
                 }
             }
             Op::Refund(index) if !held.is_empty() => {
-                let Held { receipt, number } = held.swap_remove(index.index(held.len()));
+                let Held { receipt, number, .. } = held.swap_remove(index.index(held.len()));
                 let back = limiter.refund(receipt).expect("of this limiter");
                 prop_assert_eq!(back, key.refund(now, number), "step {} at {}: {:?} of {}", step, now, op, number);
             }
@@ -176,76 +204,126 @@ fn ways<P: std::fmt::Debug>(one: impl Strategy<Value = P>) -> impl Strategy<Valu
     prop::collection::vec(one, 1..4)
 }
 
-fn logs(quotas: &[Vec<(u32, u64)>]) -> Vec<Way<Log>> {
+fn logs(quotas: &[Vec<(u32, u64)>], counts_refused: bool) -> Vec<Way<Log>> {
     let way = |quotas: &Vec<(u32, u64)>| {
-        let given = quotas.iter().map(|&(limit, window)| Quota::new(limit, nanos(window))).collect();
-        let quotas = quotas.clone();
-        Way { quotas: given, fresh: Box::new(move || Log { quotas: quotas.clone(), permits: vec![], charges: 0 }) }
+        let quota = |&(limit, window)| {
+            let quota = Quota::new(limit, nanos(window));
+            if counts_refused { quota.counting_refused() } else { quota }
+        };
+        let (given, quotas) = (quotas.iter().map(quota).collect(), quotas.clone());
+        let fresh = move || Log { counts_refused, quotas: quotas.clone(), permits: vec![], charges: 0 };
+        Way { quotas: given, fresh: Box::new(fresh) }
     };
     quotas.iter().map(way).collect()
+}
+
+fn buckets(quotas: Vec<(u32, u32, u64)>, starts_with: u32) -> Vec<Way<Bucket>> {
+    let way = |(capacity, permits, period)| {
+        let start = starts_with.min(capacity);
+        let quota = Quota::token_bucket(capacity, permits, nanos(period)).starting_with(start);
+        Way { quotas: vec![quota], fresh: Box::new(move || Bucket::new(capacity, permits, period, start)) as Box<_> }
+    };
+    quotas.into_iter().map(way).collect()
+}
+
+/// Some of them ask for as much as a bucket holds, many times over.
+fn ops_and_streams() -> impl Strategy<Value = Vec<Op>> {
+    let stream = prop_oneof![
+        (1..5_u32, 0..3000_usize).prop_map(|(cost, count)| Op::Stream { cost, count }),
+        (1..u32::MAX, 0..30_usize).prop_map(|(cost, count)| Op::Stream { cost, count }),
+    ];
+    (ops(), prop::collection::vec(stream, 1..4)).prop_flat_map(|(mut ops, streams)| {
+        ops.extend(streams);
+        Just(ops).prop_shuffle()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..cases() })]
+
+    /// Thousands of permits between a charge and its refund, and hundreds of thousands.
+    #[test]
+    fn a_bucket_for_long(
+        quota in (prop_oneof![1..12_u32, 1..50_000_u32], 1..4_u32, 1..30_u64),
+        tick in 0..2_u64,
+        ops in ops_and_streams(),
+    ) {
+        agree(&buckets(vec![quota], u32::MAX), tick, &ops)?;
+    }
 }
 
 proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn a_log(quotas in ways((1..12_u32, 1..60_u64).prop_map(|one| vec![one])), ops in ops()) {
-        agree(&logs(&quotas), &ops)?;
+    fn a_log(quotas in ways((1..12_u32, 1..60_u64).prop_map(|one| vec![one])), tick in 0..2_u64, ops in ops()) {
+        agree(&logs(&quotas, false), tick, &ops)?;
     }
 
     #[test]
-    fn several_logs(quotas in ways(prop::collection::vec((1..12_u32, 1..90_u64), 1..4)), ops in ops()) {
-        agree(&logs(&quotas), &ops)?;
+    fn several_logs(quotas in ways(prop::collection::vec((1..12_u32, 1..90_u64), 1..4)), tick in 0..2_u64, ops in ops()) {
+        agree(&logs(&quotas, false), tick, &ops)?;
+    }
+
+    /// The first quota has the largest limit: of what a larger one than any before would count, not all is remembered.
+    #[test]
+    fn logs_that_count_refused_requests(
+        first in (1..12_u32, 1..90_u64),
+        others in prop::collection::vec(prop::collection::vec((1..12_u32, 1..90_u64), 1..4), 0..3),
+        tick in 0..2_u64,
+        ops in ops(),
+    ) {
+        let (most, _) = first;
+        let no_more = |quotas: Vec<(u32, u64)>| quotas.into_iter().map(|(limit, window)| (limit.min(most), window)).collect();
+        let quotas: Vec<_> = core::iter::once(vec![first]).chain(others.into_iter().map(no_more)).collect();
+        agree(&logs(&quotas, true), tick, &ops)?;
     }
 
     #[test]
-    fn a_bucket(quotas in ways((1..12_u32, 1..4_u32, 1..30_u64)), starts_with in 0..12_u32, ops in ops()) {
-        let ways: Vec<_> = quotas.into_iter().map(|(capacity, permits, period)| {
-            let start = starts_with.min(capacity);
-            let quota = Quota::token_bucket(capacity, permits, nanos(period)).starting_with(start);
-            Way { quotas: vec![quota], fresh: Box::new(move || Bucket::new(capacity, permits, period, start)) as Box<dyn Fn() -> Bucket> }
-        }).collect();
-        agree(&ways, &ops)?;
+    fn a_bucket(
+        quotas in ways((1..12_u32, 1..4_u32, 1..30_u64)), starts_with in 0..12_u32, tick in 0..2_u64, ops in ops(),
+    ) {
+        agree(&buckets(quotas, starts_with), tick, &ops)?;
     }
 
     #[test]
-    fn a_queue(quotas in ways((1..4_u32, 1..30_u64, 0..100_u64)), ops in ops()) {
+    fn a_queue(quotas in ways((1..4_u32, 1..30_u64, 0..100_u64)), tick in 0..2_u64, ops in ops()) {
         let ways: Vec<_> = quotas.into_iter().map(|(permits, period, max_delay)| {
             let quota = Quota::leaky_queue(permits, nanos(period), nanos(max_delay));
             let limit = quota.limit();
             let fresh = move || Queue { permits: permits.into(), period: period.into(), max_delay, limit, next: 0, places: vec![], charges: 0 };
             Way { quotas: vec![quota], fresh: Box::new(fresh) as Box<dyn Fn() -> Queue> }
         }).collect();
-        agree(&ways, &ops)?;
+        agree(&ways, tick, &ops)?;
     }
 
     #[test]
-    fn a_window(quotas in ways((1..12_u32, 1..60_u64)), phase in prop::option::of(0..100_u64), ops in ops()) {
+    fn a_window(quotas in ways((1..12_u32, 1..60_u64)), phase in prop::option::of(0..100_u64), tick in 0..2_u64, ops in ops()) {
         let ways: Vec<_> = quotas.into_iter().map(|(limit, window)| {
             let quota = Quota::fixed_window(limit, nanos(window));
             let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
             let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(phase.into()));
             Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
         }).collect();
-        agree(&ways, &ops)?;
+        agree(&ways, tick, &ops)?;
     }
 
     #[test]
-    fn a_quantised_log(limits in ways(1..12_u32), resolution in 1..9_u64, steps in 1..9_u64, ops in ops()) {
+    fn a_quantised_log(limits in ways(1..12_u32), resolution in 1..9_u64, steps in 1..9_u64, tick in 0..2_u64, ops in ops()) {
         let ways: Vec<_> = limits.into_iter().map(|limit| {
             let quota = Quota::quantised_log(limit, nanos(resolution * steps), nanos(resolution));
             let fresh = move || Steps { limit, window: resolution * steps, resolution, grants: vec![], charges: 0 };
             Way { quotas: vec![quota], fresh: Box::new(fresh) as Box<dyn Fn() -> Steps> }
         }).collect();
-        agree(&ways, &ops)?;
+        agree(&ways, tick, &ops)?;
     }
 
     #[test]
-    fn a_counter(quotas in ways((1..12_u32, 1..60_u64)), ops in ops()) {
+    fn a_counter(quotas in ways((1..12_u32, 1..60_u64)), tick in 0..2_u64, ops in ops()) {
         let ways: Vec<_> = quotas.into_iter().map(|(limit, window)| {
             let quota = Quota::sliding_counter(limit, nanos(window));
             Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, Kind::Counter(0))) as Box<dyn Fn() -> Windows> }
         }).collect();
-        agree(&ways, &ops)?;
+        agree(&ways, tick, &ops)?;
     }
 }

@@ -78,6 +78,14 @@ proptest! {
         apply_all(&mut Pair::keyed(meter, start, None), &ops)?;
     }
 
+    /// So many permits that accounts go on under later anchors.
+    #[test]
+    fn few_keys_of_large_limits(
+        meter in meters(1 << 18), start in starts(), ops in prop::collection::vec(forward_ops(3), 1..250),
+    ) {
+        apply_all(&mut Pair::keyed(meter, start, None), &ops)?;
+    }
+
     #[test]
     fn few_keys_and_a_clock_that_goes_back(
         meter in meters(FEW), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250),

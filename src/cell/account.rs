@@ -30,8 +30,9 @@
 //! one was over, or the mark of a cell that was never used. None of these returns in a cell:
 //!
 //! 1. In one key's life they rise. An account advances to, or is over at, a later time than it opened, because something was
-//!    used of it; the next opens no earlier than that. Being over has a bit of its own. Where everything was given back, so that an
-//!    account is over as soon as it opened, the next time is later by one; and who has a reading that is not later replaces nothing.
+//!    used of it; the next opens no earlier than that. Being over has a bit of its own. Where everything was given back, an
+//!    account is over as soon as it opened, and the next time is later by one. So at a reading that is not later it is not replaced:
+//!    it goes on (`Books::goes_on`). One whose quota changes at the time at which it opened keeps its anchor, and nothing is published.
 //! 2. Before a cell is given away the late era has been published, and the horizon is raised to it or past it. The next key's
 //!    account opens no earlier (see the essay on cells), and so later than what is expected.
 //! 3. For that the word holds the time at which an account *opened*, though its anchor be earlier where windows stand still. It is
@@ -130,16 +131,19 @@ impl Cells {
                 books.renew(words, head, slot, &running, time);
                 Ready::Again
             }
-            Seen::Running(running) => match books.rule().step(running.account, time, cost) {
-                Step::Open { .. } => {
-                    self.account_closes(books, words, head, slot, time);
-                    Ready::Again
+            Seen::Running(running) => {
+                let step = books.rule().step(running.account, time, cost);
+                match Books::goes_on(slot, running.account, time, step) {
+                    Step::Open { .. } => {
+                        self.account_closes(books, words, head, slot, time);
+                        Ready::Again
+                    }
+                    step => match books.next(head, slot, &running, step) {
+                        Some((next, mark)) => fits(next, running.account, mark),
+                        None => Ready::Again,
+                    },
                 }
-                step => match books.next(head, slot, &running, step) {
-                    Some((next, mark)) => fits(next, running.account, mark),
-                    None => Ready::Again,
-                },
-            },
+            }
             Seen::Over(since) if slot.joined() => {
                 // Nothing has been used, whenever that was.
                 let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
@@ -207,6 +211,7 @@ impl Cells {
             }
             _ => (step, rule.delay_ns(account, time)),
         };
+        let step = if running.is_some() { Books::goes_on(slot, account, time, step) } else { step };
         let delay = Admission::delayed(delay);
         let told = |decision, account, charged| {
             Attempt::Decided(Status { decision, ..books.current.status(account, time) }, charged)

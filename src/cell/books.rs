@@ -98,12 +98,13 @@ impl<'a> Books<'a> {
             let Some(next_rule) = rule_of(next) else { return Seen::Over(opened) };
             let at = changes_at(next, slot);
             let over = rule.ends_at(account);
-            if over <= at {
+            // One of which nothing is used goes on if its quota changes at the time at which it opened.
+            if over <= at && at > opened {
                 return Seen::Over(over.max(opened + 1));
             }
             account = match next_rule.carried(rule, account, at) {
                 Some(carried) => {
-                    is_moved = true;
+                    is_moved = at > opened;
                     carried
                 }
                 // Windows go on.
@@ -149,6 +150,15 @@ impl<'a> Books<'a> {
             Seen::Over(since) if self.rule().is_ever_over() => Some(since),
             Seen::Over(_) => Some(u64::MAX),
             Seen::Unpublished => None,
+        }
+    }
+
+    /// What becomes of a request whose step is to open an account in place of the running one. If nothing is used of that, and it
+    /// opened no earlier than now, it goes on: a time that is published does not return, so the next would open later.
+    pub(super) fn goes_on(slot: Slot, account: Account, time: u64, step: Step) -> Step {
+        match step {
+            Step::Open { used } if account.used == 0 && time <= slot.time() => Step::Charge { used },
+            step => step,
         }
     }
 
@@ -284,7 +294,9 @@ impl<'a> Books<'a> {
     pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charged: Charged) -> Option<Since> {
         let layout = self.layout();
         let advanced = slot.time() != charged.mark;
-        if running.is_moved || advanced && !self.has_advanced_from(head, slot, charged) {
+        // Where a change moves accounts, one that opened by another quota may have kept its anchor.
+        let same_quota = running.is_current && layout.revision(charged.head) == layout.revision(head);
+        if self.rule().is_moved() && !same_quota || advanced && !self.has_advanced_from(head, slot, charged) {
             return None;
         }
         // Each time that something is given back takes the account two eras on.
@@ -319,9 +331,10 @@ fn rule_of(revision: &Revision) -> Option<&Rule> {
     }
 }
 
-/// The anchor of an account that opened before and goes on under that revision. Later than it opened, as all that is published.
+/// The anchor of an account that opened before and goes on under that revision. If it is the time at which it opened, nothing is
+/// published: see `renew`.
 fn changes_at(revision: &Revision, slot: Slot) -> u64 {
-    revision.since.max(slot.time() + 1)
+    revision.since.max(slot.time())
 }
 
 /// The account of a head and of the slot that was published in its era, by the revision that it is written by. The slot says when

@@ -23,7 +23,8 @@
 //! What has been used becomes less, which no claim does, so the head must be told from what it was before: an account that is given
 //! something back goes two eras on. The parity stays, so the anchor that was published stays the anchor, and nothing has to be
 //! published. The time at which an account opened never returns in a key's life (see the essay on accounts), so it says whether the
-//! account that was charged is still the one that runs; and so does the one to which an account advanced.
+//! account that was charged is still the one that runs; and so does the one to which an account advanced, once. After a second advance
+//! an account that opened in between could be at the same time, so nothing is given back.
 
 use super::books::{Books, Seen, claim};
 use super::growth::replacing;

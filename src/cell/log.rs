@@ -100,7 +100,8 @@ impl Cells {
         let live = ring.live_at(head, limits.live_from(time));
         let refusal = view.refusal(limits, head, needed);
         let (limit, left) = if view.is_behind(head) { limits.none() } else { limits.left(ring, head, time, live) };
-        if let (Some(refusal), Ask::Reserve { within }) = (refusal, ask) {
+        // Of a log that counts refused requests none is reserved ahead: see `refused.rs`.
+        if let (Some(refusal), Ask::Reserve { within }, false) = (refusal, ask, limits.counts_refused()) {
             return self.reserve_ahead(limits, words, head, &view, refusal, needed, within);
         }
         if refusal.is_none() && ask != Ask::Peek {

@@ -41,6 +41,8 @@ pub(crate) struct Limits {
     since: u64,
     /// Whether refused requests count as well.
     counts_refused: bool,
+    /// The most permits of these and of those before them.
+    most: usize,
 }
 
 /// One sliding window log.
@@ -75,8 +77,8 @@ impl Plan {
                 Self::Account(Metered { rule, layout: last.layout, quota: quotas[0] })
             }
             (Some(rule), _) => Self::Account(Metered { rule, layout: Layout::of(&rule), quota: quotas[0] }),
-            (None, Some((Self::Log(last), since))) => Self::Log(Limits::new(quotas, last.live_from(since), since)),
-            (None, _) => Self::Log(Limits::new(quotas, 0, 0)),
+            (None, Some((Self::Log(last), since))) => Self::Log(Limits::after(last, quotas, since)),
+            (None, _) => Self::Log(Limits::new(quotas)),
         }
     }
 
@@ -168,7 +170,7 @@ impl Plan {
 }
 
 impl Limits {
-    fn new(quotas: &[Quota], from: u64, since: u64) -> Self {
+    fn new(quotas: &[Quota]) -> Self {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
@@ -181,13 +183,20 @@ impl Limits {
             kept.push(bound);
         }
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
-        Self { widest: kept[0], within: kept[1..].into(), from, since, counts_refused }
+        let (widest, within) = (kept[0], kept[1..].into());
+        Self { widest, within, from: 0, since: 0, counts_refused, most: widest.limit }
+    }
+
+    /// Those that take the place of others.
+    fn after(last: &Self, quotas: &[Quota], since: u64) -> Self {
+        let next = Self::new(quotas);
+        Self { from: last.live_from(since), since, most: next.most.max(last.most), ..next }
     }
 
     /// One quota, of no particular place among others.
     pub(super) fn one(limit: usize, window: u64) -> Self {
         let widest = Bound { limit, window, quota: 0 };
-        Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false }
+        Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false, most: limit }
     }
 
     /// The time to decide by where a clock shows this: not before they began, as what does not count any more may count by then.
@@ -229,6 +238,11 @@ impl Limits {
     #[inline]
     pub(super) fn counts_refused(&self) -> bool {
         self.counts_refused
+    }
+
+    /// How many requests are remembered where refused ones count: see `refused.rs`.
+    pub(super) fn remembered(&self) -> usize {
+        (2 * self.most).min(Quota::MAX_LIMIT as usize)
     }
 
     /// Whether there is but one.

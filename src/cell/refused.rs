@@ -1,8 +1,24 @@
 //! Logs in which refused requests count as well.
 //!
-//! A request that is refused leaves its stamps all the same, in the place of the oldest ones: so the ring holds the newest requests, as
-//! many as the limit, whatever became of them. The ring is replaced by one with those stamps (as growth does, see the essay on
-//! cells), and what could not be claimed in place because it was live need not be written over.
+//! A request that is refused leaves its stamps all the same, behind those that are live. The ring is replaced by one with all of
+//! these stamps, as growth does (see the essay on cells). It holds the newest requests, whatever became of them, and no more than
+//! 2M: M is the largest limit that there has been, of the present quotas and those before them.
+//!
+//! # Why twice the largest limit is enough
+//! A decision under a limit of at most M looks at the newest M live stamps. They are the same as in a list that forgets none:
+//!
+//! 1. The stamps that were left out are older than all in the ring, so they expire first. They matter while they are live.
+//! 2. While one of them is live, nothing is granted as long as the ring has M stamps, which are live too.
+//! 3. At most M permits that were granted are live, unless windows became longer while permits were reserved ahead ("Known gaps" in
+//!    the DESIGN page). When a stamp is left out the ring has 2M. What is added after that makes it no
+//!    shorter, and a refund takes out as many as it gives back. So the ring has at least M.
+//! 4. A refund takes out the oldest stamps that are no earlier than its own (see `give_back.rs`). Where its own were left out
+//!    these are the oldest of the ring, and by 3 the newest M stay.
+//!
+//! For 3 such a log reserves nothing ahead: a permit that is reserved ahead and the one whose place it takes would both be live
+//! under a longer window. And a log that counts refused requests was one from its first quotas on.
+//!
+//! A limit above M sees no more than the ring has. The permits that it does not see have as many newer stamps in the ring.
 
 use super::growth::replacing;
 use super::log::View;
@@ -25,7 +41,7 @@ impl Cells {
     ) -> Attempt {
         let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
         let &View { reference, ring, reading, time, .. } = view;
-        let live = ring.live_at(head, limits.live_from(time)).min(limits.limit().saturating_sub(needed));
+        let live = ring.live_at(head, limits.live_from(time)).min(limits.remembered().saturating_sub(needed));
         let growing = head.with_state(head.state().growing());
         if replacing(words, head, growing).is_none() {
             return lost();

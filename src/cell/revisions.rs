@@ -92,6 +92,8 @@ pub(crate) enum Unchanged {
     TooLarge,
     /// Its window or its resolution is another, and it is quantised.
     OtherSteps,
+    /// It counts refused requests, and the ones before do not; or the other way round.
+    OtherRefused,
     /// It has changed too often.
     TooOften,
     /// No key may have quotas of its own.
@@ -232,6 +234,10 @@ impl Revisions {
         };
         if quotas[0].algorithm() != before.quotas[0].algorithm() {
             return Err(Unchanged::OtherAlgorithm);
+        }
+        let counts_refused = |quotas: &[Quota]| quotas.iter().any(Quota::is_counting_refused);
+        if counts_refused(quotas) != counts_refused(&before.quotas) {
+            return Err(Unchanged::OtherRefused);
         }
         let revision = Revision::after(before, number, now().max(before.since), quotas);
         if let (Plan::Account(metered), Some(layout)) = (&revision.plan, self.layout())

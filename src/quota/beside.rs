@@ -60,8 +60,13 @@ impl Quota {
     /// the limit within the window, whatever became of them. Who does not slow down is never admitted again.
     ///
     /// A refused request takes the permits that it asked for off the time when the next can pass; the denial tells when that is. It costs a
-    /// copy of the key's live stamps, where other denials write nothing. If one of several quotas of a key counts them, all do. (What is denied
-    /// because something is [reserved](crate::Limiter::reserve) is not counted.)
+    /// copy of the key's live stamps, where other denials write nothing. If one of several quotas of a key counts them, all do.
+    ///
+    /// - A [reservation](crate::Limiter::reserve) is for now: nothing is reserved ahead. One that is refused counts too.
+    /// - A [refund](crate::Limiter::refund) gives back what was granted. What was refused still counts.
+    /// - A key remembers its newest requests: twice as many permits as the largest limit that it has had, and at most
+    ///   [`MAX_LIMIT`](Self::MAX_LIMIT). Under none of these limits more would count. Under a [larger
+    ///   one](crate::Limiter::set_quotas) refused requests from before that are not remembered do not count.
     ///
     /// ```
     /// use std::time::Duration;

@@ -30,7 +30,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// - A token bucket, or a leaky bucket, reserves as far ahead as it takes to fill.
     /// - A [leaky queue](crate::Quota::leaky_queue) gives places with a delay anyhow; here none is longer than `within`.
     /// - A fixed window and a sliding counter have no window but the one that runs: they reserve nothing ahead. Nor does a
-    ///   [quantised log](crate::Quota::quantised_log).
+    ///   [quantised log](crate::Quota::quantised_log), nor one that [counts refused requests](crate::Quota::counting_refused).
     ///
     /// Costs what [`try_acquire_n`](Self::try_acquire_n) does if it is for now; if not, or given back, a log copies the key's live stamps. A
     /// cost of zero reserves nothing.
@@ -65,11 +65,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Gives back the permits of a receipt. Says how many: none if they no longer count, because they have left their window, the
     /// bucket has been full since, or the key was forgotten.
     ///
-    /// They are at once there for others. Exactly what was taken comes back, with four exceptions, which never let more pass than
-    /// the quota: a queue takes back its last place only, as those behind it know theirs; a bucket that owes permits to reservations
-    /// behind this one comes back only as far as it is not full by then; a log may give back what was granted just before instead, or
-    /// nothing if that has expired, where others publish a claim and replace its ring before the claimant has looked; and of what several threads take from a bucket, a queue or a
-    /// counter in the very moment in which its account opens and another gives something back, nothing may come back.
+    /// They are at once there for others. Exactly what was taken comes back, with these exceptions, which never let more pass than
+    /// the quota:
+    ///
+    /// - A queue takes back its last place only, as those behind it know theirs.
+    /// - A bucket that owes permits to reservations behind this one takes back only as much as it has room for by then.
+    /// - A bucket remembers a receipt for at least the next 262,144 permits that it grants, and takes back nothing later: the words
+    ///   of its account have no room for more.
+    /// - A log may give back what was granted just before instead, or nothing if that has expired, where others publish a claim and
+    ///   replace its ring before the claimant has looked.
+    /// - Of what several threads take from a bucket, a queue or a counter in the very moment in which its account opens and another
+    ///   gives something back, nothing may come back.
     ///
     /// # Errors
     ///

@@ -104,14 +104,17 @@ impl Bucket {
     }
 
     /// What is missing at a time, in permits, rounded up.
-    pub(crate) fn lacks(&self, account: Account, now: u64) -> u64 {
+    fn lacks(&self, account: Account, now: u64) -> u64 {
         let refilled = self.rate.flow(now.saturating_sub(account.anchor));
         self.rate.permits_of(self.rate.volume(account.used).saturating_sub(refilled))
     }
 
-    /// What a bucket can lack: a whole of it, and as much again if it is owed.
-    pub(crate) fn at_most(&self, permits: u64) -> u64 {
-        permits.min(2 * self.capacity)
+    /// What this bucket lacks when it takes the place of another: what that one lacks, at most all of this one; and as much
+    /// again of what that one owes.
+    pub(crate) fn lacks_after(&self, other: &Self, account: Account, now: u64) -> u64 {
+        let lacks = other.lacks(account, now);
+        let owed = lacks.saturating_sub(other.capacity);
+        (lacks - owed).min(self.capacity) + owed.min(self.capacity)
     }
 
     /// More than `used` ever is: see the head of this file.

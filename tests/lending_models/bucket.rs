@@ -91,7 +91,9 @@ impl Naive for Bucket {
             return Self { charges: self.charges, ..fresh };
         }
         let lacks = self.capacity * self.period - self.held_at(now);
-        let lacks = ((lacks + self.period - 1) / self.period).min(2 * fresh.capacity);
+        let lacks = (lacks + self.period - 1) / self.period;
+        let owes = (lacks - self.capacity).max(0);
+        let lacks = (lacks - owes).min(fresh.capacity) + owes.min(fresh.capacity);
         let held = (fresh.capacity - lacks) * fresh.period;
         Self { held, as_of: Some(now.into()), charges: self.charges, ..fresh }
     }

@@ -2,8 +2,9 @@
 
 use super::{Answer, Naive, Number};
 
-/// A list of permits: the number of the charge, and the stamp.
+/// A list of permits: the number of the charge, or zero for a request that was refused and counts, and the stamp.
 pub(crate) struct Log {
+    pub(crate) counts_refused: bool,
     /// Limits and windows.
     pub(crate) quotas: Vec<(u32, u64)>,
     pub(crate) permits: Vec<(Number, u64)>,
@@ -35,9 +36,14 @@ impl Log {
 
 impl Naive for Log {
     fn request(&mut self, now: u64, cost: u32, within: Option<u64>) -> Answer {
-        let (at, within) = (self.fits_at(now, cost), within.unwrap_or(0).min(self.widest()));
+        let ahead = if self.counts_refused { 0 } else { self.widest() };
+        let (at, within) = (self.fits_at(now, cost), within.unwrap_or(0).min(ahead));
         if at - now > within {
-            return Err(at - now - within);
+            if !self.counts_refused {
+                return Err(at - now - within);
+            }
+            self.permits.extend((0..cost).map(|_| (0, now)));
+            return Err(self.fits_at(now, cost) - now);
         }
         self.charges += 1;
         self.permits.extend((0..cost).map(|_| (self.charges, at)));

@@ -25,7 +25,14 @@ pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 
 /// What a new key is told when the limiter already holds as many keys as its cap allows and none of them can make way.
 ///
-/// Keys that are already held are never affected.
+/// Keys that are already held are never affected. A look at a new key ([`peek`](Limiter::peek))
+/// tells what a request would be told, and takes no place.
+///
+/// A new key has its place from the moment at which its cell can be found. A first request takes a
+/// cell before that, for a few instructions. Of two first requests for one key at the last place,
+/// the second may come in these instructions, and is answered as that of any key without a place.
+/// The answer is right: at that moment all places are taken, and nothing has been granted to the
+/// key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum AtKeyCap {
@@ -34,7 +41,10 @@ pub enum AtKeyCap {
     Deny,
     /// Admitted without being charged: a flood of new keys can't lock a new user out.
     Admit,
-    /// Decided on one shared quota, the same as a key's, for all the keys that found no place.
+    /// Decided on one shared quota for all the keys that found no place: that of all keys, also for
+    /// a key with [quotas of its own](Limiter::set_quotas_of). A cost that the key's own quota
+    /// allows and the shared one can never admit is denied with
+    /// [`DenialReason::KeyCap`](crate::DenialReason::KeyCap): it needs a place.
     Share,
 }
 

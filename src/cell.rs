@@ -122,7 +122,7 @@ use ring::Ring;
 use rules::{Known, Rules, key_in};
 use steps::Blocks;
 use words::RingRef;
-pub(crate) use words::{Head, State, time_of};
+pub(crate) use words::{Head, MAX_TIME, State, time_of};
 
 /// The words of a cell. The fingerprint's first half doubles as the free list's link.
 const HEAD: usize = 0;

@@ -321,7 +321,9 @@ impl core::error::Error for Denial {}
 pub enum DenialReason {
     /// The key has too many live permits.
     Quota,
-    /// The key is new and the limiter already holds as many keys as its cap allows.
+    /// The key is new and the limiter already holds as many keys as its cap allows. Under
+    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share): and what such keys share can never admit so
+    /// much at once.
     KeyCap,
     /// The key is blocked for having been denied too often, also by this very denial; see [`Penalty`](crate::Penalty).
     Penalty,

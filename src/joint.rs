@@ -14,7 +14,7 @@ use crate::modes::Shadow;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::reservation::{Lents, LimiterId};
-use crate::table::{Lent, Table, Together};
+use crate::table::{Lent, Table};
 
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
 /// for it, and is charged to all of them or to none.
@@ -82,8 +82,10 @@ impl JointLimiter {
 impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// One permit of each of the keys, now or not at all.
     ///
-    /// Looks at each key, and if none is in the way looks once more and claims all of them. A denial writes nothing, unless it meets a
-    /// request halfway and finishes that.
+    /// Looks at each key, and if none is in the way looks once more and claims all of them. A
+    /// denial writes nothing, with two exceptions. It finishes a request that it meets halfway. And
+    /// a token bucket that does not [start full](Quota::starting_with) begins to fill with the
+    /// key's first request, also if the bucket denies that.
     ///
     /// # Errors
     ///
@@ -107,10 +109,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         if cost == 0 {
             return Ok(Decision::Admitted(Admission::COUNTED));
         }
-        let decision = match self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, lent) {
-            Together::Admitted(admission) => Decision::Admitted(admission),
-            Together::Denied(denial) => Decision::Denied(denial),
-        };
+        let decision = self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, lent);
         if let Some(tally) = &self.tally {
             tally.count(decision.is_admitted());
         }
@@ -145,15 +144,19 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         given.fold(0, u32::max)
     }
 
-    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
+    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes
+    /// nothing. The delay is that of the longest queue, and new keys are told if there is no place
+    /// for them.
     ///
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
         let keys = self.fingerprints(&keys, cost)?;
-        let denial = self.table.denied_together(&keys, cost, &self.clock);
-        let decision = denial.map_or(Decision::Admitted(Admission::COUNTED), Decision::Denied);
+        if cost == 0 {
+            return Ok(Decision::Admitted(Admission::COUNTED));
+        }
+        let decision = self.table.preview_together(&keys, cost, self.admits_at_cap, &self.clock);
         Ok(if self.shadow.is_some() { decision.overrule() } else { decision })
     }
 

@@ -1,12 +1,15 @@
 //! [`Limiter`]: one quota, many keys.
 
 mod lend;
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
 mod modes;
 
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
+use std::sync::PoisonError;
 
 use crate::builder::{AtKeyCap, LimiterBuilder};
 use crate::cell::{Revision, Unchanged, Whose};
@@ -21,6 +24,7 @@ use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::reservation::LimiterId;
 use crate::single::Single;
+use crate::sync::Mutex;
 use crate::table::{Placed, TOGETHER, Table};
 use modes::Wants;
 
@@ -46,6 +50,9 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     at_key_cap: AtKeyCap,
     /// What keys that found no place share, under [`AtKeyCap::Share`].
     overflow: Option<Box<Single>>,
+    /// Held while quotas change, so that the keys and what they share go through the same changes
+    /// in the same order.
+    changes: Mutex<()>,
     tally: Option<Tally>,
     id: LimiterId,
     /// What it does beside deciding by quota, if anything.
@@ -78,8 +85,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         overflow: Option<Box<Single>>,
         tally: Option<Tally>,
     ) -> Self {
-        let (id, modes) = (LimiterId::new(), None);
-        Self { table, clock, fingerprinter, at_key_cap, overflow, tally, id, modes, key: PhantomData }
+        let (changes, id, modes) = (Mutex::new(()), LimiterId::new(), None);
+        Self { table, clock, fingerprinter, at_key_cap, overflow, changes, tally, id, modes, key: PhantomData }
     }
 
     pub(crate) fn in_modes(self, modes: Option<Box<Modes>>) -> Self {
@@ -286,6 +293,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// Changes the quotas of all keys, which go on with what they have been granted.
     pub(crate) fn change(&self, quotas: &[Quota]) -> Result<(), Unchanged> {
+        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         self.table.change(0, Whose::All, quotas, &self.clock)?;
         self.overflow.as_ref().map_or(Ok(()), |overflow| overflow.change(quotas, &self.clock))
     }
@@ -343,7 +351,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     fn ask_quota(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
         match self.table.acquire(fingerprint, cost, clock) {
             Placed::Decided(status) => (status, true),
-            Placed::NoRoom { retry_after_ns } => (self.decide_at_cap(cost, retry_after_ns), false),
+            Placed::NoRoom { retry_after_ns } => {
+                let shared = |overflow: &Single| overflow.acquire(cost, clock);
+                (self.decide_at_cap(cost, retry_after_ns, shared), false)
+            }
+        }
+    }
+
+    /// What the quota would say, whatever it takes.
+    fn preview_quota(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        match self.table.preview(fingerprint, cost, clock) {
+            Placed::Decided(status) => status,
+            Placed::NoRoom { retry_after_ns } => {
+                self.decide_at_cap(cost, retry_after_ns, |overflow| overflow.peek(cost, clock))
+            }
         }
     }
 
@@ -354,12 +375,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
+    /// What a new key is told that finds no place. What keys without a place share is asked by
+    /// `shared`, if it can ever admit so much: a key's own quota may allow more.
     #[cold]
-    fn decide_at_cap(&self, cost: u32, retry_after_ns: u64) -> Status {
+    fn decide_at_cap(&self, cost: u32, retry_after_ns: u64, shared: impl FnOnce(&Single) -> Status) -> Status {
         let limit = self.revision().most;
         let without_a_place = |decision, remaining| Status { decision, limit, remaining, reset_after_ns: 0 };
         match (self.at_key_cap, &self.overflow) {
-            (AtKeyCap::Share, Some(overflow)) => overflow.acquire(cost, &self.clock),
+            (AtKeyCap::Share, Some(overflow)) if overflow.revision().check_cost(cost).is_ok() => shared(overflow),
             (AtKeyCap::Admit, _) => without_a_place(Decision::Admitted(Admission::UNCOUNTED), limit),
             _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0)), 0),
         }
@@ -377,7 +400,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         match &self.modes {
             // A request for nothing is admitted whatever happens.
             Some(modes) if cost > 0 => self.look_in_modes(modes, fingerprint, cost),
-            _ => self.table.peek(fingerprint, cost, &self.clock),
+            _ if cost > 0 => self.preview_quota(fingerprint, cost, &self.clock),
+            _ => self.table.peek(fingerprint, 0, &self.clock),
         }
     }
 }

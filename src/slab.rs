@@ -240,6 +240,23 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
         low_half(self.free.top.load(Ordering::Relaxed)) != 0 || self.handed_out() < self.max_blocks
     }
 
+    /// The number of blocks that can be taken, counted up to `most`. An estimate: other threads
+    /// take blocks meanwhile.
+    pub(crate) fn room_up_to(&self, most: usize) -> usize {
+        let unused = self.max_blocks.saturating_sub(self.handed_out());
+        let mut room = most.min(usize::try_from(unused).unwrap_or(usize::MAX));
+        let mut block = low_half(self.free.top.load(Ordering::Acquire));
+        while room < most
+            && let Some(number) = block.checked_sub(1)
+            // The link of a block that was taken meanwhile may name any block.
+            && let Some(words) = self.block_if_there(number)
+        {
+            room += 1;
+            block = low_half(words[self.link_word].load(Ordering::Relaxed) & !LINK);
+        }
+        room
+    }
+
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let near = self.near.iter().filter_map(OnceBox::get).map(size_of_val);
@@ -322,7 +339,9 @@ mod tests {
         slab.give_back(1);
         slab.give_back(2);
         assert!(slab.has_room());
+        assert_eq!([0, 1, 2, 3].map(|most| slab.room_up_to(most)), [0, 1, 2, 2]);
         assert_eq!([slab.take(), slab.take(), slab.take()], [Some(2), Some(1), None]);
+        assert_eq!((slab.room_up_to(3), <Slab>::new(4, 2, 3).room_up_to(5)), (0, 3));
         assert_eq!(slab.handed_out(), 3);
     }
 }

@@ -45,6 +45,7 @@ mod keep;
 mod lend;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod room;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
 mod route;
@@ -62,7 +63,6 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{Apart, AtomicU64, Ordering, plain};
 use index::{Found, Index, Put};
-pub(crate) use joint::Together;
 #[cfg(feature = "serde")]
 pub(crate) use keep::PutBackError;
 pub(crate) use lend::Lent;
@@ -184,7 +184,11 @@ impl Table {
         loop {
             let seat = match self.bring_in(self.route(), fingerprint, cost, clock) {
                 BroughtIn::Seat(seat) => seat,
-                BroughtIn::Placed(placed) => return placed,
+                BroughtIn::Granted(status) => return Placed::Decided(status),
+                BroughtIn::NoRoom { retry_after_ns } => {
+                    self.count_refused();
+                    return Placed::NoRoom { retry_after_ns };
+                }
                 BroughtIn::Retry => continue,
             };
             if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
@@ -193,19 +197,10 @@ impl Table {
         }
     }
 
-    /// What a request of `cost` permits would be told.
+    /// What a request of `cost` permits would be told, if there were a place for every key.
     pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        loop {
-            match self.locate::<false>(self.route(), fingerprint) {
-                Located::Current(seat) | Located::Old(seat) => {
-                    if let Some(status) = self.cells.decide(Ask::Peek, seat, cost, clock) {
-                        return status;
-                    }
-                }
-                Located::Nowhere => return self.cells.status_of_nothing(fingerprint, cost, clock),
-                Located::Outdated => {}
-            }
-        }
+        let status = self.look(fingerprint, cost, clock);
+        status.unwrap_or_else(|| self.cells.status_of_nothing(fingerprint, cost, clock))
     }
 
     /// Gives the key its full quota back. Says whether it had a cell.
@@ -241,6 +236,11 @@ impl Table {
             live_keys += usize::from(live);
         }
         Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+    }
+
+    #[cold]
+    fn count_refused(&self) {
+        self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Requests of new keys that found no place.
@@ -333,7 +333,7 @@ impl Table {
         }
         // Before anything is written: a flood of new keys at the cap is in nobody's way.
         if !self.cells.has_room() {
-            return self.make_room(clock);
+            return self.seek_place(fingerprint, clock);
         }
         self.sweep_some(route, clock);
         if !self.reserve(route) {
@@ -342,18 +342,30 @@ impl Table {
         }
         let Some(created) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
-            return self.make_room(clock);
+            return self.seek_place(fingerprint, clock);
         };
         let put = self.current(route).put(fingerprint, created.cell, created.head.life(), &self.cells);
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.publish_first(created, clock);
-            self.turns.note_new(route.generation(), || self.cells.first_end(fingerprint, cost, time));
-            return BroughtIn::Placed(Placed::Decided(self.cells.first_status(fingerprint, cost, time)));
+            self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
+            return BroughtIn::Granted(self.cells.first_status(fingerprint, cost, time));
         }
         self.cells.discard(created.cell);
         self.unreserve(route);
         BroughtIn::Retry
+    }
+
+    /// Makes room for a key that was found nowhere.
+    #[cold]
+    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> BroughtIn<'_> {
+        match self.make_room(1, clock) {
+            Ok(()) => BroughtIn::Retry,
+            // Another thread may have taken the last place for this very key, since it was found
+            // nowhere.
+            Err(_) if self.has_cell(fingerprint) => BroughtIn::Retry,
+            Err(retry_after_ns) => BroughtIn::NoRoom { retry_after_ns },
+        }
     }
 }
 
@@ -364,6 +376,11 @@ fn number(count: usize) -> u32 {
 /// What bringing a key in came to.
 enum BroughtIn<'a> {
     Seat(Seat<'a>),
-    Placed(Placed),
+    /// The first permits have been granted.
+    Granted(Status),
+    /// All places are taken, by other keys. One may be free after this long.
+    NoRoom {
+        retry_after_ns: u64,
+    },
     Retry,
 }

@@ -244,26 +244,39 @@ impl Cells {
         self.cells.has_room()
     }
 
+    /// The number of cells that can be created, counted up to `most`, as far as can be told.
+    pub(crate) fn room_up_to(&self, most: usize) -> usize {
+        self.cells.room_up_to(most)
+    }
+
     /// Whether the cell is in use, and whether it has a live stamp at `time`.
     pub(crate) fn look(&self, cell: u32, time: u64) -> (bool, bool) {
-        let Some(words) = self.cells.block_if_there(cell) else { return (false, false) };
+        self.idle_from(cell, time).map_or((false, false), |(_, end)| (true, time < end))
+    }
+
+    /// The life of the cell, and the time from which on it can be reclaimed; `None` if it is free.
+    /// Writes nothing. At `time` a cell that is just being claimed counts as live for one more
+    /// nanosecond.
+    pub(crate) fn idle_from(&self, cell: u32, time: u64) -> Option<(u64, u64)> {
+        let words = self.cells.block_if_there(cell)?;
+        let claimed_now = time.saturating_add(1);
         loop {
             let head = Head(words[HEAD].load(Ordering::Acquire));
             let reference = RingRef(words[RING].load(Ordering::Acquire));
             match head.state() {
-                State::Free => return (false, false),
-                State::Dead => return (true, false),
+                State::Free => return None,
+                State::Dead => return Some((head.life(), 0)),
                 // A claim is being made just now.
-                State::Held => return (true, true),
+                State::Held => return Some((head.life(), claimed_now)),
                 _ => {}
             }
             // A claim that is not yet published was made just now; a ring that has just grown has live stamps.
-            let live = match self.known_of(words, head, reference) {
-                Known::Until(end, _) => time < end,
-                Known::Unpublished | Known::OfAnotherRing => true,
+            let end = match self.known_of(words, head, reference) {
+                Known::Until(end, _) => end.min(MAX_TIME),
+                Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
             if words[HEAD].load(Ordering::Relaxed) == head.0 {
-                return (true, live);
+                return Some((head.life(), end));
             }
         }
     }

@@ -127,9 +127,11 @@ impl Plan {
     }
 
     /// The earliest time at which a key is as new again whose first request of `cost` permits comes at `time`. Of two keys the one
-    /// that came later may be as new sooner: it depends on what they took.
+    /// that came later may be as new sooner: it depends on what they took. A key without permits is
+    /// as new at once, unless its account has begun to earn them.
     pub(super) fn first_end(&self, cost: u32, time: u64) -> u64 {
         match self {
+            Self::Log(_) | Self::Steps(_) if cost == 0 => time,
             Self::Log(limits) => time.saturating_add(limits.window()),
             Self::Account(Metered { rule, .. }) => {
                 rule.over_at(Account { anchor: rule.anchor_at(time), used: rule.opening(cost).used })

@@ -4,12 +4,12 @@ use core::hash::Hash;
 
 use super::Limiter;
 use super::modes::Wants;
-use crate::builder::AtKeyCap;
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::reservation::Lents;
+use crate::single::Single;
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
@@ -41,13 +41,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         within: u64,
         clock: &impl Clock,
     ) -> (Status, Lents) {
-        match (self.table.acquire_within(key, cost, within, clock), &self.overflow) {
-            (Ok((status, lent)), _) => (status, Lents::One(lent)),
-            (Err(_), Some(overflow)) if self.at_key_cap == AtKeyCap::Share => {
-                let (status, lent) = overflow.acquire_within(cost, within, &self.clock);
-                (status, Lents::Overflow(lent))
+        match self.table.acquire_within(key, cost, within, clock) {
+            Ok((status, lent)) => (status, Lents::One(lent)),
+            Err(retry_after_ns) => {
+                let mut lents = Lents::Nothing;
+                let shared = |overflow: &Single| {
+                    let (status, lent) = overflow.acquire_within(cost, within, clock);
+                    lents = Lents::Overflow(lent);
+                    status
+                };
+                (self.decide_at_cap(cost, retry_after_ns, shared), lents)
             }
-            (Err(retry_after_ns), _) => (self.decide_at_cap(cost, retry_after_ns), Lents::Nothing),
         }
     }
 

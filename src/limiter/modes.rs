@@ -113,7 +113,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).unwrap_or_else(|| {
             let until = modes.penalties.as_ref().and_then(|penalties| penalties.blocked_until(key, &clock));
-            let status = self.table.peek(key, cost, &clock);
+            let status = self.preview_quota(key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });
         match modes.shadow {
@@ -140,7 +140,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         let clock = Noted::new(&self.clock);
         if let Some(until) = penalties.blocked_until(key, &clock) {
             // The quota is asked too: its wait may be the longer one.
-            return Told::now(self.table.peek(key, cost, &clock), &clock).and_blocked(until, &clock);
+            return Told::now(self.preview_quota(key, cost, &clock), &clock).and_blocked(until, &clock);
         }
         let (status, by_own_quota) = self.decide_by_quota(key, cost, wants, &clock);
         if status.is_admitted() || !by_own_quota {

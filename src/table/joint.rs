@@ -1,18 +1,11 @@
 //! Requests on several keys at once, one of each dimension: all of them are charged, or none.
 
-use super::{BroughtIn, Lent, Located, Placed, Table};
+use super::room::NoRoom;
+use super::{BroughtIn, Lent, Table};
 use crate::cell::{MAX_CELLS, Part, Prepared, Seat};
 use crate::clock::Clock;
-use crate::decision::{Admission, Denial, DenialReason};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::fingerprint::Fingerprint;
-use crate::sync::Ordering;
-
-/// What a request on several keys came to.
-pub(crate) enum Together {
-    Admitted(Admission),
-    /// Of all the denials, the one with the longest wait, which knows of the others.
-    Denied(Denial),
-}
 
 /// The parts of one attempt.
 struct Parts {
@@ -35,15 +28,26 @@ impl Parts {
 
 /// How one attempt ended.
 enum Attempt {
-    Done(Together),
+    /// Of all the denials, the one with the longest wait, which knows of the others.
+    Done(Decision),
     Again,
     /// A cell that was made for one of the keys has been taken back, perhaps to make room for the next.
     Lost,
 }
 
 /// How often a request makes room for its new keys before it makes do with the room that there is. A cell without permits can be
-/// taken back: if there are fewer places than new keys, the last would for ever take the place of the first.
+/// taken back: two requests that need more places than there are would for ever take each other's.
 const MAKES_ROOM: u32 = 4;
+
+/// Each key of a request, with its dimension.
+fn by_dimension(keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
+    keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)))
+}
+
+/// What a request is told whose key of this dimension finds no place.
+fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
+    Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension)
+}
 
 impl Table {
     /// `cost` permits, at least 1, of each of these keys, or none at all. `keys` holds at most [`MAX_CELLS`] keys, by their
@@ -56,14 +60,24 @@ impl Table {
         admits_without_place: bool,
         clock: &impl Clock,
         mut lent: Option<&mut Vec<Lent>>,
-    ) -> Together {
+    ) -> Decision {
         let mut lost = 0;
         loop {
-            if let Some(denial) = self.denied_together(keys, cost, clock) {
-                return Together::Denied(denial);
+            let mut new = 0;
+            let look = |key| {
+                let known = self.look(key, cost, clock);
+                new += usize::from(known.is_none());
+                let status = known.map_or_else(|| self.open_if_denied(key, cost, clock), Ok);
+                if status.is_err() && !admits_without_place {
+                    self.count_refused();
+                }
+                status
+            };
+            if let Decision::Denied(denial) = ask_each(keys, admits_without_place, look) {
+                return Decision::Denied(denial);
             }
-            match self.attempt_together(keys, cost, admits_without_place, lost < MAKES_ROOM, clock, lent.as_deref_mut())
-            {
+            let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
+            match self.attempt_together(keys, cost, admits_without_place, room, clock, lent.as_deref_mut()) {
                 Attempt::Done(together) => return together,
                 Attempt::Again => {}
                 Attempt::Lost => lost += 1,
@@ -71,21 +85,85 @@ impl Table {
         }
     }
 
-    /// Why the request would be denied, if it would: what all the keys say, without a trace.
-    pub(crate) fn denied_together(
+    /// What [`acquire_together`](Self::acquire_together) would answer. Writes nothing.
+    pub(crate) fn preview_together(
         &self,
         keys: &[Option<Fingerprint>],
         cost: u32,
+        admits_without_place: bool,
         clock: &impl Clock,
-    ) -> Option<Denial> {
-        let mut denial: Option<Denial> = None;
-        for (dimension, fingerprint) in keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))) {
-            if let Some(another) = self.peek(fingerprint, cost, clock).denial() {
-                let another = another.in_dimension(dimension);
-                denial = Some(denial.map_or(another, |denial| denial.and(another)));
+    ) -> Decision {
+        // A key that is denied its first request takes a place all the same: see `open_if_denied`.
+        let mut opened = 0;
+        let look = |key| {
+            let known = self.look(key, cost, clock);
+            let status = known.unwrap_or_else(|| self.cells.status_of_nothing(key, cost, clock));
+            if known.is_none() && !status.is_admitted() {
+                self.room(1, &[], opened, clock).map_err(|no_room| no_room.retry_after_ns)?;
+                opened += 1;
+            }
+            Ok(status)
+        };
+        let told = ask_each(keys, admits_without_place, look);
+        let wanted = self.new_keys(keys).count();
+        if wanted == 0 || matches!(told, Decision::Denied(_)) {
+            return told;
+        }
+        // Making room may take the places of keys of the request itself, which are new then.
+        let idle = |key| self.idle_cell(key, clock);
+        let own: Vec<u32> = by_dimension(keys).filter_map(|(_, key)| idle(key)).collect();
+        let Err(NoRoom { places, retry_after_ns }) = self.room(wanted, &own, 0, clock) else { return told };
+        let mut new = by_dimension(keys).filter(|&(_, key)| !self.has_cell(key) || idle(key).is_some());
+        if !admits_without_place {
+            return new
+                .nth(places)
+                .map_or(told, |(dimension, _)| Decision::Denied(no_place(dimension, retry_after_ns)));
+        }
+        let none_has_a_place = places == 0 && new.count() == by_dimension(keys).count();
+        if none_has_a_place { Decision::Admitted(Admission::UNCOUNTED) } else { told }
+    }
+
+    /// What a new key says to the request. An error says that it needs a place for that, and how
+    /// long until there may be one.
+    ///
+    /// A denial writes nothing, but for one: the account of a quota that does not start full begins
+    /// with the key's first request, also if that is denied. If it did not, the key would never
+    /// earn a permit.
+    fn open_if_denied(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
+        loop {
+            let status = self.cells.status_of_nothing(key, cost, clock);
+            if status.is_admitted() {
+                return Ok(status);
+            }
+            self.seat(key, clock)?;
+            if let Some(status) = self.look(key, cost, clock) {
+                return Ok(status);
             }
         }
-        denial
+    }
+
+    /// The keys that have no cell, with their dimensions.
+    fn new_keys(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
+        by_dimension(keys).filter(|&(_, key)| !self.has_cell(key))
+    }
+
+    /// Makes room for all the keys that have no cell, `wanted` when they were looked at, before any
+    /// gets one: so the last does not get the place of the first. An error says how long until
+    /// there may be.
+    fn make_room_for(&self, keys: &[Option<Fingerprint>], mut wanted: usize, clock: &impl Clock) -> Result<(), u64> {
+        if self.cells.room_up_to(wanted) >= wanted {
+            return Ok(());
+        }
+        loop {
+            let made = self.make_room(wanted, clock);
+            // The cell of one of the keys may have been reclaimed for it, or another thread may
+            // have made one.
+            let wanted_now = self.new_keys(keys).count();
+            if wanted_now == wanted {
+                return made;
+            }
+            wanted = wanted_now;
+        }
     }
 
     fn attempt_together(
@@ -93,26 +171,30 @@ impl Table {
         keys: &[Option<Fingerprint>],
         cost: u32,
         admits_without_place: bool,
-        makes_room: bool,
+        room: Result<(), u64>,
         clock: &impl Clock,
         mut lent: Option<&mut Vec<Lent>>,
     ) -> Attempt {
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
-        for (dimension, fingerprint) in keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))) {
-            let place = if makes_room || self.has_place(fingerprint) {
-                self.seat(fingerprint, clock)
-            } else {
-                self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
-                Err(1)
+        if let (Err(retry_after_ns), false) = (room, admits_without_place)
+            && let Some((dimension, _)) = self.new_keys(keys).nth(self.cells.room_up_to(MAX_CELLS))
+        {
+            self.count_refused();
+            return Attempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
+        }
+        for (dimension, fingerprint) in by_dimension(keys) {
+            let place = match room {
+                Err(retry_after_ns) if !self.has_place(fingerprint) => Err(retry_after_ns),
+                _ => self.seat(fingerprint, clock),
             };
             let prepared = match place {
                 Ok(seat) => self.cells.prepare(seat, cost, clock),
                 Err(_) if admits_without_place => continue,
                 Err(retry_after_ns) => {
                     parts.each().for_each(|part| self.cells.forgo(part));
-                    let denial = Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension);
-                    return Attempt::Done(Together::Denied(denial));
+                    self.count_refused();
+                    return Attempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
                 }
             };
             match prepared {
@@ -126,12 +208,12 @@ impl Table {
                 }
             }
         }
-        if parts.count == 0 {
-            return Attempt::Done(Together::Admitted(Admission::UNCOUNTED));
-        }
-        if !self.cells.claim_together(parts.each()) {
+        if parts.count > 0 && !self.cells.claim_together(parts.each()) {
             let lost = parts.each().any(|part| self.cells.has_lost(part));
             return if lost { Attempt::Lost } else { Attempt::Again };
+        }
+        if parts.count < by_dimension(keys).count() {
+            self.count_refused();
         }
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
             self.cells.publish(part, clock);
@@ -139,12 +221,12 @@ impl Table {
                 lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost, cell: part.cell });
             }
         }
-        Attempt::Done(Together::Admitted(admission))
+        Attempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
     }
 
     /// Whether the key has a cell, or there is one to be had without taking one back.
     fn has_place(&self, fingerprint: Fingerprint) -> bool {
-        self.cells.has_room() || !matches!(self.locate::<false>(self.route(), fingerprint), Located::Nowhere)
+        self.cells.has_room() || self.has_cell(fingerprint)
     }
 
     /// The cell of a key, made if there is none, with no permits. An error says how long until there may be a place.
@@ -152,9 +234,32 @@ impl Table {
         loop {
             match self.bring_in(self.route(), fingerprint, 0, clock) {
                 BroughtIn::Seat(seat) => return Ok(seat),
-                BroughtIn::Placed(Placed::NoRoom { retry_after_ns }) => return Err(retry_after_ns),
-                BroughtIn::Placed(Placed::Decided(_)) | BroughtIn::Retry => {}
+                BroughtIn::NoRoom { retry_after_ns } => return Err(retry_after_ns),
+                BroughtIn::Granted(_) | BroughtIn::Retry => {}
             }
         }
     }
+}
+
+/// What all the keys say together. A key that finds no place is passed over if
+/// `admits_without_place`.
+fn ask_each(
+    keys: &[Option<Fingerprint>],
+    admits_without_place: bool,
+    mut look: impl FnMut(Fingerprint) -> Result<Status, u64>,
+) -> Decision {
+    let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
+    for (dimension, key) in by_dimension(keys) {
+        let another = match look(key).map(|status| status.decision) {
+            Ok(Decision::Admitted(another)) => {
+                admission = another.and(admission);
+                continue;
+            }
+            Ok(Decision::Denied(another)) => another.in_dimension(dimension),
+            Err(_) if admits_without_place => continue,
+            Err(retry_after_ns) => no_place(dimension, retry_after_ns),
+        };
+        denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
+    }
+    denial.map_or(Decision::Admitted(admission), Decision::Denied)
 }

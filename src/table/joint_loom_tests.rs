@@ -8,6 +8,7 @@ use loom::{sync::Arc, thread};
 
 use super::*;
 use crate::cell::{Prepared, Reclaimed};
+use crate::decision::Decision;
 use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
@@ -37,15 +38,15 @@ impl Table {
     fn all(&self, asked: Asked<'_>, cost: u32, at: u64) -> u32 {
         let keys: Vec<_> = asked.iter().enumerate().map(|(at, number)| number.map(|number| key(at, number))).collect();
         match self.acquire_together(&keys, cost, false, &At(at), None) {
-            Together::Admitted(_) => cost,
-            Together::Denied(_) => 0,
+            Decision::Admitted(_) => cost,
+            Decision::Denied(_) => 0,
         }
     }
 
     /// Permits of one key of the first dimension, to be given back.
     fn lends(&self, number: u64, cost: u32, at: u64) -> Option<Lent> {
         let mut lent = Vec::new();
-        self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut lent));
+        let _ = self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut lent));
         lent.pop()
     }
 

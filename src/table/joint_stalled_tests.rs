@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use super::*;
 use crate::cell::Stalled;
+use crate::decision::Decision;
 use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
@@ -37,7 +38,7 @@ fn table() -> Table {
 impl Table {
     /// Key numbers by dimension; zero for none.
     fn admits(&self, numbers: [u64; 3], cost: u32, at: u64) -> bool {
-        matches!(self.acquire_together(&keys(numbers), cost, false, &At(at), None), Together::Admitted(_))
+        matches!(self.acquire_together(&keys(numbers), cost, false, &At(at), None), Decision::Admitted(_))
     }
 
     /// What is left of the keys with number 1.

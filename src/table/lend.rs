@@ -27,7 +27,7 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(Status, Lent), u64> {
         loop {
-            let seat = self.seat(fingerprint, clock)?;
+            let seat = self.seat(fingerprint, clock).inspect_err(|_| self.count_refused())?;
             if let Some((status, charged)) = self.cells.decide_to_lend(Ask::Reserve { within }, seat, cost, clock) {
                 return Ok((status, Lent { fingerprint, charged, cost, cell: seat.cell }));
             }

@@ -252,3 +252,38 @@ fn loom_a_snapshot_holds_a_key_once() {
         assert_eq!(kept, [(key(1), Kept::Stamps(vec![5]))]);
     });
 }
+
+/// A clock that notes whether another thread was done when it was read last.
+struct Watching {
+    done: Arc<AtomicU64>,
+    was_done: core::cell::Cell<bool>,
+}
+
+impl Clock for Watching {
+    fn now(&self) -> u64 {
+        self.was_done.set(self.done.load(Ordering::Acquire) == 1);
+        0
+    }
+}
+
+/// The clock is read for the last time before the key is looked for once more.
+#[test]
+fn loom_a_key_that_has_the_last_place_is_not_denied_for_want_of_one() {
+    explore(1, || {
+        let quota = Quota::new(2, Duration::from_millis(1));
+        let table = Arc::new(Table::new(Revisions::new(&[quota]), 1, 0));
+        let done = Arc::new(AtomicU64::new(0));
+        let clock = Watching { done: Arc::clone(&done), was_done: false.into() };
+        let first = move |table: &Table| {
+            let granted = table.one(1, 0);
+            done.store(1, Ordering::Release);
+            granted
+        };
+        let (first, second) = race(&table, first, |table| match table.acquire(key(1), 1, &clock) {
+            Placed::Decided(status) => Some(u32::from(status.is_admitted())),
+            Placed::NoRoom { .. } => None,
+        });
+        assert!(first.or(second) == Some(1) && first != Some(0) && second != Some(0), "two permits");
+        assert!(second.is_some() || !clock.was_done.get(), "its own key had the place");
+    });
+}

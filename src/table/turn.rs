@@ -24,14 +24,14 @@
 
 use super::index::{Put, Seen};
 use super::route::{Counted, Route, SIZES};
-use super::{BroughtIn, Placed, SMALLEST, Table};
-use crate::cell::{Reclaimed, time_of};
+use super::{SMALLEST, Table};
+use crate::cell::{MAX_TIME, Reclaimed, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::{Ordering, plain};
 
 /// Slots in a chunk.
-const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
+pub(super) const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
 
 /// Sixteenths of the slots of an index that may be taken before it turns.
 ///
@@ -77,6 +77,13 @@ const CHUNKS_AT_CAP: u32 = 8;
 /// refuses a key only if every cell is live.
 const CHUNKS_OF_A_SMALL_INDEX: u32 = 32;
 
+/// Chunks that a new key looks through: what is left of a turn that goes on, and then a whole one,
+/// where the index is small.
+pub(super) fn most_chunks(route: Route) -> u32 {
+    let all = (1 << route.size()) / CHUNK;
+    if all <= CHUNKS_OF_A_SMALL_INDEX { 2 * CHUNKS_OF_A_SMALL_INDEX } else { CHUNKS_AT_CAP }
+}
+
 /// What helps to choose when to turn and how large; nothing depends on it but time and memory.
 #[derive(Default)]
 pub(super) struct Heuristics {
@@ -100,27 +107,39 @@ impl Heuristics {
     }
 
     fn note_end(&self, generation: u32, end: u64) {
-        let mine = (u64::from(generation & 0xffff) << 48) | (end >> Self::UNIT);
-        let lower = |floor: u64| (floor >> 48 != mine >> 48 || floor > mine).then_some(mine);
+        let mine = (u64::from(generation & 0xffff) << 48) | (end.min(MAX_TIME) >> Self::UNIT);
+        let lower = |floor: u64| {
+            // Of a thread that slept, the generation may be an earlier one.
+            let ahead = (mine >> 48).wrapping_sub(floor >> 48) & 0xffff;
+            (ahead < 1 << 15 && (ahead > 0 || floor > mine)).then_some(mine)
+        };
         // An error says that the floor is low enough.
         let _ = self.floor.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
     }
 
-    /// Takes a cell into account that was made after the sweep. A log's stamps end later than those the sweep saw, unless the
-    /// clock has gone back; an account may be over sooner.
-    pub(super) fn note_new(&self, generation: u32, end: impl FnOnce() -> u64) {
-        if let Some(floor) = self.all_live_until(generation) {
-            let end = end();
-            if end < floor {
-                self.note_end(generation, end);
-            }
+    /// Takes a cell into account that was made after the sweep for a generation, or during it. A
+    /// log's stamps end later than those the sweep saw, unless the clock has gone back; an account
+    /// may be over sooner, and a cell without permits can be reclaimed at once.
+    pub(super) fn note_new(&self, route: Route, end: impl FnOnce() -> u64) {
+        if route.is_turning() || self.all_live_until(route.generation()).is_some() {
+            self.note_end(route.generation(), end());
         }
     }
 
     /// Until when every cell is live, as far as the sweep for this generation has shown.
-    fn all_live_until(&self, generation: u32) -> Option<u64> {
+    pub(super) fn all_live_until(&self, generation: u32) -> Option<u64> {
         let floor = self.floor.load(Ordering::Acquire);
         (floor >> 48 == u64::from(generation & 0xffff)).then_some((floor & ((1 << 48) - 1)) << Self::UNIT)
+    }
+
+    /// An end as it is noted: rounded down.
+    pub(super) fn rounded(end: u64) -> u64 {
+        end >> Self::UNIT << Self::UNIT
+    }
+
+    /// Whether a cell may have become idle that no sweep has seen since.
+    pub(super) fn is_forgotten_noted(&self) -> bool {
+        self.forgotten.load(Ordering::Acquire)
     }
 }
 
@@ -269,16 +288,20 @@ impl Table {
         }
     }
 
-    /// Looks for a cell that can be taken back, for a new key that found all of them taken.
-    pub(super) fn make_room(&self, clock: &impl Clock) -> BroughtIn<'_> {
+    /// The chunks of the old index that have been swept; all of them if the turn is over.
+    pub(super) fn chunks_swept(&self, route: Route) -> u32 {
+        Counted(self.cursor.load(Ordering::Acquire)).of(route.generation()).unwrap_or(u32::MAX)
+    }
+
+    /// Looks for cells that can be reclaimed, until there is room for `wanted` new keys. An error
+    /// says how long until there may be. [`room`](Self::room) tells beforehand what becomes of it.
+    pub(super) fn make_room(&self, wanted: usize, clock: &impl Clock) -> Result<(), u64> {
         let mut chunks = 0;
         loop {
             let (route, time) = (self.route(), time_of(clock.now()));
-            let all = (1 << route.size()) / CHUNK;
-            // What is left of a turn that goes on, and then a whole one.
-            let most = if all <= CHUNKS_OF_A_SMALL_INDEX { 2 * CHUNKS_OF_A_SMALL_INDEX } else { CHUNKS_AT_CAP };
-            if self.cells.has_room() {
-                return BroughtIn::Retry;
+            let most = most_chunks(route);
+            if self.cells.room_up_to(wanted) >= wanted {
+                return Ok(());
             }
             let mut retry_after_ns = 1;
             // Who has looked at as much as it may leaves the mark to the next.
@@ -294,8 +317,7 @@ impl Table {
                 }
             }
             if chunks >= most {
-                self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
-                return BroughtIn::Placed(Placed::NoRoom { retry_after_ns });
+                return Err(retry_after_ns);
             }
             if route.is_turning() {
                 self.sweep_chunk(route, clock);

@@ -1,0 +1,25 @@
+//! Every interleaving of two changes of a limiter's quotas.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+
+use loom::{sync::Arc, thread};
+
+use super::*;
+use crate::clock::MockClock;
+
+/// The keys and what keys without a place share end with the quota of the same change.
+#[test]
+fn loom_two_changes_leave_keys_and_the_shared_quota_the_same() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    crate::sync::check_model(&model, || {
+        let builder = Limiter::<str>::builder(Quota::per_minute(1)).key_cap(1).clock(MockClock::new());
+        let limiter = Arc::new(builder.at_key_cap(AtKeyCap::Share).build().unwrap());
+        let other = Arc::clone(&limiter);
+        let thread = thread::spawn(move || other.change(&[Quota::per_minute(2)]).unwrap());
+        limiter.change(&[Quota::per_minute(3)]).unwrap();
+        thread.join().unwrap();
+        let shared = &limiter.overflow.as_ref().unwrap().revision().quotas;
+        assert_eq!(limiter.quotas(), &**shared);
+    });
+}

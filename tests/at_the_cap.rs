@@ -1,0 +1,174 @@
+//! Limiters whose key cap is reached: who finds a place, and what a look says of it. And first
+//! requests that are denied.
+
+use std::time::Duration;
+
+use tollgate::{
+    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, Limiter, MockClock, Quota, Status,
+};
+
+const fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn joint(quotas: &[Quota], key_cap: usize) -> (JointLimiterBuilder<MockClock>, MockClock) {
+    let clock = MockClock::new();
+    let names = ["user", "address", "endpoint"];
+    let builder =
+        names.into_iter().zip(quotas).fold(JointLimiter::builder(), |b, (name, &quota)| b.dimension(name, [quota]));
+    (builder.key_cap(key_cap).clock(clock.clone()), clock)
+}
+
+fn denial(decision: Decision) -> Denial {
+    decision.into_result().unwrap_err()
+}
+
+/// A request, and the look before it, which must say the same.
+fn ask(limiter: &JointLimiter<MockClock>, keys: &[Option<&&str>]) -> Decision {
+    let looked = limiter.peek_n(keys, 1).unwrap();
+    let told = limiter.try_acquire(keys).unwrap();
+    assert_eq!(looked, told, "{keys:?}");
+    told
+}
+
+#[test]
+fn a_joint_request_opens_a_bucket_that_starts_empty() {
+    let (builder, clock) = joint(&[Quota::token_bucket(20, 5, seconds(1)).starting_with(0)], 8);
+    let limiter = builder.build().unwrap();
+    let look = limiter.peek_n((&"alice",), 1).unwrap();
+    assert_eq!((denial(look).retry_after(), limiter.counts().cells), (Duration::from_millis(200), 0));
+    assert_eq!(ask(&limiter, &[Some(&"alice")]).retry_after(), Some(Duration::from_millis(200)));
+    clock.advance(Duration::from_millis(200) - Duration::from_nanos(1));
+    assert_eq!(ask(&limiter, &[Some(&"alice")]).retry_after(), Some(Duration::from_nanos(1)));
+    clock.advance(Duration::from_nanos(1));
+    assert!(ask(&limiter, &[Some(&"alice")]).is_admitted());
+}
+
+/// Only the account whose refill has to begin is written.
+#[test]
+fn a_joint_denial_makes_no_cell_for_a_key_that_was_not_in_the_way() {
+    let quotas = [Quota::per_second(1), Quota::token_bucket(20, 5, seconds(1)).starting_with(1), Quota::per_second(2)];
+    let (builder, _) = joint(&quotas, 8);
+    let limiter = builder.build().unwrap();
+    assert!(ask(&limiter, &[Some(&"alice"), None, None]).is_admitted());
+    assert_eq!(denial(ask(&limiter, &[Some(&"alice"), Some(&"here"), Some(&"login")])).violated().count(), 1);
+    assert_eq!(limiter.counts().cells, 1);
+}
+
+#[test]
+fn a_bucket_that_starts_empty_and_finds_no_place_is_not_told_a_wait_that_would_not_help() {
+    for (policy, admitted) in [(AtKeyCap::Deny, false), (AtKeyCap::Admit, true)] {
+        let empty = Quota::token_bucket(20, 5, seconds(1)).starting_with(0);
+        let (builder, clock) = joint(&[Quota::per_hour(5), empty], 1);
+        let limiter = builder.at_key_cap(policy).build().unwrap();
+        assert!(ask(&limiter, &[Some(&"alice"), None]).is_admitted());
+        clock.advance(seconds(60));
+        let told = ask(&limiter, &[None, Some(&"here")]);
+        assert_eq!(told.is_admitted(), admitted, "{policy:?}");
+        if let Decision::Denied(denial) = told {
+            assert_eq!((denial.reason(), denial.dimension()), (DenialReason::KeyCap, 1));
+            assert!(denial.retry_after() > seconds(3500), "{denial:?}");
+        }
+        assert_eq!(limiter.counts().cells, 1);
+    }
+}
+
+#[test]
+fn a_joint_request_that_is_denied_loses_no_place() {
+    let (builder, clock) = joint(&[Quota::new(1, seconds(10)), Quota::new(5, seconds(3600))], 3);
+    let limiter = builder.build().unwrap();
+    assert!(ask(&limiter, &[None, Some(&"A")]).is_admitted());
+    assert!(ask(&limiter, &[Some(&"u"), Some(&"C")]).is_admitted());
+    clock.advance(seconds(10));
+    let no_place = denial(ask(&limiter, &[Some(&"u"), Some(&"B")]));
+    assert_eq!((no_place.reason(), no_place.dimension()), (DenialReason::KeyCap, 1));
+    // Not before one of the others is free.
+    assert!(no_place.retry_after() > seconds(3500), "{no_place:?}");
+    assert!(ask(&limiter, &[Some(&"w"), Some(&"A")]).is_admitted());
+}
+
+#[test]
+fn what_a_shared_quota_can_never_admit_is_denied_for_want_of_a_place() {
+    let clock = MockClock::new();
+    let builder = Limiter::<str>::builder(Quota::per_minute(2)).key_cap(1).keys_with_quotas(1).clock(clock.clone());
+    let limiter = builder.at_key_cap(AtKeyCap::Share).build().unwrap();
+    limiter.set_quotas_of("vip", &[Quota::per_minute(10)]).unwrap();
+    assert!(limiter.try_acquire("alice").is_admitted());
+    clock.advance(seconds(15));
+    let looked = limiter.peek_n("vip", 5).unwrap();
+    for told in [looked.decision(), limiter.try_acquire_n("vip", 5).unwrap()] {
+        let denial = denial(told);
+        assert_eq!(denial.reason(), DenialReason::KeyCap);
+        assert!((seconds(44)..=seconds(45)).contains(&denial.retry_after()), "{denial:?}");
+    }
+    let reserved = limiter.reserve("vip", 5, Duration::MAX).unwrap_err().denial().unwrap();
+    assert_eq!(reserved.reason(), DenialReason::KeyCap);
+    assert!(limiter.try_acquire_n("vip", 11).is_err(), "its own quota");
+    // What the shared quota can admit, it decides.
+    assert!(limiter.try_acquire_n("vip", 2).unwrap().is_admitted());
+    let denial = denial(limiter.try_acquire_n("vip", 1).unwrap());
+    assert_eq!((denial.reason(), denial.retry_after()), (DenialReason::Quota, seconds(60)));
+    clock.advance(seconds(45));
+    assert!(limiter.try_acquire_n("vip", 10).unwrap().is_admitted(), "alice's place is free");
+}
+
+fn numbers(status: Status) -> (Decision, u32, u32, Duration) {
+    (status.decision(), status.limit(), status.remaining(), status.reset_after())
+}
+
+#[test]
+fn a_look_at_a_new_key_at_the_cap_says_what_a_request_is_told() {
+    for policy in [AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share] {
+        for shadow in [false, true] {
+            let clock = MockClock::new();
+            let builder = Limiter::<str>::builder(Quota::per_minute(2)).key_cap(2).at_key_cap(policy).shadow(shadow);
+            let limiter = builder.clock(clock.clone()).build().unwrap();
+            assert_eq!(limiter.peek("carol").remaining(), 2, "there are places");
+            assert!(limiter.try_acquire("alice").is_admitted());
+            clock.advance(seconds(30));
+            assert!(limiter.try_acquire("bob").is_admitted());
+            let refused = limiter.counts().refused_at_cap;
+            let looked = limiter.peek("carol");
+            assert_eq!(limiter.counts().refused_at_cap, refused, "a look is not counted");
+            let told = limiter.try_acquire_status("carol", 1).unwrap();
+            assert_eq!(looked.decision(), told.decision(), "{policy:?} {shadow}");
+            if policy != AtKeyCap::Share {
+                assert_eq!(numbers(looked), numbers(told));
+            }
+            // A cell that has expired and was not swept makes way.
+            clock.advance(seconds(30));
+            assert_eq!((limiter.peek("carol").remaining(), limiter.counts().cells), (2, 2));
+            assert!(limiter.try_acquire("carol").is_admitted());
+            // So does one that was forgotten.
+            let looked = limiter.peek("dave");
+            assert_eq!(looked.decision(), limiter.try_acquire("dave"));
+            limiter.forget("bob");
+            assert_eq!(limiter.peek("dave").remaining(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_joint_look_tells_how_long_the_queue_is() {
+    let (builder, _) = joint(&[Quota::leaky_queue(1, seconds(1), seconds(5)), Quota::per_second(9)], 8);
+    let limiter = builder.build().unwrap();
+    for place in 0..6 {
+        let Decision::Admitted(looked) = limiter.peek_n((&"alice", &"here"), 1).unwrap() else { panic!("{place}") };
+        assert_eq!((looked.is_counted(), looked.delay()), (true, seconds(place)));
+        assert_eq!(limiter.try_acquire((&"alice", &"here")).unwrap(), Decision::Admitted(looked));
+    }
+    assert!(ask(&limiter, &[Some(&"alice"), Some(&"here"),][..]).is_denied());
+}
+
+/// Keys that are passed over are not charged; if there are no others, the request is not.
+#[test]
+fn a_joint_look_at_the_cap_says_whether_anything_would_be_charged() {
+    let (builder, _) = joint(&[Quota::per_minute(1), Quota::per_minute(1)], 1);
+    let limiter = builder.at_key_cap(AtKeyCap::Admit).build().unwrap();
+    for (keys, counted) in
+        [([Some(&"a"), Some(&"b")], true), ([Some(&"c"), Some(&"d")], false), ([None, Some(&"d")], false)]
+    {
+        let Decision::Admitted(admission) = ask(&limiter, &keys) else { panic!("{keys:?}") };
+        assert_eq!(admission.is_counted(), counted, "{keys:?}");
+    }
+}

@@ -1,0 +1,226 @@
+//! Limiters of every algorithm and every start, with few places: each look, and the request that
+//! follows, against naive accounts that know how many keys are live. Joint limiters, and limiters
+//! for keys of one kind.
+
+mod joint_models;
+
+use joint_models::{Model, Spec, Told};
+use proptest::prelude::*;
+use tollgate::{AtKeyCap, Counts, Decision, DenialReason, JointLimiter, Limiter, MockClock};
+
+#[derive(Debug, Clone)]
+enum Op {
+    Ask(Vec<Option<u32>>, u32),
+    Wait(u64),
+    /// Until the last denial says, or a nanosecond less.
+    WaitAsTold(bool),
+    Forget(Vec<Option<u32>>),
+    Clear,
+}
+
+fn keys() -> impl Strategy<Value = Vec<Option<u32>>> {
+    prop::collection::vec(prop::option::weighted(0.8, 0..4_u32), 4)
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        12 => (keys(), 1..4_u32).prop_map(|(keys, cost)| Op::Ask(keys, cost)),
+        4 => (0..30_u64).prop_map(Op::Wait),
+        1 => (0..300_u64).prop_map(Op::Wait),
+        4 => any::<bool>().prop_map(Op::WaitAsTold),
+        1 => keys().prop_map(Op::Forget),
+    ];
+    prop::collection::vec(prop_oneof![60 => op, 1 => Just(Op::Clear)], 1..80)
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    let (limit, window) = (1..6_u32, 1..40_u64);
+    let log = prop::collection::vec((limit.clone(), window.clone()), 1..3);
+    prop_oneof![
+        3 => log.prop_map(Spec::Log),
+        4 => (limit.clone(), 1..4_u32, window.clone(), 0..6_u32)
+            .prop_map(|(capacity, refill, per, start)| Spec::Bucket { capacity, refill, per, start: start.min(capacity) }),
+        1 => (limit.clone(), 1..4_u32, window.clone())
+            .prop_map(|(capacity, leak, per)| Spec::LeakyBucket { capacity, leak, per }),
+        2 => (1..4_u32, window.clone(), 0..60_u64).prop_map(|(leak, per, max_delay)| Spec::Queue { leak, per, max_delay }),
+        2 => (limit.clone(), window.clone(), prop::option::of(0..50_u64))
+            .prop_map(|(limit, window, phase)| Spec::Fixed { limit, window, phase }),
+        1 => (limit.clone(), window).prop_map(|(limit, window)| Spec::Counter { limit, window }),
+        1 => (limit, 1..8_u64, 1..6_u64)
+            .prop_map(|(limit, resolution, steps)| Spec::Steps { limit, window: resolution * steps, resolution }),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    specs: Vec<Spec>,
+    cap: usize,
+    admits: bool,
+    /// How many nanoseconds all times are multiples of. What a sweep notes is coarser than a
+    /// microsecond.
+    unit: u64,
+}
+
+fn case_of() -> impl Strategy<Value = Case> {
+    let unit = prop_oneof![Just(1_u64), Just(1 << 20)];
+    let cap = prop_oneof![5 => 1..5_usize, 2 => 5..9_usize, 1 => Just(1000_usize)];
+    (prop::collection::vec(spec(), 1..5), cap, any::<bool>(), unit).prop_map(|(specs, cap, admits, unit)| Case {
+        specs,
+        cap,
+        admits,
+        unit,
+    })
+}
+
+/// What is played on.
+enum Subject {
+    Joint(JointLimiter<MockClock>),
+    /// One dimension only.
+    Keyed(Limiter<u32, MockClock>),
+}
+
+impl Subject {
+    fn of(case: &Case, is_keyed: bool, clock: &MockClock) -> Self {
+        let Case { specs, cap, admits, unit } = case;
+        let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
+        if is_keyed {
+            let quotas = specs[0].quotas(*unit);
+            let builder = Limiter::builder(quotas[0]).key_cap(*cap).at_key_cap(policy).clock(clock.clone());
+            let builder = quotas[1..].iter().fold(builder, |builder, &quota| builder.and(quota));
+            return Self::Keyed(builder.build().expect("good quotas"));
+        }
+        let named = |builder: tollgate::JointLimiterBuilder, spec: &Spec| builder.dimension("", spec.quotas(*unit));
+        let builder = specs.iter().fold(JointLimiter::builder(), named);
+        let builder = builder.key_cap(*cap).at_key_cap(policy).clock(clock.clone());
+        Self::Joint(builder.build().expect("good quotas"))
+    }
+
+    fn look(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
+        match (self, keys) {
+            (Self::Joint(limiter), keys) => limiter.peek_n(keys, cost).expect("a good request"),
+            (Self::Keyed(limiter), &[Some(key)]) => limiter.peek_n(key, cost).expect("a good request").decision(),
+            (Self::Keyed(_), _) => panic!("one key"),
+        }
+    }
+
+    fn acquire(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
+        match (self, keys) {
+            (Self::Joint(limiter), keys) => limiter.try_acquire_n(keys, cost).expect("a good request"),
+            (Self::Keyed(limiter), &[Some(key)]) => limiter.try_acquire_n(key, cost).expect("a good request"),
+            (Self::Keyed(_), _) => panic!("one key"),
+        }
+    }
+
+    fn forget(&self, keys: &[Option<&u32>]) {
+        match (self, keys) {
+            (Self::Joint(limiter), keys) => drop(limiter.forget(keys).expect("as many keys as dimensions")),
+            (Self::Keyed(limiter), &[Some(key)]) => drop(limiter.forget(key)),
+            (Self::Keyed(_), _) => panic!("one key"),
+        }
+    }
+
+    fn clear(&self) {
+        match self {
+            Self::Joint(limiter) => limiter.clear(),
+            Self::Keyed(limiter) => limiter.clear(),
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        match self {
+            Self::Joint(limiter) => limiter.counts(),
+            Self::Keyed(limiter) => limiter.counts(),
+        }
+    }
+}
+
+fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
+    let Case { specs, cap, admits, unit } = case;
+    let clock = MockClock::new();
+    let specs = if is_keyed { &specs[..1] } else { specs };
+    let limiter = Subject::of(case, is_keyed, &clock);
+    let mut model = Model::new(specs, *cap, *admits, *unit);
+    let (mut now, mut last_wait) = (0_u64, 0_u64);
+    for (at, op) in ops.iter().enumerate() {
+        match op {
+            Op::Ask(keys, _) | Op::Forget(keys) if is_keyed && keys[0].is_none() => {}
+            Op::Ask(keys, cost) => {
+                let keys: Vec<_> = keys[..specs.len()].to_vec();
+                let most = keys.iter().zip(specs).filter_map(|(key, spec)| key.map(|_| spec.most(*unit))).min();
+                let cost = (*cost).min(most.unwrap_or(1));
+                let given: Vec<Option<&u32>> = keys.iter().map(Option::as_ref).collect();
+                let before = limiter.counts();
+                let looked = limiter.look(&given, cost);
+                let after = limiter.counts();
+                prop_assert_eq!((before.cells, before.refused_at_cap), (after.cells, after.refused_at_cap));
+                let told = limiter.acquire(&given, cost);
+                prop_assert_eq!(looked, told, "step {}, at {}: {:?} for {}", at, now, keys, cost);
+                let expected = model.ask(&keys, cost, now);
+                // A bucket that does not start full keeps its place for ever.
+                let wait = told.retry_after().filter(|wait| wait.as_secs() < 1 << 20);
+                last_wait = wait.map_or(last_wait, |wait| u64::try_from(wait.as_nanos()).expect("soon"));
+                let said = match told {
+                    Decision::Admitted(admission) => {
+                        let delay = u64::try_from(admission.delay().as_nanos()).expect("soon");
+                        Told::Admitted { delay, is_counted: admission.is_counted() }
+                    }
+                    Decision::Denied(denial) => Told::Denied {
+                        violated: denial.violated().collect(),
+                        dimension: denial.dimension(),
+                        for_a_place: denial.reason() == DenialReason::KeyCap,
+                        wait: u64::try_from(denial.retry_after().as_nanos()).expect("soon"),
+                    },
+                };
+                prop_assert!(
+                    expected.allows(&said),
+                    "step {at}, at {now}: {keys:?} for {cost}: {said:?}, not {expected:?}"
+                );
+            }
+            Op::Wait(units) => now += units * unit,
+            Op::WaitAsTold(exactly) => now += last_wait.saturating_sub(u64::from(!exactly)),
+            Op::Forget(keys) => {
+                let given: Vec<Option<&u32>> = keys[..specs.len()].iter().map(Option::as_ref).collect();
+                limiter.forget(&given);
+                model.forget(&keys[..specs.len()]);
+            }
+            Op::Clear => {
+                limiter.clear();
+                model.clear();
+            }
+        }
+        clock.set(now);
+        let counts = limiter.counts();
+        prop_assert_eq!(counts.live_keys, model.live(now), "step {}, at {}: {:?}", at, now, op);
+        prop_assert!(counts.cells <= *cap);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn looks_and_requests_with_few_places(case in case_of(), ops in ops()) {
+        play(&case, false, &ops)?;
+    }
+
+    #[test]
+    fn looks_and_requests_of_one_key_with_few_places(case in case_of(), ops in ops()) {
+        play(&case, true, &ops)?;
+    }
+}
+
+/// What is told to a key of each dimension alone, over and over until it is admitted, is the wait
+/// that the algorithm says.
+#[test]
+fn a_bucket_that_starts_below_full_fills_in_every_place_of_a_request() {
+    for start in 0..=3 {
+        let bucket = Spec::Bucket { capacity: 3, refill: 2, per: 7, start };
+        let case = Case { specs: vec![Spec::Log(vec![(3, 10)]), bucket], cap: 4, admits: false, unit: 1 };
+        let ask = |cost| Op::Ask(vec![Some(1), Some(1), None, None], cost);
+        let ops: Vec<Op> = (1..4)
+            .flat_map(|cost| [ask(cost), Op::WaitAsTold(false), ask(cost), Op::WaitAsTold(true), ask(cost)])
+            .collect();
+        play(&case, false, &ops).expect("as in the model");
+    }
+}

@@ -91,6 +91,9 @@ impl Cells {
     }
 
     /// Sees to it that no stamp that is chosen for a new key or a new ring from now on is earlier than `time`.
+    ///
+    /// Released for the clock's sake: a thread that has seen the horizon reads no less than the clock had shown when it was raised. That
+    /// the horizon itself is seen is due to the block or the cell, which is released after it.
     pub(super) fn raise_horizon(&self, time: u64) {
         if self.horizon.load(Ordering::Relaxed) < time {
             self.horizon.fetch_max(time, Ordering::AcqRel);

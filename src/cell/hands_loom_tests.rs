@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::loom_kit::{At, KEY, One, explore};
+use super::loom_kit::{At, KEY, One, explore, explore_with, spawned};
+use super::words::Slot;
 use super::*;
 use crate::quota::Quota;
 
@@ -118,5 +119,172 @@ fn loom_a_request_that_slept_through_256_lives_misses_the_next_key() {
         sleeper.join().unwrap();
         let seat = cells.seat_for(*cell, *life, next).unwrap();
         assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(5)).unwrap().remaining(), 1, "the next key was charged");
+    });
+}
+
+/// A key's cell.
+type Held = (u32, u64, Fingerprint);
+
+/// The key of another cell.
+const OTHER: Fingerprint = Fingerprint::new(3, 4 << 4);
+
+/// Two cells that share pools of rings, each under a quota of so many permits in ten nanoseconds and with one permit of time zero.
+fn two_cells(limits: [u32; 2]) -> (Cells, [Held; 2]) {
+    let plans = limits.map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
+    let cells = Cells::together(plans.into(), 4);
+    let held = [KEY, OTHER.in_dimension(1)].map(|key| {
+        let (cell, life) = cells.create(key, 1).unwrap();
+        cells.grant(cell, life, &At(0));
+        (cell, life, key)
+    });
+    (cells, held)
+}
+
+fn acquire(cells: &Cells, (cell, life, key): Held, cost: u32, clock: &impl Clock) -> Status {
+    let status = cells.decide(Ask::Acquire, cells.seat_for(cell, life, key).unwrap(), cost, clock).unwrap();
+    assert!(status.is_admitted());
+    status
+}
+
+fn remaining(cells: &Cells, (cell, life, key): Held, at: u64) -> u32 {
+    cells.decide(Ask::Peek, cells.seat_for(cell, life, key).unwrap(), 0, &At(at)).unwrap().remaining()
+}
+
+/// A claimant that has claimed one permit and sleeps before it publishes the stamp.
+struct Sleeper {
+    ring: (u32, RingRef),
+    index: usize,
+    expected: Slot,
+    stamp: Slot,
+}
+
+impl Sleeper {
+    fn claims(cells: &Cells, (cell, ..): Held, at: u64) -> Self {
+        let words = cells.cells.block(cell);
+        let head = Head(words[HEAD].load(Ordering::Acquire));
+        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let ring = cells.ring(words, reference);
+        let (index, expected) = (head.pos(), ring.load(head.pos()));
+        let next = head.advanced(1, ring.len());
+        words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
+        Self { ring: (cell, reference), index, expected, stamp: Slot::new(time_of(at), false, head.lap()) }
+    }
+
+    /// Publishes the stamp as a claim does. Says whether that changed anything.
+    fn wakes(&self, cells: &Cells) -> bool {
+        let slot = cells.ring(cells.cells.block(self.ring.0), self.ring.1).slot(self.index);
+        slot.compare_exchange(self.expected.0, self.stamp.0, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// The next owner looks at the horizon while the ring is being given back.
+#[test]
+fn loom_a_late_publication_misses_who_takes_the_ring_just_then() {
+    a_late_publication_misses_the_next_owner(|cells, first| {
+        acquire(cells, first, 5, &At(10));
+    });
+}
+
+/// The same where a claim on several cells has replaced the ring.
+#[test]
+fn loom_a_late_publication_misses_the_owner_after_a_joint_claim() {
+    a_late_publication_misses_the_next_owner(|cells, (cell, life, key)| {
+        let claims = || match cells.prepare(cells.seat_for(cell, life, key).unwrap(), 5, &At(10)) {
+            Prepared::Fits(part, _) => cells.claim_together([part].iter()),
+            Prepared::Again => false,
+        };
+        // The first attempt publishes what the sleeper has claimed.
+        assert!(claims() || claims());
+    });
+}
+
+fn a_late_publication_misses_the_next_owner(outgrows: fn(&Cells, Held)) {
+    explore_with(2, move || {
+        let (cells, [first, second]) = two_cells([8, 8]);
+        // A ring of four stamps of zero.
+        acquire(&cells, first, 3, &At(0));
+        let sleeper = Sleeper::claims(&cells, first, 10);
+        let cells = Arc::new(cells);
+        let [worker, next] = [Arc::clone(&cells), Arc::clone(&cells)];
+        let thread = thread::spawn(move || outgrows(&worker, first));
+        // May take that ring. Its own stamp of zero is still live by this clock.
+        let next = thread::spawn(move || acquire(&next, second, 3, &At(9)).remaining());
+        thread.join().unwrap();
+        assert_eq!(next.join().unwrap(), 4);
+        assert!(!sleeper.wakes(&cells), "a stamp of another key");
+    });
+}
+
+/// The same where the next owner takes the ring for what it reserves.
+#[test]
+fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
+    explore_with(2, || {
+        let (cells, [first, second]) = two_cells([8, 1]);
+        acquire(&cells, first, 3, &At(0));
+        // The third of four stamps of zero is the next to be replaced, and the one that is kept beside a reservation.
+        (0..2).for_each(|_| drop(acquire(&cells, first, 1, &At(10))));
+        let sleeper = Sleeper::claims(&cells, first, 10);
+        let cells = Arc::new(cells);
+        let [worker, next] = [Arc::clone(&cells), Arc::clone(&cells)];
+        let thread = thread::spawn(move || drop(acquire(&worker, first, 5, &At(10))));
+        let next = thread::spawn(move || {
+            let (cell, life, key) = second;
+            let seat = next.seat_for(cell, life, key).unwrap();
+            next.decide_to_lend(Ask::Reserve { within: 10 }, seat, 1, &At(9)).unwrap().0
+        });
+        thread.join().unwrap();
+        assert!(next.join().unwrap().is_admitted());
+        assert!(!sleeper.wakes(&cells), "a stamp of another key");
+    });
+}
+
+/// A clock that a thread sets. Who has seen anything that was done after that does not read less.
+struct Set(AtomicU64);
+
+impl Clock for Set {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The horizon is as late as another thread's clock, and no later than this one's, which is read after it. So a stamp that has
+/// expired by then is not put off.
+#[test]
+fn loom_who_sees_the_horizon_reads_the_clock_after_it() {
+    explore_with(2, || {
+        let (cells, [first, second]) = two_cells([8, 8]);
+        acquire(&cells, first, 3, &At(0));
+        let shared = Arc::new((cells, Set(AtomicU64::new(9))));
+        let worker = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let (cells, clock) = &*worker;
+            clock.0.store(15, Ordering::Relaxed);
+            acquire(cells, first, 1, clock);
+            // Gives back a ring whose newest stamp is 15.
+            acquire(cells, first, 5, clock);
+        });
+        let next = Arc::clone(&shared);
+        let next = thread::spawn(move || drop(acquire(&next.0, second, 3, &next.1)));
+        thread.join().unwrap();
+        next.join().unwrap();
+        // Three of 9 or of 15. The one of zero has expired.
+        assert_eq!(remaining(&shared.0, second, 15), 5);
+    });
+}
+
+/// A sweep empties the ring of a cell before it frees it. Whoever comes in between does not go back before what was in that ring.
+#[test]
+fn loom_a_clock_that_lags_finds_a_ring_that_was_emptied() {
+    explore(|| {
+        let one = One::log(2, 1, 0);
+        one.cells.replace_and_stall(one.seat().unwrap());
+        let one = Arc::new(one);
+        let sweeper = spawned(&one, |one| one.cells.reclaim(one.cell, one.life, time_of(10), &At(10)));
+        let lags = spawned(&one, |one| one.acquire(2, 9));
+        let (swept, granted) = (sweeper.join().unwrap(), lags.join().unwrap());
+        match swept {
+            Reclaimed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
+            Reclaimed::Live(_) => assert_eq!(one.remaining(19), 2 - granted, "three permits within one window"),
+        }
     });
 }

@@ -167,6 +167,10 @@ impl Joint {
     }
 
     /// Ends the caller's work. The last to leave frees the place.
+    ///
+    /// The next claim there has another serial number, so a helper that comes late does not join it. Without that no decision would be
+    /// wrong, because whoever joins is counted: but the next claim may hold cells that come before the helper's own, and then work on one
+    /// claim would lead to work on another without end (see "How it works").
     fn leave(&self, ticket: Ticket) {
         let mut last = false;
         self.change(ticket, |status| {
@@ -334,5 +338,20 @@ impl Cells {
         let before = words[RING].load(Ordering::Acquire);
         self.replace_ring(words, part.seen, old, new);
         words[RING].load(Ordering::Acquire) != before
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_helper_that_comes_late_joins_no_later_claim() {
+        let joint = Joint::new();
+        let first = joint.write_down([].iter()).unwrap();
+        joint.leave(first);
+        let next = joint.write_down([].iter()).unwrap();
+        assert_eq!(next.number, first.number, "the same place");
+        assert!(!joint.join(first) && joint.join(next));
     }
 }

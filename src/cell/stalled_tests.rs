@@ -156,6 +156,57 @@ fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
     assert!(one.0.forget(0, 0, &At(5)));
 }
 
+/// The stamp of a cell that is forgotten is lost when its one slot is replaced. A claimant that saw the stamp before it expire may still
+/// be asleep, so the cell's next key begins no earlier, even by a clock that lags.
+#[test]
+fn after_marking_a_cell_as_growing_its_key_is_forgotten() {
+    let one = One::new(4, 1);
+    assert!(one.admits(1, 30));
+    one.word().store(one.head().with_state(State::Growing).0, Ordering::Release);
+    assert!(one.0.forget(0, 0, &At(30)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
+    assert_eq!(one.0.create(KEY, 1), Some((0, 1)));
+    one.0.grant(0, 1, &At(5));
+    let seat = one.0.seat_for(0, 1, KEY).unwrap();
+    assert_eq!([39, 40].map(|at| one.0.decide(Ask::Peek, seat, 0, &At(at)).unwrap().remaining()), [3, 4]);
+}
+
+/// The thread offers its larger ring when the cell is another key's, of the same nanosecond, and the slot of the same parity.
+#[test]
+fn before_offering_the_larger_ring_until_the_next_key() {
+    let one = One::new(16, 1);
+    let reference = || one.0.cells.block(0)[RING].load(Ordering::Acquire);
+    let old = reference();
+    // From one slot to four, and from four to eight.
+    assert!(one.admits(1, 0) && one.admits(4, 0));
+    assert!(one.0.forget(0, 0, &At(0)));
+    assert_eq!(one.0.reclaim(0, 0, time_of(0), &At(0)), Reclaimed::Gone);
+    assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
+    one.0.grant(0, 1, &At(0));
+    assert_ne!(reference(), old, "the ring would be taken");
+}
+
+/// Whoever looks at a cell that is not known yet, to write down what it holds, finds out that it has become another key's.
+#[test]
+fn after_discarding_a_cell_its_head_does_not_return() {
+    let quotas = [
+        Quota::new(4, Duration::from_nanos(10)),
+        Quota::token_bucket(4, 1, Duration::from_nanos(10)),
+        Quota::quantised_log(4, Duration::from_nanos(20), Duration::from_nanos(10)),
+    ];
+    for (quota, cost) in quotas.into_iter().flat_map(|quota| [(quota, 0), (quota, 1), (quota, 3)]) {
+        let one = One::of(&[quota], 1);
+        let mut heads = Vec::new();
+        for _ in 0..5 {
+            let (cell, life) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
+            assert_eq!((cell, life), (1, 0));
+            heads.push(one.0.cells.block(cell)[HEAD].load(Ordering::Acquire));
+            one.0.discard(cell);
+        }
+        assert!(heads.iter().enumerate().all(|(at, head)| !heads[..at].contains(head)), "{quota:?}, {cost} permits");
+    }
+}
+
 #[test]
 fn after_offering_the_larger_ring() {
     let one = One::new(4, 1);

@@ -6,6 +6,8 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
+use super::index::Seen;
+use super::route::Counted;
 use super::*;
 use crate::quota::Quota;
 
@@ -103,6 +105,28 @@ fn loom_a_turn_keeps_what_is_live() {
         assert_eq!((new, old), (Some(1), Some(0)));
         assert_eq!([1, 2, 3].map(|key| table.one(key, 9)), [Some(0); 3]);
         assert_eq!(table.held(&At(9)).live_keys, 3);
+    });
+}
+
+/// Whoever stops halfway, no index holds more than has been counted.
+#[test]
+fn loom_a_cell_is_counted_before_it_is_carried() {
+    explore(3, || {
+        let table = about_to_turn(1, 4);
+        let route = table.start_turn();
+        let look = move |table: &Table| {
+            let index = table.current(route);
+            let taken = (0..1 << route.size()).filter(|&at| matches!(index.read(at).1, Seen::Entry(_))).count();
+            // Read last: it may have become more meanwhile.
+            let counted = Counted(table.filled[(route.generation() & 1) as usize].load(Ordering::Acquire));
+            (taken, counted.of(route.generation()).unwrap() as usize)
+        };
+        let [carrier, looker] = [Arc::clone(&table), Arc::clone(&table)];
+        let carrier = thread::spawn(move || carrier.one(1, 5));
+        let looker = thread::spawn(move || look(&looker));
+        assert_eq!(carrier.join().unwrap(), Some(0));
+        let (taken, counted) = looker.join().unwrap();
+        assert!(taken <= counted, "{taken} slots are taken and {counted} counted");
     });
 }
 

@@ -98,7 +98,8 @@ fn with_a_route_that_is_out_of_date() {
     let (cell, life) = table.cells.create(key(90), 1).unwrap();
     goes_on(&table, &clock);
     assert_ne!(table.route().generation(), late.generation());
-    // Whatever generation the memory belongs to by now, nothing can be put into that one.
+    // Whatever generation the memory belongs to by now, nothing is counted for that one and nothing can be put into it.
+    assert!(!table.reserve(late), "a place was taken in a generation that is over");
     let put = table.current(late).put(key(90), cell, life, &table.cells);
     assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
     assert!(matches!(table.bring_in(late, key(90), 1, &clock), BroughtIn::Retry));
@@ -163,4 +164,19 @@ fn with_an_entry_whose_life_has_come_round() {
     assert!(table.cells.decide(Ask::Peek, seat, 1, &clock).is_none());
     assert!(!table.cells.forget_at(seat.cell, seat.head, &clock));
     assert!(table.cells.seat_for(first, life, key(0)).is_some(), "it was forgotten");
+}
+
+/// The same where the memory belongs to the next generation but one, of the same size.
+#[test]
+fn with_a_route_whose_memory_is_in_use_again() {
+    let (table, clock) = full();
+    let late = table.route();
+    // By then all keys have expired.
+    clock.advance(Duration::from_nanos(10));
+    for _ in 0..2 {
+        table.make_way(table.start_turn_to(late.size()), &clock);
+    }
+    assert!(admits(&table, 90, &clock));
+    let put = table.current(late).put(key(90), 0, 0, &table.cells);
+    assert!(matches!(put, Put::Outdated), "a cell was put into a later generation");
 }

@@ -328,3 +328,56 @@ impl Table {
         }
     }
 }
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::cell::Revisions;
+    use crate::clock::MockClock;
+    use crate::quota::Quota;
+
+    /// What the floor is rounded to.
+    const UNIT: u64 = 1 << Heuristics::UNIT;
+
+    /// Permits of a key; and where there is no place, how long until there may be one.
+    fn ask(table: &Table, number: u64, cost: u32, clock: &MockClock) -> Result<bool, u64> {
+        match table.acquire(Fingerprint::new(number << 56 | number, number << 4), cost, clock) {
+            Placed::Decided(status) => Ok(status.is_admitted()),
+            Placed::NoRoom { retry_after_ns } => Err(retry_after_ns),
+        }
+    }
+
+    #[test]
+    fn at_the_cap_a_place_is_free_the_moment_that_a_key_expires() {
+        for window in [10, UNIT - 1, UNIT, UNIT + 1, 5 * UNIT] {
+            let quota = Quota::new(1, Duration::from_nanos(window));
+            let (table, clock) = (Table::new(Revisions::new(&[quota]), 1, 0), MockClock::new());
+            assert_eq!(ask(&table, 1, 1, &clock), Ok(true));
+            for (passed, left) in [(window / 2, window - window / 2), (window - 1 - window / 2, 1)] {
+                clock.advance(Duration::from_nanos(passed));
+                // The second time by what was noted the first time.
+                for _ in 0..2 {
+                    assert!(ask(&table, 2, 1, &clock).is_err_and(|wait| (1..=left).contains(&wait)));
+                }
+            }
+            clock.advance(Duration::from_nanos(1));
+            assert_eq!(ask(&table, 2, 1, &clock), Ok(true), "{window} ns");
+        }
+    }
+
+    /// A key that was made after the sweep may be as new before those that the sweep saw.
+    #[test]
+    fn at_the_cap_a_place_is_free_the_moment_that_the_account_of_a_later_key_is_over() {
+        let quota = Quota::token_bucket(10, 1, Duration::from_nanos(10 * UNIT));
+        let (table, clock) = (Table::new(Revisions::new(&[quota]), 2, 0), MockClock::new());
+        assert_eq!((ask(&table, 1, 10, &clock), ask(&table, 2, 1, &clock)), (Ok(true), Ok(true)));
+        for key in 3..6 {
+            clock.advance(Duration::from_nanos(10 * UNIT - 1));
+            assert!(ask(&table, key, 1, &clock).is_err());
+            clock.advance(Duration::from_nanos(1));
+            assert_eq!(ask(&table, key, 1, &clock), Ok(true), "key {key}");
+        }
+    }
+}

@@ -206,7 +206,8 @@ fn loom_a_late_helper_leaves_the_next_claim_alone() {
 /// A claimant that comes late leaves the stamp alone that a helper has chosen.
 #[test]
 fn loom_a_late_claimant_leaves_the_helpers_stamp_alone() {
-    explore(|| {
+    // Not by `explore`: there are few interleavings, because the helper does so little.
+    loom::model(|| {
         let one = Arc::new(One::log(1, 1, 0));
         let head = one.seat().unwrap().head;
         let helper = spawned(&one, move |one| {
@@ -214,12 +215,9 @@ fn loom_a_late_claimant_leaves_the_helpers_stamp_alone() {
             // It has seen the slot before: if it looked again, loom would not notice that the claimant looks, too.
             let [before, stamp] = [(0, 0), (14, 1)].map(|(at, lap)| Slot::new(time_of(at), false, lap).0);
             let is_claimed = words[HEAD].load(Ordering::Acquire) != head.0;
-            let swap = || words[RING].compare_exchange(before, stamp, Ordering::Release, Ordering::Relaxed);
-            let has_published = is_claimed && swap().is_ok();
-            assert!(!has_published || one.remaining(23) == 0);
-            has_published
+            is_claimed && words[RING].compare_exchange(before, stamp, Ordering::Release, Ordering::Relaxed).is_ok()
         });
-        assert_eq!((one.acquire(1, 10), one.acquire(1, 12)), (1, 0));
+        assert_eq!(one.acquire(1, 10), 1);
         let end = if helper.join().unwrap() { 24 } else { 20 };
         assert_eq!([end - 1, end].map(|at| one.remaining(at)), [0, 1]);
     });

@@ -127,11 +127,15 @@ fn a_look_is_at_its_own_key() {
     }
 }
 
+/// A receipt tells 256 lives of a cell apart. If its own key has come back to the cell after so many, it is taken for one of the
+/// key's new life: see "Known gaps" in the DESIGN page.
 #[test]
 fn what_is_given_back_is_of_the_same_key() {
     for case in cases() {
         let receipt = case.limiter.reserve("alice", 1, Duration::ZERO).unwrap().commit();
-        case.asleep(they_are_forgotten, |limiter| limiter.refund(receipt).unwrap());
-        case.all_is_as_they_left_it();
+        let back = case.asleep(they_are_forgotten, |limiter| limiter.refund(receipt).unwrap());
+        assert_eq!(case.limiter.peek("bob").remaining(), 1, "{}", case.about);
+        assert_eq!(case.limiter.peek("alice").remaining(), back, "{}", case.about);
+        assert!(back == 0 || case.lives % 256 == 0, "{}", case.about);
     }
 }

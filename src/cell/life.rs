@@ -272,7 +272,7 @@ impl Cells {
             }
             // A claim that is not yet published was made just now; a ring that has just grown has live stamps.
             let end = match self.known_of(words, head, reference) {
-                Known::Until(end, _) => end.min(MAX_TIME),
+                Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
             if words[HEAD].load(Ordering::Relaxed) == head.0 {

@@ -43,8 +43,18 @@ impl One {
         self.cells.seat_for(self.cell, self.life, KEY)
     }
 
+    /// Looks the cell up again where it may no longer decide for the key, as the table does.
     pub(super) fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
-        self.cells.decide(ask, self.seat()?, cost, &At(at))
+        self.ask_to_lend(ask, cost, at).map(|(status, _)| status)
+    }
+
+    fn ask_to_lend(&self, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charged)> {
+        loop {
+            let told = self.cells.decide_to_lend(ask, self.seat()?, cost, &At(at));
+            if told.is_some() {
+                return told;
+            }
+        }
     }
 
     /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
@@ -60,7 +70,7 @@ impl One {
 
     /// Takes permits that may be given back, now or within one window; and the delay.
     pub(super) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
-        let (status, charged) = self.cells.decide_to_lend(Ask::Reserve { within }, self.seat()?, cost, &At(at))?;
+        let (status, charged) = self.ask_to_lend(Ask::Reserve { within }, cost, at)?;
         let delay = status.decision().into_result().ok()?.delay();
         Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
     }

@@ -89,6 +89,8 @@ impl Table {
         let found = |places: &Places| free + places.idle.iter().filter(|cell| !own.contains(cell)).count() >= wanted;
         let no_room = |places: &Places, until: u64| {
             let places = (free + places.idle.len()).saturating_sub(opened);
+            // Of cells that are never idle by themselves no end says when there may be a place.
+            let until = if until < Heuristics::rounded(MAX_TIME) { until } else { 0 };
             Err(NoRoom { places, retry_after_ns: until.saturating_sub(time).max(1) })
         };
         // What is left of the turn that goes on, and what it knows so far.
@@ -132,7 +134,7 @@ impl Table {
             let Seen::Entry(entry) = index.read(at as usize).1 else { continue };
             match self.cells.idle_from(entry.cell(), time) {
                 Some((life, end)) if life == entry.life() && end > time => {
-                    let end = Heuristics::rounded(end);
+                    let end = Heuristics::rounded(end.min(MAX_TIME));
                     places.end = Some(places.end.map_or(end, |earliest| earliest.min(end)));
                 }
                 Some((life, _)) if life == entry.life() => {

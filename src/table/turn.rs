@@ -337,6 +337,7 @@ mod tests {
     use crate::cell::Revisions;
     use crate::clock::MockClock;
     use crate::quota::Quota;
+    use crate::table::Placed;
 
     /// What the floor is rounded to.
     const UNIT: u64 = 1 << Heuristics::UNIT;

@@ -211,20 +211,26 @@ impl<S: Subject> Pair<S> {
             self.keys.insert(key, after);
             return if said.decision.is_admitted() { self.lives_up(key, cost) } else { Ok(()) };
         }
-        match (self.cap.map(|(_, policy)| policy), said.decision) {
-            (Some(AtKeyCap::Share), _) => {
-                self.shared = self.decided(&self.shared, cost, &said)?;
-                Ok(())
-            }
-            (Some(AtKeyCap::Admit), Decision::Admitted(admission)) if !admission.is_counted() => Ok(()),
-            (Some(AtKeyCap::Deny), Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap => {
+        if self.cap.is_some_and(|(_, policy)| policy == AtKeyCap::Share) {
+            self.shared = self.decided(&self.shared, cost, &said)?;
+            return Ok(());
+        }
+        self.same_without_a_place(key, said.decision)
+    }
+
+    /// Whether this is what a key without a place must be told, unless such keys share a quota.
+    fn same_without_a_place(&self, key: u32, decision: Decision) -> Checked {
+        let Some((cap, policy)) = self.cap else { return Err("no cap".to_owned()) };
+        match (policy, decision) {
+            (AtKeyCap::Admit, Decision::Admitted(admission)) if !admission.is_counted() => Ok(()),
+            (AtKeyCap::Deny, Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap => {
                 // The earliest moment at which a place may be free: not now, and not after one is.
                 let wait = u64::try_from(denial.retry_after().as_nanos()).expect("short");
-                let (cap, _) = self.cap.expect("at the cap");
                 let all_live = self.live_besides(Some(key), (self.now + wait).saturating_sub(1)) >= cap;
+                let lags = self.now < self.latest;
                 if wait > 0 && (all_live || lags) { Ok(()) } else { Err(format!("no place for {wait} ns")) }
             }
-            _ => Err(format!("{:?} without a place", said.decision)),
+            _ => Err(format!("{decision:?} without a place")),
         }
     }
 
@@ -317,19 +323,33 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// Compares a peek with the key's own account, or with that of a key never seen if it need not be known.
+    /// Compares a peek with the key's own account, or with that of a key never seen if it need not be known. A key without a
+    /// place is told the same as by a request.
     fn same_peek(&self, key: u32, cost: u32, status: Result<Status, CostExceedsLimit>) -> Checked {
         let status = match status {
             Err(_) if cost > self.meter.limit() => return Ok(()),
             Err(error) => return Err(error.to_string()),
             Ok(status) => status,
         };
-        let known = self.may_be(key);
-        let unknown = is_as_new(known, self.latest).then(|| Naive::new(self.meter, 0, self.now));
-        let same =
-            |naive: &Naive| self.same(naive, cost, status.decision()).and_then(|()| self.same_numbers(naive, status));
-        let compared: Vec<Checked> = known.iter().chain(&unknown).map(same).collect();
-        if compared.iter().any(Result::is_ok) { Ok(()) } else { Err(format!("{status:?}: {compared:?}")) }
+        let same_as = |known: &[Naive]| {
+            let unknown = is_as_new(known, self.latest).then(|| Naive::new(self.meter, 0, self.now));
+            let same = |naive: &Naive| {
+                self.same(naive, cost, status.decision()).and_then(|()| self.same_numbers(naive, status))
+            };
+            let compared: Vec<Checked> = known.iter().chain(&unknown).map(same).collect();
+            if compared.iter().any(Result::is_ok) { Ok(()) } else { Err(format!("{status:?}: {compared:?}")) }
+        };
+        let own = || same_as(self.may_be(key));
+        let without_a_place = || match self.cap {
+            Some((_, AtKeyCap::Share)) => same_as(&self.shared),
+            _ => self.same_without_a_place(key, status.decision()),
+        };
+        match self.has_place(key) {
+            Some(true) => own(),
+            _ if cost == 0 => own(),
+            Some(false) => without_a_place(),
+            None => own().or_else(|_| without_a_place()),
+        }
     }
 
     /// By the time that has really passed, no more is granted than may be.

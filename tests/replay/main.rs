@@ -3,9 +3,12 @@
 #![cfg(feature = "cli")]
 
 mod decisions;
+mod messages;
 mod naive;
 mod options;
 mod output;
 mod policy;
+mod selection;
+mod suggest;
 mod support;
 mod trouble;

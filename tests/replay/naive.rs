@@ -122,3 +122,11 @@ impl<'a> Request<'a> {
         }
     }
 }
+
+/// The key and the time in whole seconds of every request that has such a key, in time order.
+pub(crate) fn requests_of(log: &str, part: Part) -> Vec<(String, u64)> {
+    let mut requests: Vec<Request> = log.lines().map(Request::of).collect();
+    requests.sort_by_key(|request| request.time);
+    let with_key = requests.iter().filter_map(|request| Some((request.part(part)?, request.time / NANOS_PER_SECOND)));
+    with_key.map(|(key, seconds)| (key.to_owned(), seconds)).collect()
+}

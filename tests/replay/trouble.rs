@@ -90,7 +90,7 @@ fn a_file_that_cannot_be_read_does_not_stop_the_others() {
         (scratch.with("other.csv", "when,who\n1,a\n"), "has no column for the time: its columns are \"when\", \"who\""),
         (scratch.with("nokey.csv", "time,who\n1,a\n"), "has no column for the key client"),
         (scratch.with("log.zst", b"\x28\xb5\x2f\xfd\x00\x00\x00"), "zstd -dc"),
-        (scratch.with("words", "hello world\nhow are you\n"), "--format"),
+        (scratch.with("words", "hello world\nhow are you\n"), "--log-format"),
         (scratch.with("junk", [0x80, 0, 7, 200, 13, 255].repeat(999)), "in no format that is known"),
         (scratch.with("short.gz", [0x1f, 0x8b, 8, 0, 0]), "can't be read"),
     ];
@@ -165,7 +165,7 @@ fn every_line_of_a_damaged_log_is_accounted_for() {
             }
             let count = bytes.split(|byte| *byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"));
             let input = scratch.with("log", bytes);
-            let output = replay(&["--limit", "3", "--per", "10s", "--format", format, &input]);
+            let output = replay(&["--limit", "3", "--per", "10s", "--log-format", format, &input]);
             assert_eq!(output.status.code(), Some(0), "{format} {seed}: {}", String::from_utf8_lossy(&output.stderr));
             let report = text(&output.stdout);
             assert_eq!(total(&output, "lines"), count as u64, "{format} {seed}");

@@ -6,14 +6,16 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tollgate::policy::parse_duration;
 
+use crate::filter::{Filter, parse_moment};
 use crate::formats::Format;
 use crate::key::Field;
-use crate::plan::AlgorithmName;
-use crate::time::TimeUnit;
+use crate::plan::{AlgorithmName, parse_count};
+use crate::suggest::{Of, Share};
+use crate::time::{Nanos, TimeUnit};
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
 #[derive(Debug, Parser)]
-#[command(name = "tollgate", version, about)]
+#[command(name = "tollgate", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -23,6 +25,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Replay access logs through limits and show what they would have admitted and denied.
     Replay(Box<ReplayArgs>),
+    /// Find the limit to set: what keys asked for at most, and what each limit would have denied.
+    Suggest(Box<SuggestArgs>),
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
     Sample(SampleArgs),
 }
@@ -34,20 +38,22 @@ Examples:
   tollgate replay --algorithm token-bucket --capacity 20 --refill 5 --per 1s access.log
   tollgate replay --policy policy.toml --decisions decisions.csv access.log
   tollgate replay --limit 5 --per 1s --key client,path access.log.*.gz --plot denied.svg
-  zstdcat app.jsonl.zst | tollgate replay --limit 20 --per 10s --key user --decisions decisions.csv
+  tollgate replay --limit 5 --per 1m --where method=POST --from 2026-03-02T10:00:00Z access.log
+  zstdcat app.jsonl.zst | tollgate replay --limit 20 --per 10s --key user --format json
 
-Formats are told apart by the first lines: common and combined access logs, CSV and TSV with a header line, JSON
-lines; each of them also gzipped. One record is one line. Times may be access-log dates, RFC 3339 (UTC where no offset
-is given), or numbers since 1970: read as seconds below 1e11, milliseconds below 1e14, microseconds below 1e17, and
-nanoseconds from there, unless --time-unit says.
+Formats are told apart by the first lines: common and combined access logs, CSV and TSV with a \
+header line, JSON lines; each of them also gzipped. One record is one line. Times may be \
+access-log dates, RFC 3339 (UTC where no offset is given), or numbers since 1970: read as seconds \
+below 1e11, milliseconds below 1e14, microseconds below 1e17, and nanoseconds from there, unless \
+--time-unit says.
 
-Events are put in time order first (those of the same time keep the order they were read in) and each is decided on the
-log's own clock. Windows that stand still (sliding-counter) and steps (quantised-log) begin where they would if that clock
-had been started in 1970.
+Events are put in time order first (those of the same time keep the order they were read in) and \
+each is decided on the log's own clock. Windows that stand still (sliding-counter) and steps \
+(quantised-log) begin where they would if that clock had been started in 1970.
 
-Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), 1 a file could not be
-read or there was nothing to decide, 2 the command line, the limit or the policy makes no
-sense.";
+Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), \
+1 a file could not be read or there was nothing to decide, 2 the command line, the limit or the \
+policy makes no sense.";
 
 /// What a policy file says.
 const BY_OPTIONS: [&str; 9] =
@@ -56,21 +62,20 @@ const BY_OPTIONS: [&str; 9] =
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
 pub(crate) struct ReplayArgs {
-    /// Logs to read, together; `-` or none for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
 
     /// A policy file, as the library loads it: dimensions decided as one, each with quotas and a key of its own. A request that
     /// lacks the key of a dimension is asked in the others
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = BY_OPTIONS)]
     pub(crate) policy: Option<PathBuf>,
 
-    /// How permits are counted
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = AlgorithmName::SlidingWindowLog)]
-    pub(crate) algorithm: AlgorithmName,
+    /// How permits are counted; sliding-window-log unless said
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) algorithm: Option<AlgorithmName>,
 
     /// Permits a key has in any window; may be given several times, each with its --per
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) limit: Vec<u32>,
 
     /// Length of the window, or what --refill and --leak are per: 500ms, 10s, 1m, 1h, 1d, 1h30m
@@ -78,15 +83,15 @@ pub(crate) struct ReplayArgs {
     pub(crate) per: Vec<Duration>,
 
     /// Permits that a key's bucket holds
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) capacity: Option<u32>,
 
     /// Permits that come back to a token bucket every --per
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) refill: Option<u32>,
 
     /// Permits that run out of a leaky bucket, or leave a queue, every --per
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) leak: Option<u32>,
 
     /// The longest that a request may be kept in a queue
@@ -102,9 +107,34 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
     pub(crate) key: Vec<Field>,
 
+    /// A column that holds each request's cost in permits; each costs 1 otherwise
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cost_column: Option<String>,
+
+    /// Draw admitted and denied requests over time
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// Write every decision as CSV, in the order decided: time,key,allowed,retry_after_ns; and, if
+    /// there is more to it than one sliding window log, delay_ns,dimension,quota,in_the_way. `-` is
+    /// standard output; the report then goes to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) decisions: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What is read, and how.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// Logs to read, together; `-` or none for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
     /// How the lines are to be read, if not as the first of them look
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<Format>,
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<Format>,
 
     /// The column that holds the time, if not one of the usual names
     #[arg(long, value_name = "NAME")]
@@ -114,22 +144,31 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
 
-    /// A column that holds each request's cost in permits; each costs 1 otherwise
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cost_column: Option<String>,
+    /// Only requests at this time or later: RFC 3339, an access log's date, a day such as
+    /// 2026-03-02 (from midnight, UTC), or a number since 1970
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    pub(crate) from: Option<Nanos>,
+
+    /// Only requests before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    pub(crate) until: Option<Nanos>,
+
+    /// Only requests whose field is this (or, with `!=`, is not): `method=POST`, `path!=/health`,
+    /// `path=/api/*`. `*` is any text, `-` is no value. All of several have to hold
+    #[arg(long = "where", value_name = "FIELD=VALUE")]
+    pub(crate) filters: Vec<Filter>,
+}
+
+/// What the report looks like.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// How the report is written
+    #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
+    pub(crate) format: ReportFormat,
 
     /// How many of the worst keys to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
-
-    /// Draw admitted and denied requests over time
-    #[arg(long, value_name = "FILE.svg")]
-    pub(crate) plot: Option<PathBuf>,
-
-    /// Write every decision as CSV, in the order decided: time,key,allowed,retry_after_ns; and, if there is more to it than one
-    /// sliding window log, delay_ns,dimension,quota,in_the_way
-    #[arg(long, value_name = "FILE")]
-    pub(crate) decisions: Option<PathBuf>,
 
     /// Columns to draw the report in, if not the terminal's width (72 without a terminal)
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
@@ -140,12 +179,88 @@ pub(crate) struct ReplayArgs {
     pub(crate) color: When,
 }
 
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+}
+
+/// Sends a format of logs to the option that it belongs to.
+fn parse_report_format(text: &str) -> Result<ReportFormat, String> {
+    ReportFormat::from_str(text, false).map_err(|_| match Format::from_str(text, false) {
+        Ok(_) => format!("--format is for the report (text, json): write --log-format {text}"),
+        Err(_) => "write text or json".to_owned(),
+    })
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     /// On a terminal, unless NO_COLOR is set
     Auto,
     Always,
     Never,
+}
+
+const SUGGEST_HELP: &str = "\
+Examples:
+  tollgate suggest access.log
+  tollgate suggest --window 10s --deny 0.01% --policy-out policy.toml access.log
+  tollgate suggest --key user --of keys --deny 1% --plot limits.svg app.jsonl
+
+The limits are those of sliding window logs, as `replay` and the library decide them: requests that \
+are denied do not count. All limits are tried at once, exactly: each request takes the lowest free \
+slot of its key and keeps it for one window, and a limit of N denies the requests with a higher \
+slot than N. Each request costs one permit.
+
+p99 is the nearest rank: the least number that 99% of keys never passed in any window.
+
+The policy has a limit for each window. Together they may deny more than each alone: if that is \
+more than the share, half the share is tried for each, and half of that, until all together deny \
+no more than the share. A limit that another one makes idle is left out. `replay --policy` on the \
+same log denies exactly what is said here.
+
+The logs are read once. Memory is 20 bytes a request for the log, 8 to measure it, the text of each \
+key, and 8 bytes a key for each window; it does not depend on the limits or their number.
+
+Exit codes are those of `replay`.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SUGGEST_HELP)]
+pub(crate) struct SuggestArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// What the limit is per: client, user, path, method, a column's name, or several with commas
+    /// between. `column:NAME` is the column NAME even where NAME is one of those words
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
+    pub(crate) key: Vec<Field>,
+
+    /// Lengths of windows: 500ms, 10s, 1m, 1h, 1d, 1h30m
+    #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
+    #[arg(default_value = "1s,10s,1m,1h", allow_hyphen_values = true)]
+    pub(crate) window: Vec<Duration>,
+
+    /// The most that a limit may deny; the first is for the policy
+    #[arg(long, value_name = "SHARE,...", value_delimiter = ',', default_value = "0.1%,1%")]
+    pub(crate) deny: Vec<Share>,
+
+    /// What --deny is a share of
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Of::Requests)]
+    pub(crate) of: Of,
+
+    /// Write a policy that `replay --policy` and the library load; `-` is standard output
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) policy_out: Option<PathBuf>,
+
+    /// Draw what each limit denies
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

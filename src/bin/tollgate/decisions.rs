@@ -1,7 +1,7 @@
 //! The file of decisions: a line of CSV an event, in the order decided.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use tollgate::{Denial, DenialReason};
@@ -20,19 +20,23 @@ use crate::time;
 ///
 /// Where there is more to a decision than that, `delay_ns,dimension,quota,in_the_way` follow: how long to wait in a queue, and of
 /// a denial the dimension and quota that decide how long to wait, and all the dimensions that are in the way.
-#[derive(Debug)]
 pub(crate) struct DecisionsFile<'a> {
     name: String,
-    csv: csv::Writer<BufWriter<File>>,
+    csv: csv::Writer<Box<dyn Write>>,
     plan: &'a Plan,
     keys: KeyText,
 }
 
 impl<'a> DecisionsFile<'a> {
     pub(crate) fn create(path: &Path, plan: &'a Plan) -> Result<Self, RunError> {
-        let name = path.display().to_string();
-        let file = File::create(path).map_err(|error| RunError::Write { what: name.clone(), error })?;
-        let csv = csv::Writer::from_writer(BufWriter::new(file));
+        let (name, file): (String, Box<dyn Write>) = if path == Path::new("-") {
+            ("standard output".to_owned(), Box::new(io::stdout().lock()))
+        } else {
+            let name = path.display().to_string();
+            let file = File::create(path).map_err(|error| RunError::Write { what: name.clone(), error })?;
+            (name, Box::new(BufWriter::new(file)))
+        };
+        let csv = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(file);
         let keys = KeyText::of_sizes([plan.dimensions.len()]);
         let mut decisions = Self { name, csv, plan, keys };
         let (first, more) =
@@ -80,6 +84,14 @@ impl<'a> DecisionsFile<'a> {
         let more = more.into_iter().filter(|_| !self.plan.is_plain());
         self.csv
             .write_record(first.into_iter().chain(more))
-            .map_err(|error| RunError::Write { what: self.name.clone(), error: io::Error::from(error) })
+            .map_err(|error| RunError::Write { what: self.name.clone(), error: io_error(error) })
+    }
+}
+
+/// The error of the file itself, so that a closed pipe is known as one.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }

@@ -4,11 +4,14 @@ use core::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use tollgate::{BuildError, PolicyError};
+use tollgate::policy::PolicyProblem;
+use tollgate::{BuildError, PolicyError, Quota, QuotaError};
 
+use crate::log::LineCounts;
 use crate::terminal::{excerpt, harmless};
-use crate::time::TimeProblem;
+use crate::time::{TimeProblem, length};
 
 /// Why there is no report.
 #[derive(Debug)]
@@ -24,7 +27,9 @@ pub(crate) enum RunError {
     /// A file to be written is one of those to be read.
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
-    NothingToDecide { unusable: u64, without_key: u64, unread_files: usize, key: String, key_option: &'static str },
+    NothingToDecide(Box<NothingToDecide>),
+    /// The plot would not be what the file's name says.
+    NotSvg { path: PathBuf },
     /// More different keys than a limiter can hold.
     TooManyKeys,
     /// More requests than can be numbered.
@@ -45,9 +50,11 @@ impl RunError {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Limit(_) | Self::Options(_) | Self::Policy { .. } | Self::WouldOverwriteInput { .. } => {
-                ExitCode::from(2)
-            }
+            Self::Limit(_)
+            | Self::Options(_)
+            | Self::Policy { .. }
+            | Self::WouldOverwriteInput { .. }
+            | Self::NotSvg { .. } => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }
@@ -56,28 +63,19 @@ impl RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Limit(error) => error.fmt(f),
+            Self::Limit(error) => f.write_str(&refusal(error)),
             Self::Options(message) => f.write_str(message),
-            Self::Policy { path, error } => write!(f, "{}: {}", harmless(path), harmless(&error.to_string())),
+            Self::Policy { path, error } => write!(f, "{}: {}", harmless(path), harmless(&policy_error(error))),
             Self::PolicyUnread { path, error } => {
                 write!(f, "the policy {} can't be read: {error}: check its name and permissions", harmless(path))
             }
             Self::WouldOverwriteInput { option, path } => {
                 write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())
             }
-            Self::NothingToDecide { without_key, key, key_option, .. } if *without_key > 0 => write!(
-                f,
-                "nothing to decide: {without_key} records were read but none has a {key}: choose another {key_option}"
-            ),
-            Self::NothingToDecide { unusable: 0, unread_files: 1.., .. } => {
-                f.write_str("nothing to decide: what could be read of the input has no records")
+            Self::NothingToDecide(why) => why.fmt(f),
+            Self::NotSvg { path } => {
+                write!(f, "--plot {}: plots are drawn as SVG: name a file that ends in .svg", path.display())
             }
-            Self::NothingToDecide { unusable: 0, .. } => f.write_str("nothing to decide: the input has no records"),
-            Self::NothingToDecide { unusable, key_option, .. } => write!(
-                f,
-                "nothing to decide: none of the {unusable} lines could be used: see the reasons above, and --format, \
-                 --time-column and {key_option}"
-            ),
             Self::TooManyKeys => write!(
                 f,
                 "more than {} keys at once, which is all that a limiter holds: replay a shorter log or a coarser --key",
@@ -95,6 +93,71 @@ impl fmt::Display for RunError {
 }
 
 impl core::error::Error for RunError {}
+
+/// Why the library refuses a limit; long times in days, as people count them.
+fn refusal(error: &BuildError) -> String {
+    let words = |time: &Duration| length(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let most = words(&Quota::MAX_WINDOW);
+    match error {
+        BuildError::Quota(QuotaError::WindowTooLong { window }) => {
+            format!("the window {} is too long: at most {most}", words(window))
+        }
+        BuildError::Quota(QuotaError::PeriodTooLong { per }) => {
+            format!("the period {} of the rate is too long: at most {most}", words(per))
+        }
+        BuildError::Quota(QuotaError::ResetTooLong { reset }) => format!(
+            "a key that is left alone would be as new only after {}: that may take at most {most}",
+            words(reset)
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// What is wrong with a policy, and where in it.
+pub(crate) fn policy_error(error: &PolicyError) -> String {
+    match error.problem() {
+        PolicyProblem::Refused(why) => {
+            format!("line {}, column {}: {}", error.line(), error.column(), refusal(why))
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Why there is not one request.
+#[derive(Debug)]
+pub(crate) struct NothingToDecide {
+    pub(crate) lines: LineCounts,
+    /// The files that could not be read, or not to the end.
+    pub(crate) unread: Vec<(String, FileError)>,
+    pub(crate) key: String,
+    pub(crate) key_option: &'static str,
+}
+
+impl fmt::Display for NothingToDecide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LineCounts { left_out, without_key, unusable, read, .. } = self.lines;
+        f.write_str("nothing to decide: ")?;
+        if left_out > 0 && without_key == 0 {
+            write!(f, "none of the {left_out} records passes --from, --until and --where: ask for more of them")?;
+        } else if without_key > 0 {
+            let (key, option) = (&self.key, self.key_option);
+            write!(f, "{without_key} records were read but none has a {key}: choose another {option}")?;
+        } else if unusable > 0 {
+            write!(
+                f,
+                "none of the {unusable} lines could be used: see the reasons above, and --log-format, --time-column and {}",
+                self.key_option
+            )?;
+        } else if read > 0 || self.unread.is_empty() {
+            f.write_str("the input has no records")?;
+        } else if let [(file, error)] = self.unread.as_slice() {
+            return write!(f, "{} {error}", harmless(file));
+        } else {
+            f.write_str("no file could be read")?;
+        }
+        self.unread.iter().try_for_each(|(file, error)| write!(f, "\n{}: {error}", harmless(file)))
+    }
+}
 
 /// Why a file, or the rest of it, could not be read.
 #[derive(Debug)]
@@ -131,7 +194,7 @@ impl fmt::Display for FileError {
             Self::Foreign { kind, remedy } => write!(f, "is {kind}, which is not read as it is: {remedy}"),
             Self::UnknownFormat { first_line } => write!(
                 f,
-                "is in no format that is known by its first lines ({}): if it is one, say which with --format",
+                "is in no format that is known by its first lines ({}): if it is one, say which with --log-format",
                 excerpt(first_line)
             ),
             Self::NoColumn { wanted, option, there } => {

@@ -37,6 +37,8 @@ pub(crate) struct Wanted {
     pub(crate) key: Vec<Field>,
     /// What says the key.
     pub(crate) key_option: &'static str,
+    /// What filters look at, after the key.
+    pub(crate) filters: Vec<Field>,
     pub(crate) time_column: Option<String>,
     pub(crate) time_unit: Option<TimeUnit>,
     pub(crate) cost_column: Option<String>,
@@ -81,7 +83,14 @@ pub(crate) fn parser_for(
 
 impl Wanted {
     fn nothing() -> Self {
-        Self { key: Vec::new(), key_option: "--key", time_column: None, time_unit: None, cost_column: None }
+        let (key, filters) = (Vec::new(), Vec::new());
+        Self { key, key_option: "--key", filters, time_column: None, time_unit: None, cost_column: None }
+    }
+
+    /// Every value of a record that is asked for, in the order to be pushed, and what asks for it.
+    fn parts(&self) -> impl Iterator<Item = (&Field, &'static str)> {
+        let key = self.key.iter().map(|field| (field, self.key_option));
+        key.chain(self.filters.iter().map(|field| (field, "--where")))
     }
 }
 

@@ -42,6 +42,16 @@ impl fmt::Display for Field {
 }
 
 impl Field {
+    /// The field as `--key` and policy files name it.
+    pub(crate) fn option_name(&self) -> String {
+        match self {
+            Self::Named(name) if !matches!(name.parse(), Ok(Self::Named(same)) if same == *name) => {
+                format!("column:{name}")
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// The columns that may hold this field, the likeliest first. A dot leads into an object of JSON.
     pub(crate) fn column_names(&self) -> Vec<&str> {
         let names: &[&str] = match self {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::errors::{FileError, LineError, RunError};
+use crate::filter::Selection;
 use crate::formats::{self, Format, Stamp, Wanted};
 use crate::input::{Extent, LONGEST_LINE, Source};
-use crate::key::KeyText;
-use crate::plan::Plan;
+use crate::key::{Field, KeyText};
 use crate::progress::Progress;
 use crate::time::Nanos;
 
@@ -37,10 +37,12 @@ pub(crate) struct Unusable {
 }
 
 /// What became of the lines that were read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LineCounts {
     pub(crate) read: u64,
     pub(crate) unusable: u64,
+    /// Good records that the time range or a filter leaves out.
+    pub(crate) left_out: u64,
     /// Good records that have none of the values that keys are made of.
     pub(crate) without_key: u64,
     /// Blank lines and headers.
@@ -73,14 +75,17 @@ impl Log {
         sources: &[Source],
         format: Option<Format>,
         wanted: &Wanted,
-        plan: &Plan,
+        keys: &[Vec<Field>],
+        selection: &Selection,
     ) -> Result<Self, RunError> {
         let total = sources.iter().map(Source::size).sum::<Option<u64>>();
         let progress = Rc::new(RefCell::new(Progress::new(total)));
-        let mut log = Self { keys: plan.dimensions.iter().map(|_| Keys::default()).collect(), ..Self::default() };
-        let mut key = KeyText::of_sizes(plan.dimensions.iter().map(|dimension| dimension.key.len()));
+        let mut log = Self { keys: keys.iter().map(|_| Keys::default()).collect(), ..Self::default() };
+        // The values that filters look at come after the keys, as more of them.
+        let sizes = keys.iter().map(Vec::len).chain(selection.filters.iter().map(|_| 1));
+        let mut key = KeyText::of_sizes(sizes);
         for source in sources {
-            log.read_source(source, format, wanted, &mut key, &progress)?;
+            log.read_source(source, format, wanted, &mut key, selection, &progress)?;
         }
         // Stable: requests of the same time stay in the order they were logged in.
         log.events.sort_by_key(|event| event.time);
@@ -93,6 +98,7 @@ impl Log {
         format: Option<Format>,
         wanted: &Wanted,
         key: &mut KeyText,
+        selection: &Selection,
         progress: &Rc<RefCell<Progress>>,
     ) -> Result<(), RunError> {
         let name = source.name();
@@ -130,7 +136,12 @@ impl Log {
                 Extent::TooLong => Err(LineError::TooLong { most: LONGEST_LINE }),
             };
             match parsed {
-                Ok(Some(stamp)) if key.each().any(|key| key.is_some()) => self.add(stamp, key)?,
+                Ok(Some(stamp)) if !selection.keeps(stamp.time, key.each().skip(self.keys.len())) => {
+                    self.lines.left_out += 1;
+                }
+                Ok(Some(stamp)) if key.each().take(self.keys.len()).any(|key| key.is_some()) => {
+                    self.add(stamp, key)?;
+                }
                 Ok(Some(_)) => self.lines.without_key += 1,
                 Ok(None) => self.lines.not_records += 1,
                 Err(error) => self.note_unusable(&name, lines.number(), &line, error),
@@ -145,6 +156,12 @@ impl Log {
         }
         self.events.push(Event { time: stamp.time, cost: stamp.cost, row });
         Ok(())
+    }
+
+    /// When the first and the last request came.
+    pub(crate) fn span(&self) -> (Nanos, Nanos) {
+        let time = |event: Option<&Event>| event.map_or(0, |event| event.time);
+        (time(self.events.first()), time(self.events.last()))
     }
 
     /// The number of the request's key in a dimension; `None` where it has none.

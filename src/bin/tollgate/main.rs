@@ -3,6 +3,7 @@
 mod args;
 mod decisions;
 mod errors;
+mod filter;
 mod formats;
 mod input;
 mod key;
@@ -10,13 +11,16 @@ mod log;
 mod plan;
 mod plot;
 mod progress;
+mod reading;
 mod replay;
 mod report;
 mod run;
 mod sample;
+mod suggest;
 mod terminal;
 mod time;
 mod timeline;
+mod words;
 
 use std::process::ExitCode;
 
@@ -25,6 +29,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     let result = match args::Cli::parse().command {
         args::Command::Replay(args) => run::replay(&args),
+        args::Command::Suggest(args) => suggest::suggest(&args),
         args::Command::Sample(args) => sample::print(&args).map(|()| run::Ending::Complete),
     };
     match result {

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use indicatif::HumanCount;
 use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, MAX_KEY_CAP, Policy, Quota};
 
 use crate::args::ReplayArgs;
 use crate::errors::RunError;
 use crate::key::{self, Field};
+use crate::reading::describe_all;
 use crate::terminal::harmless;
 use crate::time::length;
+use crate::words::human;
 
 /// The algorithms, by the names that policy files call them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,7 +23,7 @@ pub(crate) enum AlgorithmName {
     TokenBucket,
     /// Holds --capacity permits, and --leak run out every --per
     LeakyBucket,
-    /// --leak leave every --per, and nobody waits longer than --max-delay
+    /// --leak leave every --per, and no request waits longer than --max-delay
     LeakyQueue,
     /// --limit from a first request until --per later
     FixedWindow,
@@ -44,7 +45,13 @@ impl AlgorithmName {
         }
     }
 
-    fn name(self) -> String {
+    /// The algorithms that take an option, as a sentence names them.
+    fn that_take(option: &str) -> String {
+        let all = Self::value_variants().iter().filter(|algorithm| algorithm.options().contains(&option));
+        all.map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(" and ")
+    }
+
+    pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
@@ -84,18 +91,28 @@ impl Plan {
         Ok(plan)
     }
 
-    fn of_file(path: &Path) -> Result<Self, RunError> {
+    /// What a policy file says.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or is no policy.
+    pub(crate) fn of_file(path: &Path) -> Result<Self, RunError> {
         let name = path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|error| RunError::PolicyUnread { path: name.clone(), error })?;
         let policy =
             Policy::from_toml(&text).map_err(|error| RunError::Policy { path: name.clone(), error: error.into() })?;
+        Ok(Self::of_policy(policy, name))
+    }
+
+    /// What a policy of that name says.
+    pub(crate) fn of_policy(policy: Policy, name: String) -> Self {
         let dimensions = policy.dimensions().iter().map(|dimension| Dimension {
             name: dimension.name().to_owned(),
             key: dimension.key().map(|field| field.parse().unwrap_or_else(|never| match never {})).collect(),
             quotas: dimension.quotas().to_vec(),
         });
-        Ok(Self { dimensions: dimensions.collect(), policy: Some((policy, name)) })
+        Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
     }
 
     /// The limiter: of a policy, the very one that a service makes of it, but never in shadow mode.
@@ -128,7 +145,8 @@ impl Plan {
 
     /// What keys are made of: `client or path`.
     pub(crate) fn describe_keys(&self) -> String {
-        self.dimensions.iter().map(|dimension| key::describe(&dimension.key)).collect::<Vec<_>>().join(" or ")
+        let keys: Vec<Vec<Field>> = self.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
+        describe_all(&keys)
     }
 
     /// What to change where no record has a key.
@@ -158,7 +176,24 @@ pub(crate) fn quota_in_words(quota: &Quota) -> String {
         return quota.to_string();
     }
     let window = length(u64::try_from(quota.window().as_nanos()).unwrap_or(u64::MAX));
-    format!("{} per {window}", HumanCount(u64::from(quota.limit())))
+    format!("{} per {window}", human(u64::from(quota.limit())))
+}
+
+/// Of each quota of a key, another one that makes it idle: what the other admits, it admits too, so it never decides.
+pub(crate) fn idle_quotas(quotas: &[Quota]) -> Vec<Option<usize>> {
+    let implies = |tight: usize, loose: usize| {
+        let (tight, loose) = (&quotas[tight], &quotas[loose]);
+        let logs = [tight, loose].iter().all(|quota| quota.algorithm() == Algorithm::SlidingWindowLog);
+        // Any interval of the loose quota's window is covered by so many of the tight one's.
+        let windows = loose.window().as_nanos().div_ceil(tight.window().as_nanos().max(1));
+        logs && windows.saturating_mul(u128::from(tight.limit())) <= u128::from(loose.limit())
+    };
+    let all = 0..quotas.len();
+    // Of quotas that make each other idle, the first stays.
+    let idle_by = |quota: usize| {
+        all.clone().find(|&other| other != quota && implies(other, quota) && (other < quota || !implies(quota, other)))
+    };
+    all.clone().map(idle_by).collect()
 }
 
 fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
@@ -179,16 +214,28 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
                 .to_owned(),
         );
     }
+    let is_named = algorithm.is_some();
+    let algorithm = algorithm.unwrap_or(AlgorithmName::SlidingWindowLog);
     let (name, options) = (algorithm.name(), algorithm.options());
     let takes = options.join(" and ");
     let is_given = |option: &str| given.iter().any(|(other, count)| *other == option && *count > 0);
-    if let Some(missing) = options.iter().find(|option| !is_given(option)) {
-        return refused(format!("{missing} is missing: {name} takes {takes}"));
+    let missing = options.iter().find(|option| !is_given(option));
+    let foreign = given.iter().find(|(option, count)| *count > 0 && !options.contains(option));
+    match (missing, foreign) {
+        // An algorithm that was meant and not named.
+        (_, Some((foreign, _))) if !is_named => {
+            let its = AlgorithmName::that_take(foreign);
+            return refused(format!(
+                "{foreign} is not for {name}, which takes {takes}: it belongs to {its}; name one with --algorithm"
+            ));
+        }
+        (Some(missing), _) => return refused(format!("{missing} is missing: {name} takes {takes}")),
+        (None, Some((foreign, _))) => {
+            return refused(format!("{foreign} is not for {name}, which takes {takes}: choose another --algorithm"));
+        }
+        (None, None) => {}
     }
-    if let Some((foreign, _)) = given.iter().find(|(option, count)| *count > 0 && !options.contains(option)) {
-        return refused(format!("{foreign} is not for {name}, which takes {takes}: choose another --algorithm"));
-    }
-    if *algorithm == AlgorithmName::SlidingWindowLog {
+    if algorithm == AlgorithmName::SlidingWindowLog {
         if limit.len() != per.len() {
             let (limits, pers) = (limit.len(), per.len());
             return refused(format!("--limit is given {limits} times and --per {pers}: they go in pairs"));
@@ -213,4 +260,23 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
         AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
         AlgorithmName::QuantisedLog => Quota::quantised_log(limit, per, resolution.unwrap_or(Duration::ZERO)),
     }])
+}
+
+/// Reads a number of permits. How many an algorithm takes at most is said here too: a number that is past all of them is told the
+/// true range and not that of some integer.
+pub(crate) fn parse_count(text: &str) -> Result<u32, String> {
+    let text = text.trim();
+    text.parse::<u32>().map_err(|_| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return "not a whole number: write it with digits alone, such as 100".to_owned();
+        }
+        let (log, counter, others) = (Quota::MAX_LIMIT, Quota::MAX_COUNTER_LIMIT, Quota::MAX_CAPACITY);
+        format!(
+            "at least 1 and at most {} (sliding-window-log), {} (sliding-counter) or {} (the other algorithms)",
+            human(log.into()),
+            human(counter.into()),
+            human(others.into())
+        )
+    })
 }

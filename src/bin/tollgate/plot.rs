@@ -21,9 +21,19 @@ const SIZE: (u32, u32) = (1000, 580);
 const UPPER_HEIGHT: u32 = 340;
 const ADMITTED: RGBColor = RGBColor(0x4c, 0x78, 0xa8);
 const DENIED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
-const FONT: &str = "sans-serif";
+pub(crate) const FONT: &str = "sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// Refuses the name of a picture of another kind.
+///
+/// # Errors
+///
+/// [`RunError::NotSvg`].
+pub(crate) fn check_name(path: &Path) -> Result<(), RunError> {
+    let is_svg = path.extension().is_none_or(|kind| kind.eq_ignore_ascii_case("svg")) && path != Path::new("-");
+    if is_svg { Ok(()) } else { Err(RunError::NotSvg { path: path.to_owned() }) }
+}
 
 /// Draws the timeline and writes it to the file.
 ///
@@ -31,8 +41,20 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 ///
 /// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself fails.
 pub(crate) fn write(path: &Path, title: &str, timeline: &Timeline) -> Result<(), RunError> {
+    write_svg(path, |svg| draw(svg, title, timeline))
+}
+
+/// Writes what is drawn.
+///
+/// # Errors
+///
+/// As [`write`].
+pub(crate) fn write_svg(
+    path: &Path,
+    draw: impl FnOnce(&mut String) -> Result<(), Box<dyn Error>>,
+) -> Result<(), RunError> {
     let mut svg = String::new();
-    draw(&mut svg, title, timeline).map_err(|error| RunError::Draw(error.to_string()))?;
+    draw(&mut svg).map_err(|error| RunError::Draw(error.to_string()))?;
     std::fs::write(path, svg).map_err(|error| RunError::Write { what: path.display().to_string(), error })
 }
 

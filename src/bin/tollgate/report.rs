@@ -1,15 +1,15 @@
 //! The report on the terminal: totals, the worst keys, and a timeline.
 
-use core::fmt::Write;
-
-use indicatif::HumanCount;
+pub(crate) mod json;
 
 use crate::log::Log;
 use crate::plan::{Plan, quota_in_words};
+use crate::reading::{lines_words, span_words};
 use crate::replay::{KeyTally, Outcome};
 use crate::terminal::{Style, harmless, shortened};
-use crate::time::{axis_label, length, rfc3339};
+use crate::time::{axis_label, length};
 use crate::timeline::{Bucket, Timeline};
+use crate::words::{count_of, human, percent, put, put_wrapped};
 
 /// Everything that the report is made of.
 #[derive(Debug)]
@@ -45,66 +45,31 @@ impl Report<'_> {
     fn totals(&self, out: &mut String) {
         let Self { log, outcome, style, plan, .. } = self;
         let totals = &outcome.totals;
-        let mut line = |name: &str, count: u64, note: String| {
-            let row = format!("  {name:<9} {:>12}  {note}", HumanCount(count).to_string());
-            put(out, row.trim_end());
+        put_wrapped(out, "", &[style.heading(&plan.title())], style.width);
+        put(out, "");
+        let mut line = |name: &str, count: u64, notes: &[String]| {
+            put_wrapped(out, &format!("  {name:<9} {:>12}  ", human(count)), notes, style.width);
         };
-        let share = |count| format!("{} of requests", percent_of(count, totals.requests()));
-        line("requests", totals.requests(), self.span());
-        line("admitted", totals.admitted, share(totals.admitted));
-        line("denied", totals.denied, share(totals.denied));
+        let of_requests = |count| format!("{:>7} of requests", percent(count, totals.requests()));
+        line("requests", totals.requests(), &span_words(log));
+        line("admitted", totals.admitted, &[of_requests(totals.admitted)]);
+        line("denied", totals.denied, &[of_requests(totals.denied)]);
         if totals.never_pass > 0 {
-            line(
-                "too big",
-                totals.never_pass,
-                format!("{}: cost above the limit, can never pass", share(totals.never_pass)),
-            );
+            let why = "cost above the limit, can never pass".to_owned();
+            line("too big", totals.never_pass, &[format!("{}:", of_requests(totals.never_pass)), why]);
         }
         if outcome.delayed > 0 {
-            let longest = format!(
-                "{} of requests, by at most {}",
-                percent_of(outcome.delayed, totals.requests()),
-                length(outcome.longest_delay_ns)
-            );
-            line("delayed", outcome.delayed, longest);
+            let longest = format!("by at most {}", length(outcome.longest_delay_ns));
+            line("delayed", outcome.delayed, &[format!("{},", of_requests(outcome.delayed)), longest]);
         }
         for (dimension, of) in outcome.dimensions.iter().zip(&plan.dimensions) {
             let hit = dimension.by_key.iter().filter(|key| key.turned_away > 0).count();
             let (keys, hit) = (count_of(dimension.by_key.len()), count_of(hit));
             let which = if plan.dimensions.len() > 1 { format!(" ({})", harmless(&of.name)) } else { String::new() };
-            let note = format!("{} of keys were ever denied: {}{which}", percent_of(hit, keys), HumanCount(hit));
-            line("keys", keys, note);
+            let share = percent(hit, keys);
+            line("keys", keys, &[format!("{share:>7} of keys were ever denied:"), format!("{}{which}", human(hit))]);
         }
-        line("lines", log.lines.read, self.other_lines());
-        out.insert_str(0, &format!("{}\n\n", style.heading(&plan.title())));
-    }
-
-    fn span(&self) -> String {
-        match (self.log.events.first(), self.log.events.last()) {
-            (Some(first), Some(last)) if first.time == last.time => format!("all at {}", rfc3339(first.time)),
-            (Some(first), Some(last)) => {
-                let over = length(last.time.abs_diff(first.time));
-                format!("over {over}, from {}", rfc3339(first.time))
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// What the lines were that are not requests.
-    fn other_lines(&self) -> String {
-        let lines = &self.log.lines;
-        let without_key = format!("without a {}", self.plan.describe_keys());
-        let kinds = [
-            (lines.unusable, "could not be used"),
-            (lines.without_key, without_key.as_str()),
-            (lines.not_records, "blank or header"),
-        ];
-        let parts: Vec<String> = kinds
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, kind)| format!("{} {}", HumanCount(*count), harmless(kind)))
-            .collect();
-        if parts.is_empty() { "all of them requests".to_owned() } else { format!("of them {}", parts.join(", ")) }
+        line("lines", log.lines.read, &lines_words(log, &plan.describe_keys()));
     }
 
     /// Which dimensions and quotas the denials come from, where there are several to tell apart.
@@ -115,8 +80,8 @@ impl Report<'_> {
         put(out, &format!("\n{}\n", self.style.heading("denied by the quota to wait longest for")));
         put(out, &format!("  {:>9}  {:>9}", "denied", "in the way"));
         let mut row = |denied: u64, in_the_way: Option<u64>, what: &str| {
-            let denied = self.style.denied(&format!("{:>9}", HumanCount(denied).to_string()));
-            let in_the_way = in_the_way.map(|count| HumanCount(count).to_string()).unwrap_or_default();
+            let denied = self.style.denied(&format!("{:>9}", human(denied)));
+            let in_the_way = in_the_way.map(human).unwrap_or_default();
             let what = shortened(&harmless(what), self.style.width.saturating_sub(26).max(20));
             put(out, &format!("  {denied}  {in_the_way:>10}  {what}"));
         };
@@ -131,37 +96,49 @@ impl Report<'_> {
         }
     }
 
-    fn worst_keys(&self, out: &mut String, dimension: usize) {
+    /// The keys that were turned away, those with the most denials first.
+    fn worst(&self, dimension: usize) -> Vec<(&KeyTally, &str)> {
         let keys = &self.log.keys[dimension];
         let by_key = self.outcome.dimensions[dimension].by_key.iter().enumerate();
         let mut worst: Vec<(&KeyTally, &str)> = by_key
             .filter(|(_, tally)| tally.turned_away > 0)
             .map(|(number, tally)| (tally, keys.text(number)))
             .collect();
+        worst.sort_by(|(a, a_key), (b, b_key)| b.turned_away.cmp(&a.turned_away).then_with(|| a_key.cmp(b_key)));
+        worst
+    }
+
+    fn worst_keys(&self, out: &mut String, dimension: usize) {
+        let worst = self.worst(dimension);
         if worst.is_empty() || self.top == 0 {
             return;
         }
-        worst.sort_by(|(a, a_key), (b, b_key)| b.turned_away.cmp(&a.turned_away).then_with(|| a_key.cmp(b_key)));
         let heading = match self.plan.dimensions.as_slice() {
             [_] => "worst keys".to_owned(),
             several => harmless(&format!("worst keys of {}", several[dimension].name)),
         };
         put(out, &format!("\n{}\n", self.style.heading(&heading)));
-        put(out, &format!("  {:>9}  {:>9}  {:>7}  key", "denied", "requests", "share"));
+        put(out, &format!("  {:>9}  {:>18}  key", "denied", "of its requests"));
         for (tally, key) in worst.iter().take(self.top) {
-            let denied = format!("{:>9}", HumanCount(tally.turned_away).to_string());
-            let requests = HumanCount(tally.requests).to_string();
+            let denied = format!("{:>9}", human(tally.turned_away));
+            let requests = human(tally.requests);
             let share = percent(tally.turned_away, tally.requests);
             let key = shortened(&harmless(key), self.style.width.saturating_sub(33).max(20));
             put(out, &format!("  {}  {requests:>9}  {share:>7}  {key}", self.style.denied(&denied)));
         }
         let left = worst.len().saturating_sub(self.top);
         if left > 0 {
-            put(out, &format!("  and {} more that were denied at least once (--top)", HumanCount(count_of(left))));
+            let words = format!("and {} more that were denied at least once (--top)", human(count_of(left)));
+            put_wrapped(out, "  ", &[words], self.style.width);
         }
     }
 
+    /// Draws nothing where all came at once: there is no time to draw it over.
     fn chart(&self, out: &mut String) {
+        let (first, last) = self.log.span();
+        if first == last {
+            return;
+        }
         let Timeline { start, step, buckets } = self.timeline;
         let width = self.columns_per_step() * buckets.len();
         self.panel(out, "admitted", 6, |bucket| bucket.admitted, |bars| self.style.admitted(bars));
@@ -193,41 +170,11 @@ impl Report<'_> {
         let height = if highest == 0 { 1 } else { height };
         for row in (0..height).rev() {
             let is_top = row + 1 == height && highest > 0;
-            let (label, edge) = if is_top { (HumanCount(highest).to_string(), '┤') } else { (String::new(), '│') };
+            let (label, edge) = if is_top { (human(highest), '┤') } else { (String::new(), '│') };
             let bars: String = counts.iter().map(|count| bar(*count, highest, row, height).repeat(wide)).collect();
             put(out, &format!("{label:>SCALE$} {edge}{}", painted(bars.trim_end())));
         }
         put(out, &format!("{:>SCALE$} ┴{}", 0, "─".repeat(wide * counts.len())));
-    }
-}
-
-fn put(out: &mut String, line: &str) {
-    // Writing to a string can't fail.
-    let _ = writeln!(out, "{line}");
-}
-
-fn count_of(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-/// A share in percent, to be read in a column.
-fn percent_of(part: u64, whole: u64) -> String {
-    format!("{:>7}", percent(part, whole))
-}
-
-/// A share in percent: never rounded to all or nothing when it is neither.
-fn percent(part: u64, whole: u64) -> String {
-    if part == 0 || whole == 0 {
-        return "0%".to_owned();
-    }
-    if part == whole {
-        return "100%".to_owned();
-    }
-    let (part, whole) = (u128::from(part), u128::from(whole));
-    match (part * 10_000 + whole / 2) / whole {
-        0 => "<0.01%".to_owned(),
-        10_000 => ">99.99%".to_owned(),
-        hundredths => format!("{}.{:02}%", hundredths / 100, hundredths % 100),
     }
 }
 
@@ -243,17 +190,6 @@ fn bar(value: u64, highest: u64, row: usize, height: usize) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_are_never_rounded_to_all_or_nothing() {
-        assert_eq!(percent(0, 10), "0%");
-        assert_eq!(percent(1, 1_000_000), "<0.01%");
-        assert_eq!(percent(999_999, 1_000_000), ">99.99%");
-        assert_eq!(percent(220, 2400), "9.17%");
-        assert_eq!(percent(87, 10_000), "0.87%");
-        assert_eq!(percent(5, 5), "100%");
-        assert_eq!(percent(0, 0), "0%");
-    }
 
     #[test]
     fn bars_grow_by_eighths_and_show_the_least() {

@@ -1,9 +1,10 @@
 //! What the terminal allows: width, colours, and text that can't command it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use crate::args::When;
 use crate::errors::RunError;
+use crate::words::{put, put_wrapped};
 
 /// Columns to write in where there is no terminal to ask.
 const WIDTH_WITHOUT_TERMINAL: u16 = 72;
@@ -18,14 +19,16 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    pub(crate) fn for_stdout(width: Option<u16>, color: When) -> Self {
-        let terminal = console::Term::stdout().size_checked().map(|(_rows, columns)| columns);
+    /// For standard output, or for standard error.
+    pub(crate) fn new(stdout: bool, width: Option<u16>, color: When) -> Self {
+        let term = if stdout { console::Term::stdout() } else { console::Term::stderr() };
+        let terminal = term.size_checked().map(|(_rows, columns)| columns);
         let fitting = || terminal.unwrap_or(WIDTH_WITHOUT_TERMINAL).clamp(40, WIDTH_AT_MOST);
         let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let coloured = match color {
             When::Always => true,
             When::Never => false,
-            When::Auto => io::stdout().is_terminal() && !declined,
+            When::Auto => term.is_term() && !declined,
         };
         Self { width: usize::from(width.unwrap_or_else(fitting)), coloured }
     }
@@ -55,9 +58,25 @@ pub(crate) fn print(text: &str) -> Result<(), RunError> {
         .map_err(|error| RunError::Write { what: "standard output".to_owned(), error })
 }
 
-/// Writes a line to standard error, as far as anybody listens.
-pub(crate) fn complain(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// Writes lines to standard error, if they can be written. A terminal gets them wrapped between words.
+pub(crate) fn complain(text: &str) {
+    let width = console::Term::stderr().size_checked().map(|(_rows, columns)| usize::from(columns));
+    let mut out = String::new();
+    for line in text.lines() {
+        let indent: String = line.chars().take_while(|char| *char == ' ').collect();
+        match width {
+            Some(width) if console::measure_text_width(line) > width => {
+                put_wrapped(&mut out, &indent, &[line.trim_start().to_owned()], width);
+            }
+            _ => put(&mut out, line),
+        }
+    }
+    let _ = io::stderr().lock().write_all(out.as_bytes());
+}
+
+/// A report as JSON.
+pub(crate) fn json_text(report: &serde_json::Value) -> String {
+    format!("{report:#}\n")
 }
 
 /// Text from a log, made fit for a terminal: nothing in it can move the cursor or change colours.

@@ -153,12 +153,9 @@ impl AccessLog {
             return Err(no_column(named("time", Some(name)), "--time-column time", &there));
         }
         let mut key = Vec::new();
-        for field in &wanted.key {
+        for (field, option) in wanted.parts() {
             let column = find(&field.column_names());
-            key.push((
-                field.clone(),
-                column.ok_or_else(|| no_column(format!("key {field}"), wanted.key_option, &there))?,
-            ));
+            key.push((field.clone(), column.ok_or_else(|| no_column(format!("key {field}"), option, &there))?));
         }
         let cost = match wanted.cost_column.as_deref() {
             Some(name) => {

@@ -34,9 +34,9 @@ impl Table {
         let time = column(&time_names, &there);
         let time = time.ok_or_else(|| no_column(named("time", time_name), "--time-column", &there))?;
         let mut key = Vec::new();
-        for field in &wanted.key {
+        for (field, option) in wanted.parts() {
             let at = column(&field.column_names(), &there);
-            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), wanted.key_option, &there))?));
+            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), option, &there))?));
         }
         let cost = match wanted.cost_column.as_deref() {
             Some(name) => Some(

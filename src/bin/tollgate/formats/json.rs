@@ -22,7 +22,8 @@ pub(super) struct JsonLines {
 
 impl JsonLines {
     pub(super) fn new(wanted: &Wanted) -> Self {
-        let Wanted { key, time_column, time_unit, cost_column, .. } = wanted.clone();
+        let key = wanted.parts().map(|(field, _)| field.clone()).collect();
+        let Wanted { time_column, time_unit, cost_column, .. } = wanted.clone();
         Self { time_column, time_unit, key, cost: cost_column }
     }
 }

@@ -1,0 +1,128 @@
+//! Reading what the command line names, and saying what could not be read or used.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use crate::args::InputArgs;
+use crate::errors::{LineError, NothingToDecide, RunError};
+use crate::filter::Selection;
+use crate::formats::Wanted;
+use crate::input::Source;
+use crate::key::{self, Field};
+use crate::log::Log;
+use crate::terminal::{self, excerpt, harmless};
+use crate::time::{length, rfc3339};
+use crate::words::human;
+
+/// The keys that requests are told apart by, and how to ask for others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) keys: &'a [Vec<Field>],
+    pub(crate) key_option: &'static str,
+    pub(crate) cost_column: Option<&'a str>,
+}
+
+/// Reads all logs, and complains on standard error.
+///
+/// # Errors
+///
+/// [`RunError::NothingToDecide`] if there is not one request, and those of [`Log::read`].
+pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> {
+    let sources = Source::all(&args.files);
+    let selection = Selection::new(args);
+    let wanted = Wanted {
+        key: asked.keys.concat(),
+        key_option: asked.key_option,
+        filters: selection.filters.iter().map(|filter| filter.field.clone()).collect(),
+        time_column: args.time_column.clone(),
+        time_unit: args.time_unit,
+        cost_column: asked.cost_column.map(str::to_owned),
+    };
+    if sources.iter().any(|source| matches!(source, Source::Stdin)) && io::stdin().is_terminal() {
+        terminal::complain("reading a log from standard input (end it with Ctrl-D); --help says what else there is");
+    }
+    let mut log = Log::read(&sources, args.log_format, &wanted, asked.keys, &selection)?;
+    if log.events.is_empty() {
+        complain_about_lines(&log);
+        return Err(RunError::NothingToDecide(Box::new(NothingToDecide {
+            lines: log.lines,
+            unread: core::mem::take(&mut log.unread),
+            key: describe_all(asked.keys),
+            key_option: asked.key_option,
+        })));
+    }
+    for (file, error) in &log.unread {
+        terminal::complain(&format!("{}: {error}", terminal::harmless(file)));
+    }
+    complain_about_lines(&log);
+    Ok(log)
+}
+
+/// What keys are made of: `client or path`.
+pub(crate) fn describe_all(keys: &[Vec<Field>]) -> String {
+    keys.iter().map(|fields| key::describe(fields)).collect::<Vec<_>>().join(" or ")
+}
+
+/// When the requests came.
+pub(crate) fn span_words(log: &Log) -> Vec<String> {
+    let (first, last) = log.span();
+    if first == last {
+        return vec![format!("all at {}", rfc3339(first))];
+    }
+    vec![format!("over {},", length(last.abs_diff(first))), format!("from {}", rfc3339(first))]
+}
+
+/// What the lines were that are not requests with such a key.
+pub(crate) fn lines_words(log: &Log, key: &str) -> Vec<String> {
+    let lines = &log.lines;
+    let without_key = format!("without a {key}");
+    let kinds = [
+        (lines.unusable, "could not be used"),
+        (lines.left_out, "left out by filters"),
+        (lines.without_key, without_key.as_str()),
+        (lines.not_records, "blank or header"),
+    ];
+    let there = kinds.iter().filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> = there.map(|(count, kind)| format!("{} {},", human(*count), harmless(kind))).collect();
+    match parts.last_mut() {
+        None => return vec!["all of them requests".to_owned()],
+        Some(last) => drop(last.pop()),
+    }
+    parts[0].insert_str(0, "of them ");
+    parts
+}
+
+/// Refuses to write over a file that is to be read.
+///
+/// # Errors
+///
+/// [`RunError::WouldOverwriteInput`].
+pub(crate) fn spare_inputs<'a>(
+    inputs: impl Iterator<Item = &'a Path>,
+    outputs: &[(&'static str, Option<&Path>)],
+) -> Result<(), RunError> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    for input in inputs.filter(|input| *input != Path::new("-")) {
+        for (option, output) in outputs {
+            if output.is_some_and(|output| real(output) == real(input)) {
+                return Err(RunError::WouldOverwriteInput { option, path: input.to_owned() });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tells on standard error which lines could not be used, and where they are.
+fn complain_about_lines(log: &Log) {
+    for unusable in &log.unusable {
+        let (file, line) = (terminal::harmless(&unusable.file), unusable.line);
+        terminal::complain(&format!("{file}:{line}: {}", unusable.error));
+        if unusable.error != LineError::Binary {
+            terminal::complain(&format!("    {}", excerpt(&unusable.text)));
+        }
+    }
+    let shown = u64::try_from(log.unusable.len()).unwrap_or(u64::MAX);
+    if log.lines.unusable > shown {
+        terminal::complain(&format!("... and {} more lines that could not be used", log.lines.unusable - shown));
+    }
+}

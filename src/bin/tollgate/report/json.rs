@@ -1,0 +1,68 @@
+//! The report as one JSON object, for programs.
+
+use serde_json::{Value, json};
+
+use super::Report;
+use crate::key::Field;
+use crate::log::Log;
+use crate::plan::quota_in_words;
+use crate::time::rfc3339;
+
+impl Report<'_> {
+    pub(crate) fn json(&self) -> Value {
+        let Self { outcome, timeline, plan, .. } = self;
+        let totals = &outcome.totals;
+        let dimensions = plan.dimensions.iter().zip(&outcome.dimensions).enumerate().map(|(at, (dimension, of))| {
+            let worst = self.worst(at);
+            let quotas = dimension.quotas.iter().zip(&of.by_quota);
+            json!({
+                "name": dimension.name,
+                "key": dimension.key.iter().map(Field::to_string).collect::<Vec<_>>(),
+                "keys": of.by_key.len(),
+                "keys_denied": worst.len(),
+                "denied": of.decided,
+                "in_the_way": of.in_the_way,
+                "denied_at_key_cap": of.at_key_cap,
+                "quotas": quotas.map(|(quota, denied)| json!({
+                    "quota": quota_in_words(quota), "denied": denied,
+                })).collect::<Vec<_>>(),
+                "worst_keys": worst.iter().take(self.top).map(|(tally, key)| json!({
+                    "key": key, "requests": tally.requests, "denied": tally.turned_away,
+                })).collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "replayed": plan.title(),
+            "log": log(self.log),
+            "requests": totals.requests(),
+            "admitted": totals.admitted,
+            "denied": totals.denied,
+            "too_big": totals.never_pass,
+            "delayed": outcome.delayed,
+            "longest_delay_ns": outcome.longest_delay_ns,
+            "dimensions": dimensions.collect::<Vec<_>>(),
+            "timeline": {
+                "start": rfc3339(timeline.start),
+                "step_ns": timeline.step,
+                "admitted": timeline.buckets.iter().map(|bucket| bucket.admitted).collect::<Vec<_>>(),
+                "denied": timeline.buckets.iter().map(|bucket| bucket.denied).collect::<Vec<_>>(),
+            },
+        })
+    }
+}
+
+/// What was read.
+pub(crate) fn log(log: &Log) -> Value {
+    let (first, last) = log.span();
+    let unread = log.unread.iter().map(|(file, error)| json!({ "file": file, "error": error.to_string() }));
+    json!({
+        "first": rfc3339(first),
+        "last": rfc3339(last),
+        "lines": log.lines.read,
+        "lines_not_used": log.lines.unusable,
+        "lines_left_out": log.lines.left_out,
+        "lines_without_key": log.lines.without_key,
+        "lines_blank_or_header": log.lines.not_records,
+        "unread_files": unread.collect::<Vec<_>>(),
+    })
+}

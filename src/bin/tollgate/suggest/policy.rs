@@ -1,0 +1,118 @@
+//! The suggested policy: the limits of all windows together, and what they would have denied.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tollgate::{Policy, Quota};
+
+use super::{Of, Share, Spread, least_limit};
+use crate::errors::RunError;
+use crate::key::Field;
+use crate::log::Log;
+use crate::plan::{Plan, idle_quotas, quota_in_words};
+use crate::replay::{KeyTally, Outcome, decide};
+use crate::terminal;
+use crate::time::rfc3339;
+use crate::words::{count_of, human, percent};
+
+/// The keys that a limiter holds unless a policy says otherwise.
+const USUAL_KEY_CAP: usize = 1 << 20;
+
+/// A policy, and what it would have done to the log: decided by the limiter that a service would make of it.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) text: String,
+    pub(super) share: Share,
+    pub(super) quotas: Vec<Quota>,
+    pub(super) outcome: Outcome,
+}
+
+impl Chosen {
+    pub(super) fn by_key(&self) -> &[KeyTally] {
+        &self.outcome.dimensions[0].by_key
+    }
+
+    pub(super) fn keys_hit(&self) -> usize {
+        self.by_key().iter().filter(|key| key.turned_away > 0).count()
+    }
+}
+
+/// Chooses a limit for each window so that all of them together deny no more than the share.
+///
+/// Each is the least limit that alone denies no more than that. If together they deny more, half the share is tried, and half of
+/// that. It ends: of a share that is less than one request, no limit denies any, and neither do all together.
+pub(super) fn choose(log: &Log, key: &[Field], spreads: &[Spread], share: Share, of: Of) -> Result<Chosen, RunError> {
+    let (requests, keys) = (count_of(log.events.len()), count_of(log.keys[0].len()));
+    let mut part = share;
+    loop {
+        let quota =
+            |spread: &Spread| Quota::new(least_limit(spread, log, part, of), Duration::from_nanos(spread.window));
+        let all: Vec<Quota> = spreads.iter().map(quota).collect();
+        let idle = idle_quotas(&all);
+        let quotas: Vec<Quota> =
+            all.iter().zip(&idle).filter(|(_, idle)| idle.is_none()).map(|(quota, _)| *quota).collect();
+        let policy = policy_of(key, &quotas, log.keys[0].len())?;
+        let body = policy.to_string();
+        let plan = Plan::of_policy(policy, "the suggested policy".to_owned());
+        let outcome = decide(log, &plan, |_, _| Ok(()))?;
+        let mut chosen = Chosen { text: String::new(), share, quotas, outcome };
+        let enough = match of {
+            Of::Requests => share.allows(chosen.outcome.totals.denied, requests),
+            Of::Keys => share.allows(count_of(chosen.keys_hit()), keys),
+        };
+        if enough {
+            chosen.text = format!("{}\n{}", heading(log, &chosen), body.trim_start());
+            return Ok(chosen);
+        }
+        part = part.halved();
+    }
+}
+
+/// A policy of one dimension, made by way of its text: what can't be loaded is not suggested.
+fn policy_of(key: &[Field], quotas: &[Quota], keys: usize) -> Result<Policy, RunError> {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let fields: Vec<String> = key.iter().map(|field| quoted(&field.option_name())).collect();
+    let mut text = String::new();
+    if keys > USUAL_KEY_CAP {
+        text += &format!("key_cap = {keys}\n");
+    }
+    text += &format!("[[dimension]]\nname = {}\nkey = [{}]\n", quoted(&crate::key::describe(key)), fields.join(", "));
+    for quota in quotas {
+        let (limit, window) = (quota.limit(), quota.window().as_nanos());
+        text += &format!("[[dimension.quota]]\nlimit = {limit}\nper = \"{window}ns\"\n");
+    }
+    let refused = |error| RunError::Policy { path: "the suggested policy".to_owned(), error: Box::new(error) };
+    Policy::from_toml(&text).map_err(refused)
+}
+
+/// What the policy is from and what it does, as comments.
+fn heading(log: &Log, chosen: &Chosen) -> String {
+    let (first, last) = log.span();
+    let (denied, requests) = (chosen.outcome.totals.denied, count_of(log.events.len()));
+    let (hit, keys) = (count_of(chosen.keys_hit()), count_of(log.keys[0].len()));
+    format!(
+        "# Suggested by tollgate from {} requests of {} keys,\n# {} to {}.\n\
+         # It would have denied {} of them ({}), of {} keys ({}).\n",
+        human(requests),
+        human(keys),
+        rfc3339(first),
+        rfc3339(last),
+        human(denied),
+        percent(denied, requests),
+        human(hit),
+        percent(hit, keys),
+    )
+}
+
+/// Writes the policy; `-` is standard output.
+pub(super) fn write(path: &Path, chosen: &Chosen) -> Result<(), RunError> {
+    if path == Path::new("-") {
+        return terminal::print(&chosen.text);
+    }
+    std::fs::write(path, &chosen.text).map_err(|error| RunError::Write { what: path.display().to_string(), error })
+}
+
+/// The quotas in words: `8 per 1s and 40 per 1m`.
+pub(super) fn in_words(quotas: &[Quota]) -> String {
+    quotas.iter().map(quota_in_words).collect::<Vec<_>>().join(" and ")
+}

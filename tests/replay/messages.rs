@@ -1,0 +1,162 @@
+//! What the program says: once for each cause, with the true bounds, wrapped between words, and to the right place.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{SAMPLE, Scratch, replay, replay_stdin, text, tollgate, total};
+
+#[test]
+fn options_of_another_algorithm_say_whose_they_are() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["--capacity", "5", "--per", "1s"], "--capacity is not for sliding-window-log"),
+        (&["--capacity", "5", "--per", "1s"], "it belongs to token-bucket and leaky-bucket; name one with --algorithm"),
+        (&["--max-delay", "5s"], "it belongs to leaky-queue"),
+    ];
+    for (options, reason) in cases {
+        let output = replay(&[options, &[SAMPLE]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(reason), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn bounds_are_those_of_limits_and_windows_in_units_of_people() {
+    for limit in ["-1", "4294967296", "99999999999999999999"] {
+        let output = replay(&["--limit", limit, "--per", "1s", SAMPLE]);
+        let complaint = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(complaint.contains("at least 1 and at most 16,777,216 (sliding-window-log)"), "{complaint}");
+        assert!(complaint.contains(&format!("'{limit}'")), "{complaint}");
+    }
+    assert!(text(&replay(&["--limit", "many", "--per", "1s", SAMPLE]).stderr).contains("not a whole number"));
+    let too_long = text(&replay(&["--limit", "1", "--per", "20000d", SAMPLE]).stderr);
+    assert_eq!(too_long, "tollgate: the window 20000d is too long: at most 13343d 23h\n");
+    let scratch = Scratch::new("days");
+    let policy = "[[dimension]]\nname = \"client\"\nquota = [{ limit = 1, per = \"20000d\" }]\n";
+    let too_long = text(&replay(&["--policy", &scratch.with("policy.toml", policy), SAMPLE]).stderr);
+    assert!(too_long.contains("line 3, column 10: the window 20000d is too long: at most 13343d"), "{too_long}");
+}
+
+#[test]
+fn one_cause_is_told_once() {
+    let scratch = Scratch::new("once");
+    let nowhere = scratch.file("nowhere.log");
+    let output = replay(&["--limit", "1", "--per", "1s", &nowhere]);
+    let complaint = text(&output.stderr);
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.starts_with(&format!("tollgate: nothing to decide: {nowhere} can't be opened")), "{complaint}");
+    let several = text(&replay(&["--limit", "1", "--per", "1s", &nowhere, &scratch.file("other")]).stderr);
+    assert_eq!(several.lines().count(), 3, "{several}");
+    assert!(several.starts_with("tollgate: nothing to decide: no file could be read\n"), "{several}");
+}
+
+#[test]
+fn a_plot_is_an_svg_or_nothing() {
+    let scratch = Scratch::new("png");
+    for name in ["plot.png", "plot.PDF"] {
+        let file = scratch.file(name);
+        let output = replay(&["--limit", "1", "--per", "1s", "--plot", &file, SAMPLE]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("name a file that ends in .svg"), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && fs::metadata(&file).is_err());
+    }
+}
+
+#[test]
+fn decisions_go_to_standard_output_and_the_report_past_it() {
+    let scratch = Scratch::new("decisions-stdout");
+    let file = scratch.file("decisions.csv");
+    let to_file = replay(&["--limit", "20", "--per", "10s", "--decisions", &file, SAMPLE]);
+    let to_stdout = replay(&["--limit", "20", "--per", "10s", "--decisions", "-", SAMPLE]);
+    assert!(to_stdout.status.success());
+    assert!(to_stdout.stdout == fs::read(&file).unwrap(), "standard output has the decisions and nothing else");
+    assert_eq!(text(&to_stdout.stderr), text(&to_file.stdout));
+}
+
+#[test]
+fn decisions_that_are_not_read_to_the_end_are_no_error() {
+    let mut child = tollgate()
+        .args(["replay", "--limit", "1", "--per", "1s", "--decisions", "-", SAMPLE])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(!text(&output.stderr).contains("could not be written"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_single_moment_has_no_chart() {
+    for log in ["time,client\n1,a\n", "time,client\n1,a\n1,a\n1,b\n"] {
+        let output = replay_stdin(&["--limit", "1", "--per", "1s"], log.as_bytes());
+        let report = text(&output.stdout);
+        assert!(report.contains("all at 1970-01-01T00:00:01Z"), "{report}");
+        assert!(!report.contains('█') && !report.contains("admitted per"), "{report}");
+    }
+}
+
+#[test]
+fn lines_of_the_report_break_between_words() {
+    let args = ["--limit", "5", "--per", "1s", "--limit", "40", "--per", "1m", "--where", "method=GET", SAMPLE];
+    let whole = text(&replay(&[args.as_slice(), &["--width", "400"]].concat()).stdout);
+    let words =
+        |report: &str| report.split("denied by").next().unwrap().split_whitespace().map(str::to_owned).collect();
+    let expected: Vec<String> = words(&whole);
+    for width in 40..=100 {
+        let report = text(&replay(&[args.as_slice(), &["--width", &width.to_string()]].concat()).stdout);
+        let head = report.split("denied by").next().unwrap();
+        assert!(head.lines().all(|line| line.chars().count() <= width), "{width}:\n{report}");
+        let got: Vec<String> = words(&report);
+        assert_eq!(got, expected, "{width}");
+    }
+}
+
+#[test]
+fn help_fits_its_width() {
+    for command in ["replay", "sample"] {
+        let output = tollgate().args([command, "--help"]).env("COLUMNS", "80").output().unwrap();
+        let help = text(&output.stdout);
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+}
+
+#[test]
+fn the_report_says_what_a_share_is_of() {
+    let report = text(&replay(&["--limit", "20", "--per", "10s", SAMPLE]).stdout);
+    assert!(report.contains("     denied     of its requests  key\n        184        264   69.70%  203.0.113.66"));
+}
+
+#[test]
+fn the_report_as_json_has_the_same_numbers() {
+    let args = ["--limit", "20", "--per", "10s", SAMPLE];
+    let people = replay(&args);
+    let output = replay(&[args.as_slice(), &["--format", "json"]].concat());
+    assert!(output.status.success() && output.stderr.is_empty());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for name in ["requests", "admitted", "denied"] {
+        assert_eq!(report[name].as_u64(), Some(total(&people, name)), "{name}");
+    }
+    assert_eq!(report["replayed"], "20 per 10s for each client");
+    assert_eq!((&report["log"]["lines"], &report["log"]["first"]), (&2400.into(), &"2026-03-02T08:01:07Z".into()));
+    let dimension = &report["dimensions"][0];
+    assert_eq!(
+        (&dimension["keys"], &dimension["keys_denied"], &dimension["quotas"][0]["denied"]),
+        (&200.into(), &4.into(), &220.into())
+    );
+    let worst = dimension["worst_keys"][0].clone();
+    assert_eq!(worst, serde_json::json!({ "key": "203.0.113.66", "requests": 264, "denied": 184 }));
+    let sum =
+        |name: &str| report["timeline"][name].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("admitted"), sum("denied")), (2180, 220));
+}
+
+#[test]
+fn the_formats_of_logs_and_of_reports_are_not_mixed_up() {
+    let output = replay(&["--limit", "20", "--per", "10s", "--format", "csv", SAMPLE]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("write --log-format csv"), "{}", text(&output.stderr));
+}

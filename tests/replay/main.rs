@@ -2,6 +2,7 @@
 
 #![cfg(feature = "cli")]
 
+mod check;
 mod decisions;
 mod messages;
 mod naive;

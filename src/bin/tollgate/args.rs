@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Replay(Box<ReplayArgs>),
     /// Find the limit to set: what keys asked for at most, and what each limit would have denied.
     Suggest(Box<SuggestArgs>),
+    /// Check policy files, and say in words what they allow.
+    Check(CheckArgs),
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
     Sample(SampleArgs),
 }
@@ -261,6 +263,25 @@ pub(crate) struct SuggestArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+const CHECK_HELP: &str = "\
+Each file is said to be good, with its dimensions and quotas in words and those quotas that can \
+never decide, or the first thing that is wrong with it is shown as FILE:LINE:COLUMN, with the line \
+and what to do.
+
+Exit codes: 0 all are good, 1 a file could not be read, 2 a file is no policy.";
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub(crate) struct CheckArgs {
+    /// Policy files; `-` is standard input
+    #[arg(value_name = "FILE.toml", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How the report is written
+    #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
+    pub(crate) format: ReportFormat,
 }
 
 #[derive(Debug, Args)]

@@ -65,7 +65,14 @@ impl fmt::Display for RunError {
         match self {
             Self::Limit(error) => f.write_str(&refusal(error)),
             Self::Options(message) => f.write_str(message),
-            Self::Policy { path, error } => write!(f, "{}: {}", harmless(path), harmless(&policy_error(error))),
+            Self::Policy { path, error } => write!(
+                f,
+                "{}: line {}, column {}: {}",
+                harmless(path),
+                error.line(),
+                error.column(),
+                harmless(&policy_problem(error))
+            ),
             Self::PolicyUnread { path, error } => {
                 write!(f, "the policy {} can't be read: {error}: check its name and permissions", harmless(path))
             }
@@ -113,13 +120,11 @@ fn refusal(error: &BuildError) -> String {
     }
 }
 
-/// What is wrong with a policy, and where in it.
-pub(crate) fn policy_error(error: &PolicyError) -> String {
+/// What is wrong with a policy.
+pub(crate) fn policy_problem(error: &PolicyError) -> String {
     match error.problem() {
-        PolicyProblem::Refused(why) => {
-            format!("line {}, column {}: {}", error.line(), error.column(), refusal(why))
-        }
-        _ => error.to_string(),
+        PolicyProblem::Refused(why) => refusal(why),
+        other => other.to_string(),
     }
 }
 

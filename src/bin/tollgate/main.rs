@@ -1,6 +1,7 @@
 //! The `tollgate` command-line program: what would a rate limit have done to the traffic in a log?
 
 mod args;
+mod check;
 mod decisions;
 mod errors;
 mod filter;
@@ -28,12 +29,13 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let result = match args::Cli::parse().command {
-        args::Command::Replay(args) => run::replay(&args),
-        args::Command::Suggest(args) => suggest::suggest(&args),
-        args::Command::Sample(args) => sample::print(&args).map(|()| run::Ending::Complete),
+        args::Command::Replay(args) => run::replay(&args).map(run::Ending::exit_code),
+        args::Command::Suggest(args) => suggest::suggest(&args).map(run::Ending::exit_code),
+        args::Command::Check(args) => check::check(&args),
+        args::Command::Sample(args) => sample::print(&args).map(|()| ExitCode::SUCCESS),
     };
     match result {
-        Ok(ending) => ending.exit_code(),
+        Ok(code) => code,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             terminal::complain(&format!("tollgate: {error}"));

@@ -1,0 +1,170 @@
+//! `tollgate check`: what policy files say, or what is wrong with them, without a log.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use tollgate::policy::Dimension;
+use tollgate::{Algorithm, AtKeyCap, Policy, PolicyError, Quota};
+
+use crate::args::{CheckArgs, ReportFormat};
+use crate::errors::{RunError, policy_problem};
+use crate::plan::{idle_quotas, quota_in_words};
+use crate::terminal::{self, harmless};
+use crate::words::{count_of, human, put};
+
+/// What became of one file.
+enum Checked {
+    Good(Policy),
+    Wrong { error: Box<PolicyError>, text: String },
+    Unread(io::Error),
+}
+
+/// Checks all the files and tells of each.
+///
+/// # Errors
+///
+/// [`RunError::Write`] when the report can't be written.
+pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, RunError> {
+    let checked: Vec<(String, Checked)> = args.files.iter().map(|path| (name_of(path), read(path))).collect();
+    match args.format {
+        ReportFormat::Json => {
+            let files = checked.iter().map(|(name, checked)| file_json(name, checked)).collect::<Vec<_>>();
+            terminal::print(&terminal::json_text(&json!({ "policies": files })))?;
+        }
+        ReportFormat::Text => {
+            for (at, (name, checked)) in checked.iter().enumerate() {
+                match checked {
+                    Checked::Good(policy) => {
+                        let gap = if at > 0 { "\n" } else { "" };
+                        terminal::print(&format!("{gap}{}", in_words(name, policy)))?;
+                    }
+                    Checked::Wrong { error, text } => terminal::complain(&complaint(name, error, text)),
+                    Checked::Unread(error) => terminal::complain(&format!("{}: {}", harmless(name), unread(error))),
+                }
+            }
+        }
+    }
+    let any = |is: fn(&Checked) -> bool| checked.iter().any(|(_, checked)| is(checked));
+    Ok(if any(|checked| matches!(checked, Checked::Wrong { .. })) {
+        ExitCode::from(2)
+    } else if any(|checked| matches!(checked, Checked::Unread(_))) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+fn read(path: &Path) -> Checked {
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        io::stdin().lock().read_to_string(&mut text).map(drop)
+    } else {
+        std::fs::read_to_string(path).map(|whole| text = whole)
+    };
+    match read.map(|()| Policy::from_toml(&text)) {
+        Ok(Ok(policy)) => Checked::Good(policy),
+        Ok(Err(error)) => Checked::Wrong { error: Box::new(error), text },
+        Err(error) => Checked::Unread(error),
+    }
+}
+
+fn unread(error: &io::Error) -> String {
+    format!("can't be read: {error}: check its name and permissions")
+}
+
+/// The place as editors and compilers write it, the reason, and the line with a mark under the place.
+fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
+    let (line, column) = (error.line(), error.column());
+    let shown = text.lines().nth(line - 1).unwrap_or_default();
+    // A tab is shown as one space, so that the mark is under its place.
+    let shown: String = shown.chars().map(|char| if char == '\t' { ' ' } else { char }).collect();
+    let indent = shown.chars().take(column - 1).map(|char| harmless(&char.to_string()).chars().count()).sum::<usize>();
+    let place = format!("{}:{line}:{column}: {}", harmless(name), harmless(&policy_problem(error)));
+    if shown.trim().is_empty() {
+        return place;
+    }
+    format!("{place}\n    {}\n    {}^", harmless(&shown), " ".repeat(indent))
+}
+
+fn in_words(name: &str, policy: &Policy) -> String {
+    let mut out = String::new();
+    let several = if policy.dimensions().len() == 1 { "dimension" } else { "dimensions" };
+    put(&mut out, &format!("{}: good, {} {several}", harmless(name), policy.dimensions().len()));
+    if let Some(key_cap) = policy.key_cap() {
+        put(&mut out, &format!("  holds at most {} keys", human(count_of(key_cap))));
+    }
+    if policy.at_key_cap().is_some() || policy.key_cap().is_some() {
+        put(&mut out, &format!("  when it is full, requests with a new key are {}", at_key_cap(policy)));
+    }
+    if policy.shadow() == Some(true) {
+        put(&mut out, "  shadow mode: what would be denied is admitted");
+    }
+    for dimension in policy.dimensions() {
+        let key = dimension.key().collect::<Vec<_>>().join(" + ");
+        put(&mut out, &format!("  {}: for each {}", harmless(dimension.name()), harmless(&key)));
+        for (quota, idle) in quotas(dimension) {
+            put(&mut out, &format!("    {}", allowance(quota)));
+            if let Some(tighter) = idle {
+                put(&mut out, &format!("      never decides: {} is tighter; leave it out", quota_in_words(tighter)));
+            }
+        }
+    }
+    out
+}
+
+fn at_key_cap(policy: &Policy) -> &'static str {
+    match policy.at_key_cap() {
+        Some(AtKeyCap::Admit) => "admitted, uncounted",
+        _ => "denied",
+    }
+}
+
+/// Each quota, and the tighter one that makes it idle.
+fn quotas(dimension: &Dimension) -> impl Iterator<Item = (&Quota, Option<&Quota>)> {
+    let quotas = dimension.quotas();
+    quotas.iter().zip(idle_quotas(quotas)).map(|(quota, idle)| (quota, idle.map(|tighter| &quotas[tighter])))
+}
+
+fn allowance(quota: &Quota) -> String {
+    if quota.algorithm() != Algorithm::SlidingWindowLog {
+        return quota.to_string();
+    }
+    format!("at most {}", quota_in_words(quota).replacen(" per ", " in any ", 1))
+}
+
+fn file_json(name: &str, checked: &Checked) -> Value {
+    match checked {
+        Checked::Unread(error) => json!({ "file": name, "good": false, "error": unread(error) }),
+        Checked::Wrong { error, .. } => json!({
+            "file": name,
+            "good": false,
+            "line": error.line(),
+            "column": error.column(),
+            "error": policy_problem(error),
+        }),
+        Checked::Good(policy) => {
+            let quota = |(quota, idle): (&Quota, Option<&Quota>)| json!({ "quota": quota.to_string(), "never_decides_beside": idle.map(Quota::to_string) });
+            let dimension = |dimension: &Dimension| {
+                json!({
+                    "name": dimension.name(),
+                    "key": dimension.key().collect::<Vec<_>>(),
+                    "quotas": quotas(dimension).map(quota).collect::<Vec<_>>(),
+                })
+            };
+            json!({
+                "file": name,
+                "good": true,
+                "key_cap": policy.key_cap(),
+                "new_keys_at_key_cap": at_key_cap(policy),
+                "shadow": policy.shadow().unwrap_or(false),
+                "dimensions": policy.dimensions().iter().map(dimension).collect::<Vec<_>>(),
+            })
+        }
+    }
+}

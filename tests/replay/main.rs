@@ -3,6 +3,7 @@
 #![cfg(feature = "cli")]
 
 mod check;
+mod compare;
 mod decisions;
 mod messages;
 mod naive;

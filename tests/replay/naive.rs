@@ -11,11 +11,15 @@ pub(crate) enum Rule {
     Log { limit: usize, seconds: u64 },
     /// A bucket of so many tokens, of which so many come back in so many seconds, evenly.
     TokenBucket { capacity: u64, refill: u64, seconds: u64 },
+    /// At most so many from a first request until so many seconds later.
+    FixedWindow { limit: usize, seconds: u64 },
+    /// By the counts of two windows that begin at multiples of so many seconds since 1970, the older one weighed by what is left.
+    SlidingCounter { limit: u64, seconds: u64 },
 }
 
 impl Rule {
     /// How long until one more is admitted beside those `granted` so far, in nanoseconds; zero for at once.
-    fn wait(&self, granted: &[u64], now: u64) -> u64 {
+    pub(crate) fn wait(&self, granted: &[u64], now: u64) -> u64 {
         match *self {
             Self::Log { limit, seconds } => {
                 let window = seconds * NANOS_PER_SECOND;
@@ -34,6 +38,39 @@ impl Rule {
                 level = full.min(level + u128::from(now - at) * u128::from(refill));
                 let lacking = token.saturating_sub(level);
                 u64::try_from(lacking.div_ceil(u128::from(refill))).unwrap()
+            }
+            Self::FixedWindow { limit, seconds } => {
+                let window = seconds * NANOS_PER_SECOND;
+                let (mut begins, mut count) = (None, 0);
+                for stamp in granted {
+                    if begins.is_none_or(|begins| *stamp >= begins + window) {
+                        (begins, count) = (Some(*stamp), 0);
+                    }
+                    count += 1;
+                }
+                let end = begins.map_or(0, |begins| begins + window);
+                if now >= end || count < limit { 0 } else { end - now }
+            }
+            Self::SlidingCounter { limit, seconds } => {
+                let window = seconds * NANOS_PER_SECOND;
+                let fits = |at: u64| {
+                    let begins = at / window * window;
+                    let count =
+                        |from: u64| granted.iter().filter(|stamp| (from..from + window).contains(stamp)).count();
+                    let (current, previous) = (count(begins) as u128, count(begins - window) as u128);
+                    let left = u128::from(begins + window - at);
+                    (current + 1) * u128::from(window) + previous * left <= u128::from(limit) * u128::from(window)
+                };
+                // What fits once fits from then on: the least wait is found by halves.
+                let (mut too_early, mut enough) = (0, 2 * window);
+                if fits(now) {
+                    return 0;
+                }
+                while too_early + 1 < enough {
+                    let middle = too_early + (enough - too_early) / 2;
+                    if fits(now + middle) { enough = middle } else { too_early = middle }
+                }
+                enough
             }
         }
     }

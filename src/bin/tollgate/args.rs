@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Replay(Box<ReplayArgs>),
     /// Find the limit to set: what keys asked for at most, and what each limit would have denied.
     Suggest(Box<SuggestArgs>),
+    /// Put one log through several algorithms or policies, and show them side by side.
+    Compare(Box<CompareArgs>),
     /// Check policy files, and say in words what they allow.
     Check(CheckArgs),
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
@@ -123,6 +125,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) decisions: Option<PathBuf>,
 
+    /// How many of the worst keys to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -167,10 +173,6 @@ pub(crate) struct OutputArgs {
     /// How the report is written
     #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
     pub(crate) format: ReportFormat,
-
-    /// How many of the worst keys to show
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) top: usize,
 
     /// Columns to draw the report in, if not the terminal's width (72 without a terminal)
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
@@ -258,6 +260,75 @@ pub(crate) struct SuggestArgs {
     pub(crate) policy_out: Option<PathBuf>,
 
     /// Draw what each limit denies
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// How many of the worst keys to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const COMPARE_HELP: &str = "\
+Examples:
+  tollgate compare --limit 20 --per 10s access.log
+  tollgate compare --limit 20 --per 10s --algorithm sliding-window-log,fixed-window access.log
+  tollgate compare --policy today.toml --policy tomorrow.toml --plot denied.svg access.log
+
+Each of them decides the whole log alone. \"most in any\" is the largest number of permits that one \
+key was granted in any window of that length (a request in a queue passes when its delay is over); \
+\"half\" is the wait that half of the denied requests were not told to exceed.
+
+A bucket holds --limit permits and gets them all back in --per. leaky-queue is compared if there is \
+a --max-delay, quantised-log if there is a --resolution.
+
+Exit codes are those of `replay`.";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Permits a key has, by each algorithm
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
+    pub(crate) limit: Option<u32>,
+
+    /// The window, or the time in which a bucket is full again
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) per: Option<Duration>,
+
+    /// Only these algorithms
+    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) algorithm: Vec<AlgorithmName>,
+
+    /// The longest that a request may be kept in a queue
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) max_delay: Option<Duration>,
+
+    /// How long the steps are that a quantised log remembers permits in
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) resolution: Option<Duration>,
+
+    /// What --limit is per, as for `replay`; policies have keys of their own
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
+    pub(crate) key: Vec<Field>,
+
+    /// A policy file; may be given several times
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) policy: Vec<PathBuf>,
+
+    /// A column that holds each request's cost in permits; each costs 1 otherwise
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cost_column: Option<String>,
+
+    /// Windows to look for bursts in; --per unless said, and 1s and 1m without it
+    #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
+    pub(crate) window: Vec<Duration>,
+
+    /// Draw what each denied over time
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod compare;
 mod decisions;
 mod errors;
 mod filter;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let result = match args::Cli::parse().command {
         args::Command::Replay(args) => run::replay(&args).map(run::Ending::exit_code),
         args::Command::Suggest(args) => suggest::suggest(&args).map(run::Ending::exit_code),
+        args::Command::Compare(args) => compare::compare(&args).map(run::Ending::exit_code),
         args::Command::Check(args) => check::check(&args),
         args::Command::Sample(args) => sample::print(&args).map(|()| ExitCode::SUCCESS),
     };

@@ -62,6 +62,8 @@ pub(crate) struct Dimension {
     pub(crate) name: String,
     pub(crate) key: Vec<Field>,
     pub(crate) quotas: Vec<Quota>,
+    /// Where the log has its keys.
+    pub(crate) column: usize,
 }
 
 /// What is replayed.
@@ -87,8 +89,12 @@ impl Plan {
             quota.validate().map_err(|error| RunError::Limit(error.into()))?;
         }
         let name = key::describe(&args.key);
-        let plan = Self { dimensions: vec![Dimension { name, key: args.key.clone(), quotas }], policy: None };
-        Ok(plan)
+        Ok(Self::of_dimension(Dimension { name, key: args.key.clone(), quotas, column: 0 }))
+    }
+
+    /// One dimension, and room for every key of the log.
+    pub(crate) fn of_dimension(dimension: Dimension) -> Self {
+        Self { dimensions: vec![dimension], policy: None }
     }
 
     /// What a policy file says.
@@ -107,7 +113,8 @@ impl Plan {
 
     /// What a policy of that name says.
     pub(crate) fn of_policy(policy: Policy, name: String) -> Self {
-        let dimensions = policy.dimensions().iter().map(|dimension| Dimension {
+        let dimensions = policy.dimensions().iter().enumerate().map(|(column, dimension)| Dimension {
+            column,
             name: dimension.name().to_owned(),
             key: dimension.key().map(|field| field.parse().unwrap_or_else(|never| match never {})).collect(),
             quotas: dimension.quotas().to_vec(),

@@ -23,6 +23,16 @@ const ADMITTED: RGBColor = RGBColor(0x4c, 0x78, 0xa8);
 const DENIED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
 pub(crate) const FONT: &str = "sans-serif";
 
+/// Of lines in one chart, to be told apart.
+pub(crate) const COLOURS: [RGBColor; 6] = [
+    RGBColor(0x4c, 0x78, 0xa8),
+    RGBColor(0xf5, 0x85, 0x18),
+    RGBColor(0x54, 0xa2, 0x4b),
+    RGBColor(0xb2, 0x79, 0xa2),
+    RGBColor(0xd6, 0x27, 0x28),
+    RGBColor(0x72, 0x72, 0x72),
+];
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Refuses the name of a picture of another kind.
@@ -132,7 +142,7 @@ fn draw_panel<const LAYERS: usize>(
 }
 
 /// An axis of time, with marks at round times rather than at round numbers of nanoseconds.
-struct TimeAxis(Range<Nanos>);
+pub(crate) struct TimeAxis(pub(crate) Range<Nanos>);
 
 impl TimeAxis {
     fn step_between_marks(&self) -> Nanos {

@@ -81,19 +81,19 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     fn of_nothing(log: &Log, plan: &Plan) -> Self {
-        let dimension = |(at, dimension): (usize, &crate::plan::Dimension)| DimensionOutcome {
-            by_key: vec![KeyTally::default(); log.keys[at].len()],
+        let dimension = |dimension: &crate::plan::Dimension| DimensionOutcome {
+            by_key: vec![KeyTally::default(); log.keys[dimension.column].len()],
             decided: 0,
             in_the_way: 0,
             by_quota: vec![0; dimension.quotas.len()],
             at_key_cap: 0,
         };
-        let dimensions = plan.dimensions.iter().enumerate().map(dimension).collect();
+        let dimensions = plan.dimensions.iter().map(dimension).collect();
         Self { totals: Tally::default(), dimensions, delayed: 0, longest_delay_ns: 0 }
     }
 
-    /// `most` has the largest cost of each dimension.
-    fn count(&mut self, log: &Log, event: &Event, verdict: Verdict, most: &[u32]) {
+    /// `keys` are those of the request, and `most` has the largest cost of each dimension.
+    fn count(&mut self, keys: &[Option<usize>], cost: u32, verdict: Verdict, most: &[u32]) {
         self.totals.count(verdict);
         let mut in_the_way = 0_u32;
         match verdict {
@@ -114,12 +114,12 @@ impl Outcome {
             Verdict::NeverPasses => {}
         }
         for (at, dimension) in self.dimensions.iter_mut().enumerate() {
-            let Some(key) = log.key(event, at) else { continue };
+            let Some(key) = keys[at] else { continue };
             let violated = in_the_way & (1 << at) != 0;
             dimension.in_the_way += u64::from(violated);
             let key = &mut dimension.by_key[key];
             key.requests += 1;
-            key.turned_away += u64::from(violated || verdict == Verdict::NeverPasses && event.cost > most[at]);
+            key.turned_away += u64::from(violated || verdict == Verdict::NeverPasses && cost > most[at]);
         }
     }
 }
@@ -186,7 +186,7 @@ fn least_common_multiple(one: u128, other: u128) -> u128 {
     if one > u128::from(u64::MAX) { one } else { one / a.max(1) * other }
 }
 
-/// Decides every event in order, and shows each verdict to `witness`.
+/// Decides every event that has a key of the plan, in order, and shows each verdict to `witness`.
 ///
 /// # Errors
 ///
@@ -204,11 +204,18 @@ pub(crate) fn decide(
     let mut outcome = Outcome::of_nothing(log, plan);
     let first = log.events.first().map_or(0, |event| event.time);
     let mut timeline = Timeline::new(plan.quotas(), first).ok_or(RunError::LogTooLong)?;
+    let mut numbers: Vec<Option<usize>> = Vec::with_capacity(plan.dimensions.len());
     let mut keys: Vec<Option<&str>> = Vec::with_capacity(plan.dimensions.len());
     for event in &log.events {
+        numbers.clear();
+        numbers.extend(plan.dimensions.iter().map(|dimension| log.key(event, dimension.column)));
+        if numbers.iter().all(Option::is_none) {
+            continue;
+        }
         clock.set(timeline.reading_at(event.time).ok_or(RunError::LogTooLong)?);
         keys.clear();
-        keys.extend(log.key_texts(event));
+        let columns = plan.dimensions.iter().map(|dimension| &log.keys[dimension.column]);
+        keys.extend(columns.zip(&numbers).map(|(keys, number)| number.map(|number| keys.text(number))));
         let verdict = match limiter.try_acquire_n(keys.as_slice(), event.cost) {
             Ok(Decision::Admitted(admission)) => {
                 Verdict::Admitted { delay_ns: u64::try_from(admission.delay().as_nanos()).unwrap_or(u64::MAX) }
@@ -220,7 +227,7 @@ pub(crate) fn decide(
             // There is a key for every dimension, or none: it is the cost.
             Err(_) => Verdict::NeverPasses,
         };
-        outcome.count(log, event, verdict, &most);
+        outcome.count(&numbers, event.cost, verdict, &most);
         witness(event, verdict)?;
     }
     Ok(outcome)

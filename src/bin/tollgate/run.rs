@@ -74,7 +74,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     if let Some(path) = plot {
         plot::write(path, &plan.title(), &plotted)?;
     }
-    let report = Report { log: &log, outcome: &outcome, timeline: &shown, plan: &plan, top: args.output.top, style };
+    let report = Report { log: &log, outcome: &outcome, timeline: &shown, plan: &plan, top: args.top, style };
     let text = match args.output.format {
         ReportFormat::Text => report.text(),
         ReportFormat::Json => terminal::json_text(&report.json()),

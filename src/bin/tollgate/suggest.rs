@@ -81,7 +81,7 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     }
     let style = Style::new(to_stdout, args.output.width, args.output.color);
     let key = reading::describe_all(&keys);
-    let (of, top) = (args.of, args.output.top);
+    let (of, top) = (args.of, args.top);
     let suggestion = Suggestion { log: &log, key, of, spreads, ladders, chosen, top, style };
     if let Some(path) = plot {
         plot::write(path, &suggestion)?;

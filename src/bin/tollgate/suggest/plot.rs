@@ -7,21 +7,12 @@ use plotters::prelude::*;
 
 use super::{Spread, Suggestion};
 use crate::errors::RunError;
-use crate::plot::{FONT, write_svg};
+use crate::plot::{COLOURS, FONT, write_svg};
 use crate::terminal::{harmless, shortened};
 use crate::time::length;
 use crate::words::{count_of, human};
 
 const SIZE: (u32, u32) = (1000, 720);
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(0x4c, 0x78, 0xa8),
-    RGBColor(0xf5, 0x85, 0x18),
-    RGBColor(0x54, 0xa2, 0x4b),
-    RGBColor(0xb2, 0x79, 0xa2),
-    RGBColor(0xd6, 0x27, 0x28),
-    RGBColor(0x72, 0x72, 0x72),
-];
-
 /// Draws the shares of requests and of keys by the limit, a line for each window, and writes the file.
 ///
 /// # Errors

@@ -137,10 +137,12 @@ impl Table {
                     let end = Heuristics::rounded(end.min(MAX_TIME));
                     places.end = Some(places.end.map_or(end, |earliest| earliest.min(end)));
                 }
-                Some((life, _)) if life == entry.life() => {
-                    if places.idle.len() <= 2 * MAX_CELLS && !places.idle.contains(&entry.cell()) {
-                        places.idle.push(entry.cell());
-                    }
+                Some((life, _))
+                    if life == entry.life()
+                        && places.idle.len() <= 2 * MAX_CELLS
+                        && !places.idle.contains(&entry.cell()) =>
+                {
+                    places.idle.push(entry.cell());
                 }
                 _ => {}
             }

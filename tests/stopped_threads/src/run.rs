@@ -97,8 +97,9 @@ fn stop_some(chance: &mut Chance, stops: u32, progress: &[AtomicU64; THREADS], o
         if over.load(Ordering::Relaxed) {
             break;
         }
-        let most = 1 + chance.below(THREADS as u32 - 1);
-        let first = chance.below(THREADS as u32) as usize;
+        let threads = u32::try_from(THREADS).expect("a few");
+        let most = 1 + chance.below(threads - 1);
+        let first = chance.below(threads) as usize;
         let asked = (first..first + most as usize).map(|number| number % THREADS);
         let stopped: Vec<usize> = asked.filter(|&number| stopping::stop(number)).collect();
         let others: Vec<usize> = (0..THREADS).filter(|number| !stopped.contains(number)).collect();

@@ -47,7 +47,7 @@ pub(crate) fn round(seed: u64) -> Stops {
                 }
                 return;
             }
-            let (key, cost) = (chance.below(KEYS as u32) as usize, 1 + chance.below(3));
+            let (key, cost) = (chance.below(u32::try_from(KEYS).expect("a few")) as usize, 1 + chance.below(3));
             if let Ok(reservation) = limiter.reserve(&key, cost, Duration::ZERO) {
                 let now = out[key].fetch_add(cost.into(), Ordering::SeqCst) + i64::from(cost);
                 assert!(now <= MOST.into(), "seed {seed}, {}: {now} permits of key {key} are out", quota(kind, MOST));

@@ -11,13 +11,16 @@ use crate::clock::MockClock;
 #[test]
 fn loom_two_changes_leave_keys_and_the_shared_quota_the_same() {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
+    model.preemption_bound = Some(8);
     crate::sync::check_model(&model, || {
         let builder = Limiter::<str>::builder(Quota::per_minute(1)).key_cap(1).clock(MockClock::new());
         let limiter = Arc::new(builder.at_key_cap(AtKeyCap::Share).build().unwrap());
         let other = Arc::clone(&limiter);
-        let thread = thread::spawn(move || other.change(&[Quota::per_minute(2)]).unwrap());
-        limiter.change(&[Quota::per_minute(3)]).unwrap();
+        let change = |limiter: &Limiter<str, MockClock>, quotas: [u32; 4]| {
+            quotas.iter().for_each(|&limit| limiter.change(&[Quota::per_minute(limit)]).unwrap());
+        };
+        let thread = thread::spawn(move || change(&other, [2, 3, 4, 5]));
+        change(&limiter, [6, 7, 8, 9]);
         thread.join().unwrap();
         let shared = &limiter.overflow.as_ref().unwrap().revision().quotas;
         assert_eq!(limiter.quotas(), &**shared);

@@ -140,10 +140,11 @@ fn two_cells(limits: [u32; 2]) -> (Cells, [Held; 2]) {
     (cells, held)
 }
 
-fn acquire(cells: &Cells, (cell, life, key): Held, cost: u32, clock: &impl Clock) -> Status {
+/// Acquires permits that are left, and says how many are left then.
+fn acquire(cells: &Cells, (cell, life, key): Held, cost: u32, clock: &impl Clock) -> u32 {
     let status = cells.decide(Ask::Acquire, cells.seat_for(cell, life, key).unwrap(), cost, clock).unwrap();
     assert!(status.is_admitted());
-    status
+    status.remaining()
 }
 
 fn remaining(cells: &Cells, (cell, life, key): Held, at: u64) -> u32 {
@@ -208,7 +209,7 @@ fn a_late_publication_misses_the_next_owner(outgrows: fn(&Cells, Held)) {
         let [worker, next] = [Arc::clone(&cells), Arc::clone(&cells)];
         let thread = thread::spawn(move || outgrows(&worker, first));
         // May take that ring. Its own stamp of zero is still live by this clock.
-        let next = thread::spawn(move || acquire(&next, second, 3, &At(9)).remaining());
+        let next = thread::spawn(move || acquire(&next, second, 3, &At(9)));
         thread.join().unwrap();
         assert_eq!(next.join().unwrap(), 4);
         assert!(!sleeper.wakes(&cells), "a stamp of another key");
@@ -222,11 +223,11 @@ fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
         let (cells, [first, second]) = two_cells([8, 1]);
         acquire(&cells, first, 3, &At(0));
         // The third of four stamps of zero is the next to be replaced, and the one that is kept beside a reservation.
-        (0..2).for_each(|_| drop(acquire(&cells, first, 1, &At(10))));
+        assert_eq!([1, 1].map(|cost| acquire(&cells, first, cost, &At(10))), [7, 6]);
         let sleeper = Sleeper::claims(&cells, first, 10);
         let cells = Arc::new(cells);
         let [worker, next] = [Arc::clone(&cells), Arc::clone(&cells)];
-        let thread = thread::spawn(move || drop(acquire(&worker, first, 5, &At(10))));
+        let thread = thread::spawn(move || acquire(&worker, first, 5, &At(10)));
         let next = thread::spawn(move || {
             let (cell, life, key) = second;
             let seat = next.seat_for(cell, life, key).unwrap();
@@ -265,7 +266,7 @@ fn loom_who_sees_the_horizon_reads_the_clock_after_it() {
             acquire(cells, first, 5, clock);
         });
         let next = Arc::clone(&shared);
-        let next = thread::spawn(move || drop(acquire(&next.0, second, 3, &next.1)));
+        let next = thread::spawn(move || acquire(&next.0, second, 3, &next.1));
         thread.join().unwrap();
         next.join().unwrap();
         // Three of 9 or of 15. The one of zero has expired.

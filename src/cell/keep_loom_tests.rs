@@ -118,7 +118,7 @@ fn loom_keep_beside_claims_that_go_around() {
 
 #[test]
 fn loom_keep_while_the_ring_grows() {
-    explore(|| {
+    explore_with(2, || {
         let one = Arc::new(One::of(&log(4), 1, 0));
         let kept = kept_beside(&one, 5, |one| {
             assert_eq!((one.acquire(1, 5), one.acquire(1, 5)), (1, 1));

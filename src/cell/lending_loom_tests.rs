@@ -150,7 +150,7 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
 /// Another thread reserves the place behind a claim, and so replaces its ring, before the claimant has looked at its stamp.
 #[test]
 fn loom_what_another_has_reserved_behind_is_given_back() {
-    explore(|| {
+    explore_less(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 11).is_some());
         // Whoever publishes it: its stamp is 10 at the earliest, as it took the place of 0.
@@ -163,7 +163,7 @@ fn loom_what_another_has_reserved_behind_is_given_back() {
 /// The same, long after the permit before it has expired: the claimant knows the stamp that it has published itself.
 #[test]
 fn loom_what_its_claimant_has_published_is_given_back() {
-    explore(|| {
+    explore_less(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 26).unwrap().0);
         let given = one.reserve(1, 0, 25).map(|(_, charged)| one.give_back(charged, 1, 26));

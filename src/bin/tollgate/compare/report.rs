@@ -23,8 +23,8 @@ impl Comparison<'_> {
         line("lines", self.log.lines.read, &lines_words(self.log, &key));
         put(&mut out, "");
         let windows: String = self.windows.iter().map(|window| format!(" {:>8}", length(*window))).collect();
-        let over = format!("{:>1$}", "most in any", 9 * self.windows.len().max(2));
-        put(&mut out, &format!("  {:38}{over:9}  {:>18}", "", "wait when denied"));
+        let over = format!("{:>1$}", "most in any", 40 + 9 * self.windows.len());
+        put(&mut out, &format!("{over}  {:>18}", "wait when denied"));
         put(
             &mut out,
             &format!("  {:>9} {:>8}  {:>8} {:>8} {windows}  {:>8} {:>9}", "denied", "", "keys", "", "half", "longest"),

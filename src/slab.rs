@@ -1,4 +1,4 @@
-//! A pool of equal blocks of words, known by number: handed out, given back and handed out again, never freed until the
+//! A pool of equal blocks, known by number: handed out, given back and handed out again, never freed until the
 //! pool is. That the memory stays what it is (*type-stable*) is what lets every other module read a block that may have
 //! changed hands, and find out afterwards.
 //!
@@ -25,8 +25,11 @@ use crate::sync::{Apart, AtomicU64, Ordering};
 /// Set in every link, and in no stamp: a late write that expects a stamp can't hit a link.
 pub(crate) const LINK: u64 = !0 << 36;
 
-/// Words in a page of the first size, unless one block is larger than that.
-const FIRST_PAGE_WORDS: usize = if cfg!(tollgate_loom) { 16 } else { 256 };
+/// Bytes in a page of the first size, unless one block is larger than that.
+const FIRST_PAGE_BYTES: usize = if cfg!(tollgate_loom) { 128 } else { 2048 };
+
+/// Elements in a page of the first size whose length is known to the compiler: those of half a cache line.
+const FIRST_PAGE_ELEMENTS: usize = FIRST_PAGE_BYTES / 32;
 
 /// The page sizes double every `1 << STEP_BITS` pages.
 const STEP_BITS: u32 = 3;
@@ -49,26 +52,47 @@ pub(crate) const MOST_BLOCKS: u32 = 1 << (PLACE_BITS + 1 + STEP_BITS);
 
 const IS_THERE: &str = "a block's number is known only once its page is there";
 
-type FirstPage = [AtomicU64; FIRST_PAGE_WORDS];
-type Page = Box<[AtomicU64]>;
+type FirstPage<T> = [T; FIRST_PAGE_ELEMENTS];
+type Page<T> = Box<[T]>;
 
-const fn first_page_bits(block_words: usize) -> u32 {
-    let blocks = FIRST_PAGE_WORDS / block_words;
-    if blocks == 0 { 0 } else { blocks.ilog2() }
+/// An element of a block.
+pub(crate) trait Element {
+    /// Its size in bytes outside of models: atomics of the model checker are larger.
+    const BYTES: usize;
+
+    /// An element that was never used.
+    fn new() -> Self;
+
+    /// The word that, in the first element of a free block, holds the link to the next.
+    fn link(&self) -> &AtomicU64;
 }
 
-/// Blocks of `WORDS` words; zero stands for a number that is said when the pool is made. `NEAR` of its pages, none or [`FIRST_PAGES`], are a
-/// load nearer than the others, because their length is known.
-pub(crate) struct Slab<const WORDS: usize = 0, const NEAR: usize = 0> {
-    block_words: usize,
-    /// Which word of a free block holds the link to the next.
-    link_word: usize,
+impl Element for AtomicU64 {
+    const BYTES: usize = 8;
+
+    fn new() -> Self {
+        Self::new(0)
+    }
+
+    fn link(&self) -> &AtomicU64 {
+        self
+    }
+}
+
+fn first_page_bits<T: Element>(length: usize) -> u32 {
+    (FIRST_PAGE_BYTES / (T::BYTES * length)).max(1).ilog2()
+}
+
+/// Blocks of elements. `NEAR` of its pages, none or [`FIRST_PAGES`], are a load nearer than the others, because their length is known.
+pub(crate) struct Slab<T = AtomicU64, const NEAR: usize = 0> {
+    /// Elements in a block.
+    length: usize,
     /// log2 of the blocks in a page of the first size.
     first_page_bits: u32,
     max_blocks: u32,
-    near: [OnceBox<FirstPage>; NEAR],
+    near: [OnceBox<FirstPage<T>>; NEAR],
     /// The other pages.
-    pages: Box<[OnceBox<Page>]>,
+    pages: Box<[OnceBox<Page<T>>]>,
     free: Apart<Free>,
 }
 
@@ -80,15 +104,14 @@ struct Free {
     top: AtomicU64,
 }
 
-impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
-    /// A pool of up to `max_blocks` blocks of `block_words` words that keeps its links in word `link_word`.
-    pub(crate) fn new(block_words: usize, link_word: usize, max_blocks: u32) -> Self {
-        const { assert!(NEAR == 0 || NEAR == FIRST_PAGES && WORDS > 0 && FIRST_PAGE_WORDS.is_multiple_of(WORDS)) };
-        assert!(WORDS == 0 || WORDS == block_words, "{block_words} words, not {WORDS}");
-        let first_page_bits = first_page_bits(block_words);
+impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
+    /// A pool of up to `max_blocks` blocks of `length` elements.
+    pub(crate) fn new(length: usize, max_blocks: u32) -> Self {
+        const { assert!(NEAR == 0 || NEAR == FIRST_PAGES && T::BYTES * FIRST_PAGE_ELEMENTS == FIRST_PAGE_BYTES) };
+        assert!(NEAR == 0 || length == 1, "near pages are for blocks of one element, not of {length}");
+        let first_page_bits = first_page_bits::<T>(length);
         let mut slab = Self {
-            block_words,
-            link_word,
+            length,
             first_page_bits,
             max_blocks: max_blocks.min(MOST_BLOCKS),
             near: [const { OnceBox::new() }; NEAR],
@@ -133,46 +156,50 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
         ((block >> PLACE_BITS) as usize, (block & ((1 << PLACE_BITS) - 1)) as usize)
     }
 
-    fn page_words(&self, page: usize) -> usize {
+    fn page_length(&self, page: usize) -> usize {
         let doublings = (page >> STEP_BITS).saturating_sub(1);
-        self.block_words << (self.first_page_bits as usize + doublings)
+        self.length << (self.first_page_bits as usize + doublings)
     }
 
+    /// The elements of a page, if it has been allocated yet.
     #[inline]
-    fn block_words(&self) -> usize {
-        if WORDS > 0 { WORDS } else { self.block_words }
-    }
-
-    /// The words of a page, if it has been allocated yet.
-    #[inline]
-    fn page(&self, page: usize) -> Option<&[AtomicU64]> {
+    fn page(&self, page: usize) -> Option<&[T]> {
         match page.checked_sub(NEAR) {
-            None => self.near.get(page)?.get().map(|words| words.as_slice()),
-            Some(other) => self.pages.get(other)?.get().map(|words| &**words),
+            None => self.near.get(page)?.get().map(|elements| elements.as_slice()),
+            Some(other) => self.pages.get(other)?.get().map(|elements| &**elements),
         }
     }
 
-    /// The words of a block that has been handed out at some time.
+    /// The elements of a block that has been handed out at some time.
     #[inline]
-    pub(crate) fn block(&self, block: Block) -> &[AtomicU64] {
+    pub(crate) fn block(&self, block: Block) -> &[T] {
         self.block_if_there(block).expect(IS_THERE)
     }
 
-    /// The same, where their number is known beforehand.
+    /// The element of a block, where each has one.
     #[inline]
-    pub(crate) fn known_block(&self, block: Block) -> &[AtomicU64; WORDS] {
-        const { assert!(WORDS > 0) };
-        let (page, place) = Self::page_and_place(block);
-        self.page(page).and_then(|page| page.as_chunks().0.get(place)).expect(IS_THERE)
+    pub(crate) fn element(&self, block: Block) -> &T {
+        self.element_if_there(block).expect(IS_THERE)
     }
 
-    /// The words of a block, if its page has been allocated yet.
+    /// The element of a block, where each has one, if its page has been allocated yet.
     #[inline]
-    pub(crate) fn block_if_there(&self, block: Block) -> Option<&[AtomicU64]> {
+    pub(crate) fn element_if_there(&self, block: Block) -> Option<&T> {
+        let (page, place) = Self::page_and_place(block);
+        self.page(page)?.get(place)
+    }
+
+    /// The elements of a block, if its page has been allocated yet.
+    #[inline]
+    pub(crate) fn block_if_there(&self, block: Block) -> Option<&[T]> {
         let (page, place) = Self::page_and_place(block);
         // A number that never was a block's may come to any place of the page, or to none.
-        let start = place.wrapping_mul(self.block_words());
-        self.page(page)?.get(start..)?.get(..self.block_words())
+        let start = place.wrapping_mul(self.length);
+        self.page(page)?.get(start..)?.get(..self.length)
+    }
+
+    fn link(&self, block: Block) -> &AtomicU64 {
+        self.block(block)[0].link()
     }
 
     /// A block for the caller alone, with whatever its last owner left in it; `None` when all are taken.
@@ -185,7 +212,7 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
         loop {
             let block = low_half(top).checked_sub(1)?;
             // Another thread may take the block meanwhile and write over the link; then the swap below fails.
-            let next = self.block(block)[self.link_word].load(Ordering::Relaxed) & !LINK;
+            let next = self.link(block).load(Ordering::Relaxed) & !LINK;
             let new = with_changes(top, low_half(next));
             match self.free.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(block),
@@ -204,21 +231,22 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
     }
 
     fn make_page(&self, page: usize) {
-        let words = || core::iter::repeat_with(|| AtomicU64::new(0)).take(self.page_words(page)).collect::<Page>();
+        let elements = || core::iter::repeat_with(T::new).take(self.page_length(page)).collect::<Page<T>>();
         match page.checked_sub(NEAR) {
             // No array on the stack on its way there.
             None => {
-                self.near[page].get_or_init(|| words().try_into().expect("a page of the first size"));
+                let first = || elements().try_into().map_err(drop).expect("a page of the first size");
+                self.near[page].get_or_init(first);
             }
             Some(other) => {
-                self.pages[other].get_or_init(|| Box::new(words()));
+                self.pages[other].get_or_init(|| Box::new(elements()));
             }
         }
     }
 
     /// Gives a block back. The caller must be its only owner.
     pub(crate) fn give_back(&self, block: Block) {
-        let link = &self.block(block)[self.link_word];
+        let link = self.link(block);
         let mut top = self.free.top.load(Ordering::Relaxed);
         loop {
             link.store(u64::from(low_half(top)) | LINK, Ordering::Release);
@@ -249,10 +277,10 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
         while room < most
             && let Some(number) = block.checked_sub(1)
             // The link of a block that was taken meanwhile may name any block.
-            && let Some(words) = self.block_if_there(number)
+            && let Some([first, ..]) = self.block_if_there(number)
         {
             room += 1;
-            block = low_half(words[self.link_word].load(Ordering::Relaxed) & !LINK);
+            block = low_half(first.link().load(Ordering::Relaxed) & !LINK);
         }
         room
     }
@@ -260,7 +288,7 @@ impl<const WORDS: usize, const NEAR: usize> Slab<WORDS, NEAR> {
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let near = self.near.iter().filter_map(OnceBox::get).map(size_of_val);
-        let others = self.pages.iter().filter_map(OnceBox::get).map(|page| size_of_val(&**page) + size_of::<Page>());
+        let others = self.pages.iter().filter_map(OnceBox::get).map(|page| size_of_val(&**page) + size_of::<Page<T>>());
         near.chain(others).sum::<usize>() + size_of_val(&*self.pages)
     }
 }
@@ -282,57 +310,73 @@ mod tests {
     #[test]
     fn every_block_has_a_place_of_its_own_and_pages_grow_by_an_eighth() {
         for words in [1, 4, 100, 1000] {
-            let slab = <Slab>::new(words, 0, 20_000);
+            let slab = <Slab>::new(words, 20_000);
             let mut expected = (0, 0);
             for block in 0..20_000 {
                 assert_eq!(slab.locate(block), expected, "block {block} of {words} words");
                 assert_eq!(<Slab>::page_and_place(slab.nth(block)), (expected.0, expected.1 as usize));
                 assert_eq!(slab.number_of(slab.nth(block)), block);
                 expected.1 += 1;
-                if expected.1 as usize * words == slab.page_words(expected.0) {
+                if expected.1 as usize * words == slab.page_length(expected.0) {
                     expected = (expected.0 + 1, 0);
                 }
             }
         }
     }
 
+    /// Four words, of which the third holds the link.
+    struct Four([AtomicU64; 4]);
+
+    impl Element for Four {
+        const BYTES: usize = 32;
+
+        fn new() -> Self {
+            Self([const { AtomicU64::new(0) }; 4])
+        }
+
+        fn link(&self) -> &AtomicU64 {
+            &self.0[2]
+        }
+    }
+
     #[test]
-    fn blocks_whose_size_is_known_beforehand_lie_where_the_others_do() {
-        let (slab, other) = (Slab::<4, FIRST_PAGES>::new(4, 0, 20_000), <Slab>::new(4, 0, 20_000));
+    fn elements_lie_where_blocks_of_words_do() {
+        let (slab, other) = (Slab::<Four, FIRST_PAGES>::new(1, 20_000), <Slab>::new(4, 20_000));
         for number in 0..20_000 {
             let block = slab.take().unwrap();
             assert_eq!(other.take(), Some(block));
-            slab.block(block)[3].store(number, Ordering::Relaxed);
+            slab.element(block).0[3].store(number, Ordering::Relaxed);
         }
         for number in 0..20_000 {
             let block = slab.nth(low_half(number));
-            let words = [slab.block(block), slab.known_block(block)];
-            assert_eq!(words.map(|words| (words.len(), words[3].load(Ordering::Relaxed))), [(4, number); 2]);
+            let [element] = slab.block(block) else { panic!("not one element") };
+            assert!(core::ptr::eq(element, slab.element(block)));
+            assert_eq!(element.0[3].load(Ordering::Relaxed), number);
         }
         // The near pages need no slices that say where they are.
-        assert_eq!(other.bytes() - slab.bytes(), FIRST_PAGES * (size_of::<Page>() + size_of::<usize>()));
+        assert_eq!(other.bytes() - slab.bytes(), FIRST_PAGES * (size_of::<Page<Four>>() + size_of::<usize>()));
         let beyond = slab.nth(20_000) | ((1 << PLACE_BITS) - 1);
-        assert!(slab.block_if_there(beyond).is_none() && slab.block_if_there(64).is_none());
+        assert!(slab.element_if_there(beyond).is_none() && slab.element_if_there(64).is_none());
     }
 
     #[test]
     fn the_last_block_fits_in_its_word_and_there_is_no_block_beyond_a_page() {
         for words in [1, 4, 100, 1000] {
-            let slab = <Slab>::new(words, 0, u32::MAX);
+            let slab = <Slab>::new(words, u32::MAX);
             let last = slab.nth(MOST_BLOCKS - 1);
             let largest_place = (1 << PLACE_BITS) - 1;
             assert_eq!((last & largest_place, slab.number_of(last)), (largest_place, MOST_BLOCKS - 1), "{words} words");
             assert!(last < u32::MAX);
             let first = slab.take().unwrap();
             assert!(slab.block_if_there(first).is_some());
-            assert!(slab.block_if_there(first + (1 << first_page_bits(words))).is_none());
+            assert!(slab.block_if_there(first + (1 << first_page_bits::<AtomicU64>(words))).is_none());
             assert!(slab.block_if_there(last).is_none() && slab.block_if_there(u32::MAX).is_none());
         }
     }
 
     #[test]
     fn blocks_are_used_again_and_run_out_at_the_maximum() {
-        let slab = <Slab>::new(4, 2, 3);
+        let slab = Slab::<Four>::new(1, 3);
         let taken = [slab.take(), slab.take(), slab.take()];
         assert_eq!(taken, [Some(0), Some(1), Some(2)]);
         assert_eq!(slab.take(), None);
@@ -341,7 +385,7 @@ mod tests {
         assert!(slab.has_room());
         assert_eq!([0, 1, 2, 3].map(|most| slab.room_up_to(most)), [0, 1, 2, 2]);
         assert_eq!([slab.take(), slab.take(), slab.take()], [Some(2), Some(1), None]);
-        assert_eq!((slab.room_up_to(3), <Slab>::new(4, 2, 3).room_up_to(5)), (0, 3));
+        assert_eq!((slab.room_up_to(3), <Slab>::new(4, 3).room_up_to(5)), (0, 3));
         assert_eq!(slab.handed_out(), 3);
     }
 }
@@ -357,7 +401,7 @@ mod loom_tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         crate::sync::check_model(&model, || {
-            let slab = Arc::new(<Slab>::new(2, 0, 2));
+            let slab = Arc::new(<Slab>::new(2, 2));
             for block in [slab.take(), slab.take()].into_iter().flatten() {
                 slab.give_back(block);
             }
@@ -389,7 +433,7 @@ mod loom_tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         crate::sync::check_model(&model, || {
-            let slab = Arc::new(<Slab>::new(2, 0, 3));
+            let slab = Arc::new(<Slab>::new(2, 3));
             for block in [slab.take(), slab.take(), slab.take()].into_iter().flatten() {
                 slab.give_back(block);
             }

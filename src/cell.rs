@@ -87,6 +87,7 @@ mod loom_kit;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 mod loosest;
+mod memory;
 mod plan;
 mod prepare;
 #[cfg(all(test, tollgate_loom))]
@@ -116,23 +117,14 @@ pub(crate) use joint::{MAX_CELLS, Part};
 #[cfg(feature = "serde")]
 pub(crate) use keep::Kept;
 pub(crate) use life::Reclaimed;
+use memory::Cell;
 pub(crate) use prepare::Prepared;
 pub(crate) use revisions::{Revision, Revisions, Unchanged, Whose};
 use ring::Ring;
-use rules::{Known, Rules, key_in};
+use rules::{Known, Rules};
 use steps::Blocks;
 use words::RingRef;
 pub(crate) use words::{Head, MAX_TIME, State, time_of};
-
-/// The words of a cell. The fingerprint's first half doubles as the free list's link.
-const HEAD: usize = 0;
-const RING: usize = 1;
-const LOW: usize = 2;
-const HIGH: usize = 3;
-const CELL_WORDS: usize = 4;
-
-/// A cell is half a cache line.
-const _: () = assert!(CELL_WORDS * size_of::<u64>() == 32);
 
 /// Size classes of rings: the slot in the cell, 4, 8, ... 2^24.
 const CLASSES: usize = 24;
@@ -143,7 +135,7 @@ pub(crate) struct Cells {
     plans: Box<[Revisions]>,
     /// The largest limit of a log.
     longest: usize,
-    cells: Slab<CELL_WORDS, FIRST_PAGES>,
+    cells: Slab<Cell, FIRST_PAGES>,
     /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
     rings: [OnceBox<Slab>; CLASSES],
     /// Blocks of steps, where there are such.
@@ -181,10 +173,10 @@ pub(crate) struct Charged {
 /// A cell that decides for the key that was asked for, as of the head that was seen.
 #[derive(Clone, Copy)]
 pub(crate) struct Seat<'a> {
-    pub(crate) cell: u32,
+    pub(crate) id: u32,
     pub(crate) head: Head,
     plan: usize,
-    words: &'a [AtomicU64; CELL_WORDS],
+    cell: &'a Cell,
 }
 
 /// One whose cell is [open](State::Open).
@@ -205,7 +197,7 @@ impl Cells {
             longest: plans.iter().map(|plan| plan.current().plan.longest_ring()).max().unwrap_or(1),
             blocks: Blocks::for_plans(&plans),
             plans,
-            cells: Slab::new(CELL_WORDS, LOW, key_cap),
+            cells: Slab::new(1, key_cap),
             rings: [const { OnceBox::new() }; CLASSES],
             marks: Apart(AtomicU64::new(0)),
             horizon: Apart(AtomicU64::new(0)),
@@ -224,32 +216,32 @@ impl Cells {
 
     /// The cell, if it is of this life and decides for this key.
     #[inline(always)]
-    pub(crate) fn seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
-        let words = self.cells.known_block(cell);
-        let head = Head(words[HEAD].load(Ordering::Acquire));
+    pub(crate) fn seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
+        let cell = self.cells.element(id);
+        let head = cell.head();
         let decides = !matches!(head.state(), State::Free | State::Dead) && head.life() == life;
-        (decides && is_for(words, fingerprint)).then_some(Seat { cell, head, plan: fingerprint.plan(), words })
+        (decides && is_for(cell, fingerprint)).then_some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
 
     /// The same, if the cell is also open, and nothing is ahead of who claims.
     #[inline(always)]
-    pub(crate) fn open_seat_for(&self, cell: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
-        let words = self.cells.known_block(cell);
-        let head = Head(words[HEAD].load(Ordering::Acquire));
-        let decides = head.is_open_in(life) && is_for(words, fingerprint);
-        decides.then_some(OpenSeat(Seat { cell, head, plan: fingerprint.plan(), words }))
+    pub(crate) fn open_seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
+        let cell = self.cells.element(id);
+        let head = cell.head();
+        let decides = head.is_open_in(life) && is_for(cell, fingerprint);
+        decides.then_some(OpenSeat(Seat { id, head, plan: fingerprint.plan(), cell }))
     }
 
     /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary. The clock
     /// was read after the seat was found.
     #[inline(always)]
     pub(crate) fn decide_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<AtOnce> {
-        let Seat { head, words, .. } = seat;
+        let Seat { head, cell, .. } = seat;
         match self.rules_at(seat) {
-            Rules::Log(limits) => self.log_at_once(limits, words, head, cost, reading),
-            Rules::Account(books) => self.account_at_once(books, words, head, cost, reading),
+            Rules::Log(limits) => self.log_at_once(limits, cell, head, cost, reading),
+            Rules::Account(books) => self.account_at_once(books, cell, head, cost, reading),
             Rules::Steps(stepped) if cost > stepped.limit() => None,
-            Rules::Steps(stepped) => self.steps_at_once(stepped, words, head, cost, reading),
+            Rules::Steps(stepped) => self.steps_at_once(stepped, cell, head, cost, reading),
         }
     }
 
@@ -274,17 +266,17 @@ impl Cells {
         cost: u32,
         clock: &impl Clock,
     ) -> Option<(Status, Charged)> {
-        let Seat { mut head, words, .. } = seat;
+        let Seat { mut head, cell, .. } = seat;
         loop {
             let attempt = match self.rules_at(seat) {
-                Rules::Log(limits) => self.log_attempt(limits, ask, words, head, cost, clock),
-                Rules::Account(books) => self.account_attempt(books, ask, words, head, cost, clock),
+                Rules::Log(limits) => self.log_attempt(limits, ask, cell, head, cost, clock),
+                Rules::Account(books) => self.account_attempt(books, ask, cell, head, cost, clock),
                 Rules::Steps(stepped) if cost > stepped.limit() => {
                     let never = Decision::Denied(Denial::new(u64::MAX, DenialReason::Quota, 0));
                     let status = Status { decision: never, limit: stepped.limit(), remaining: 0, reset_after_ns: 0 };
                     Attempt::Decided(status, Charged::nothing(head))
                 }
-                Rules::Steps(stepped) => self.steps_attempt(stepped, ask, words, head, cost, clock),
+                Rules::Steps(stepped) => self.steps_attempt(stepped, ask, cell, head, cost, clock),
             };
             match attempt {
                 Attempt::Decided(status, charged) => return Some((status, charged)),
@@ -297,22 +289,22 @@ impl Cells {
     /// The ring of the cell. A reference that is long out of date may name anything, also what never was a ring, because the cell has
     /// an account by now. Any slot will do then.
     #[inline]
-    fn ring<'a>(&'a self, words: &'a [AtomicU64], reference: RingRef) -> Ring<'a> {
+    fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
         if reference.is_ring() {
             let rings = self.rings.get(reference.class()).and_then(OnceBox::get);
             if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
                 return Ring::new(slots);
             }
         }
-        Ring::new(&words[RING..=RING])
+        Ring::new(core::slice::from_ref(&cell.ring))
     }
 
     /// Reads a cell for nothing but to have it in the cache; gives what leads to its ring.
     #[inline]
-    pub(crate) fn touch(&self, cell: u32) -> (Head, u64) {
-        self.cells.block_if_there(cell).map_or((Head(0), 0), |words| {
-            (Head(words[HEAD].load(Ordering::Relaxed)), words[RING].load(Ordering::Relaxed))
-        })
+    pub(crate) fn touch(&self, id: u32) -> (Head, u64) {
+        self.cells
+            .element_if_there(id)
+            .map_or((Head(0), 0), |cell| (Head(cell.head.load(Ordering::Relaxed)), cell.ring.load(Ordering::Relaxed)))
     }
 
     /// Reads the ring for nothing but to have it in the cache, if it is one.
@@ -340,8 +332,8 @@ impl Cells {
 /// Whether a cell is for this key, if its head is the same as before. Acquired, so that who sees the fingerprint of the cell's next key also
 /// sees that the head has changed.
 #[inline(always)]
-fn is_for(words: &[AtomicU64; CELL_WORDS], fingerprint: Fingerprint) -> bool {
-    words[LOW].load(Ordering::Acquire) == fingerprint.low && words[HIGH].load(Ordering::Acquire) == fingerprint.high
+fn is_for(cell: &Cell, fingerprint: Fingerprint) -> bool {
+    cell.low.load(Ordering::Acquire) == fingerprint.low && cell.high.load(Ordering::Acquire) == fingerprint.high
 }
 
 /// How one attempt at a decision ended.

@@ -208,7 +208,7 @@ impl Table {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
-                    if self.cells.forget_at(seat.cell, seat.head, clock) {
+                    if self.cells.forget_at(seat.id, seat.head, clock) {
                         self.turns.note_forgotten();
                         return true;
                     }
@@ -221,8 +221,8 @@ impl Table {
 
     /// Forgets every key.
     pub(crate) fn clear(&self, clock: &impl Clock) {
-        for cell in self.cells.numbers() {
-            self.cells.forget_any(cell, clock);
+        for id in self.cells.numbers() {
+            self.cells.forget_any(id, clock);
         }
         self.turns.note_forgotten();
     }
@@ -230,8 +230,8 @@ impl Table {
     pub(crate) fn held(&self, clock: &impl Clock) -> Held {
         let time = time_of(clock.now());
         let (mut cells, mut live_keys) = (0, 0);
-        for cell in self.cells.numbers() {
-            let (in_use, live) = self.cells.look(cell, time);
+        for id in self.cells.numbers() {
+            let (in_use, live) = self.cells.look(id, time);
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
@@ -324,7 +324,7 @@ impl Table {
             Located::Current(seat) => return BroughtIn::Seat(seat),
             Located::Outdated => return BroughtIn::Retry,
             Located::Old(seat) => {
-                return match self.carry(route, fingerprint, seat.cell, seat.head.life()) {
+                return match self.carry(route, fingerprint, seat.id, seat.head.life()) {
                     Put::Done | Put::There => BroughtIn::Seat(seat),
                     Put::Other | Put::Outdated | Put::Full => BroughtIn::Retry,
                 };
@@ -344,14 +344,14 @@ impl Table {
             self.unreserve(route);
             return self.seek_place(fingerprint, clock);
         };
-        let put = self.current(route).put(fingerprint, created.cell, created.head.life(), &self.cells);
+        let put = self.current(route).put(fingerprint, created.id, created.head.life(), &self.cells);
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.publish_first(created, clock);
             self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
             return BroughtIn::Granted(self.cells.first_status(fingerprint, cost, time));
         }
-        self.cells.discard(created.cell);
+        self.cells.discard(created.id);
         self.unreserve(route);
         BroughtIn::Retry
     }

@@ -58,14 +58,15 @@
 //!
 //! The loom tests in `cell/account_loom_tests.rs` and `cell/account_over_loom_tests.rs` exercise them.
 
-use super::books::{Books, Running, Seen, claim};
+use super::books::{Books, Running, Seen};
 use super::layout::How;
+use super::memory::Cell;
 use super::words::{Head, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, Charged, HEAD, RING, RingRef};
+use super::{Ask, Attempt, Cells, Charged, RingRef};
 use crate::clock::Clock;
 use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
 use crate::rule::{Account, Step};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// What a request comes to at an account, short of claiming it.
 pub(super) enum Ready {
@@ -85,12 +86,12 @@ impl Cells {
     pub(super) fn account_at_once(
         &self,
         books: Books<'_>,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         cost: u32,
         reading: u64,
     ) -> Option<AtOnce> {
-        let slot = Slot(words[RING].load(Ordering::Acquire));
+        let slot = cell.slot();
         let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
         if cost > books.current.limit() {
             return None;
@@ -98,15 +99,15 @@ impl Cells {
         let time = time_of(reading);
         match books.rule().step(account, time, cost) {
             Step::Charge { used } => {
-                claim(words, head, books.layout().charged(head, used))?;
+                cell.claim(head, books.layout().charged(head, used))?;
                 Some(AtOnce::admitted(books.rule().delay_ns(account, time)))
             }
             Step::Deny { wait_ns } => {
-                let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
+                let stands = cell.stands(head);
                 stands.then(|| AtOnce::denied(wait_ns, 0))
             }
             Step::Open { used } => {
-                books.opens_again(words, head, slot, account, used, time)?;
+                books.opens_again(cell, head, slot, account, used, time)?;
                 Some(AtOnce::admitted(0))
             }
             Step::Advance { .. } => None,
@@ -117,7 +118,7 @@ impl Cells {
     pub(super) fn account_ready(
         &self,
         books: Books<'_>,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         reference: RingRef,
         cost: u32,
@@ -128,14 +129,14 @@ impl Cells {
             |next, account, mark| Ready::Claim(next, Admission::delayed(books.rule().delay_ns(account, time)), mark);
         match books.seen(head, slot) {
             Seen::Running(running) if !running.is_current => {
-                books.renew(words, head, slot, &running, time);
+                books.renew(cell, head, slot, &running, time);
                 Ready::Again
             }
             Seen::Running(running) => {
                 let step = books.rule().step(running.account, time, cost);
                 match Books::goes_on(slot, running.account, time, step) {
                     Step::Open { .. } => {
-                        self.account_closes(books, words, head, slot, time);
+                        self.account_closes(books, cell, head, slot, time);
                         Ready::Again
                     }
                     step => match books.next(head, slot, &running, step) {
@@ -150,20 +151,20 @@ impl Cells {
                 fits(next, Account { anchor: since, used: 0 }, 0)
             }
             Seen::Over(_) => {
-                self.account_closes(books, words, head, slot, time);
+                self.account_closes(books, cell, head, slot, time);
                 Ready::Again
             }
             Seen::Unpublished => {
-                self.settle(words, head, reference, time);
+                self.settle(cell, head, reference, time);
                 Ready::Again
             }
         }
     }
 
     /// Closes an account that is over, so that the next can open; by the revision that it was written by, which says since when.
-    fn account_closes(&self, books: Books<'_>, words: &[AtomicU64], head: Head, slot: Slot, time: u64) {
+    fn account_closes(&self, books: Books<'_>, cell: &Cell, head: Head, slot: Slot, time: u64) {
         let closed = books.layout().next(head, How::Closes, books.layout().used(head));
-        let _ = books.begin(words, head, closed, slot, time);
+        let _ = books.begin(cell, head, closed, slot, time);
     }
 
     /// One attempt at a decision.
@@ -171,31 +172,31 @@ impl Cells {
         &self,
         books: Books<'_>,
         ask: Ask,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         cost: u32,
         clock: &impl Clock,
     ) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let lost = || Attempt::Lost(cell.head());
         if head.state() == State::Held {
             self.help(head);
             return lost();
         }
-        let slot = Slot(words[RING].load(Ordering::Acquire));
+        let slot = cell.slot();
         // Read after the head, and anew at each attempt.
         let time = time_of(clock.now());
         let rule = books.rule();
         let (running, account) = match books.seen(head, slot) {
             // Once for each change; a denial writes nothing else.
             Seen::Running(running) if !running.is_current && ask != Ask::Peek => {
-                books.renew(words, head, slot, &running, time);
+                books.renew(cell, head, slot, &running, time);
                 return lost();
             }
             Seen::Running(running) => (Some(running), running.account),
             // Nothing has been used, whenever that was.
             Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
             Seen::Unpublished => {
-                self.settle(words, head, RingRef(slot.0), time);
+                self.settle(cell, head, RingRef(slot.0), time);
                 return lost();
             }
         };
@@ -221,28 +222,28 @@ impl Cells {
                 Step::Deny { wait_ns } => denied(wait_ns),
                 _ => Decision::Admitted(delay),
             };
-            let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
+            let stands = cell.stands(head);
             return if stands { told(decision, account, Charged::nothing(head)) } else { lost() };
         }
         let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
             (Some((next, anchor)), Step::Advance { used }) => {
-                let begun = books.begin(words, head, next, slot, time);
+                let begun = books.begin(cell, head, next, slot, time);
                 begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
             }
             (Some((next, mark)), Step::Charge { used }) => {
-                claim(words, head, next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
+                cell.claim(head, next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
                 // A key that has been given a cell and no permits: see `settle` of the cells.
                 let time = if slot.is_ancient() { time.max(self.horizon.load(Ordering::Acquire)) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
                 let next = books.layout().next_by(head, books.number(), How::Opens, used);
-                let begun = books.begin(words, head, next, slot, time);
+                let begun = books.begin(cell, head, next, slot, time);
                 begun.map(|charged| (Account { anchor, used }, charged))
             }
             _ => {
                 // Then again, with what is over closed.
-                self.account_closes(books, words, head, slot, time);
+                self.account_closes(books, cell, head, slot, time);
                 None
             }
         };

@@ -39,20 +39,20 @@ impl One {
         Self(cells)
     }
 
-    fn word(&self, word: usize) -> &AtomicU64 {
-        &self.0.cells.block(0)[word]
+    fn cell(&self) -> &Cell {
+        self.0.cells.element(0)
     }
 
     /// Claims the next era and goes no further.
     fn claim_and_stall(&self, how: How, used: u64) {
         let Plan::Account(metered) = self.0.plan(KEY) else { panic!("a log") };
-        let head = Head(self.word(HEAD).load(Ordering::Acquire));
-        self.word(HEAD).store(metered.layout.next(head, how, used).0, Ordering::Release);
+        let head = self.cell().head();
+        self.cell().head.store(metered.layout.next(head, how, used).0, Ordering::Release);
     }
 
     /// Makes known since when the account that was closed had been over, and goes no further.
     fn publish_closed_and_stall(&self, at: u64, era: u64) {
-        self.word(RING).store(Slot::new(time_of(at), true, era).0, Ordering::Release);
+        self.cell().ring.store(Slot::new(time_of(at), true, era).0, Ordering::Release);
     }
 
     fn change(&self, quota: Quota, at: u64) {
@@ -209,7 +209,7 @@ fn an_account_that_was_given_everything_back_goes_on() {
     for cost in [1, 2] {
         let one = One::new(bucket(), 0);
         let seat = || one.0.seat_for(0, 0, KEY).unwrap();
-        let word = || Slot(one.word(RING).load(Ordering::Acquire)).time();
+        let word = || one.cell().slot().time();
         let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
         assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), word()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
@@ -246,33 +246,33 @@ fn after_claiming_the_advance() {
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
     let cells = Cells::new([Revisions::new(&[bucket()])].into(), 4);
-    let (cell, life) = cells.create(KEY, 2).unwrap();
-    let seat = cells.seat_for(cell, life, KEY).unwrap();
+    let (id, life) = cells.create(KEY, 2).unwrap();
+    let seat = cells.seat_for(id, life, KEY).unwrap();
     assert!(cells.at_once_if_open(seat, 1, 7).is_none());
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
     // The first thread wakes up too late to say when it was.
-    cells.grant(cell, life, &At(30));
-    assert_eq!(cells.reclaim(cell, life, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
-    assert_eq!(cells.reclaim(cell, life, time_of(27), &At(27)), Reclaimed::Gone);
+    cells.grant(id, life, &At(30));
+    assert_eq!(cells.reclaim(id, life, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
+    assert_eq!(cells.reclaim(id, life, time_of(27), &At(27)), Reclaimed::Gone);
     // Nor does it grant anything to the next key.
-    assert_eq!(cells.create(KEY, 1), Some((cell, life + 1)));
-    let slot = cells.cells.block(cell)[RING].load(Ordering::Acquire);
-    cells.grant(cell, life, &At(30));
-    assert_eq!(cells.cells.block(cell)[RING].load(Ordering::Acquire), slot);
+    assert_eq!(cells.create(KEY, 1), Some((id, life + 1)));
+    let slot = cells.cells.element(id).ring.load(Ordering::Acquire);
+    cells.grant(id, life, &At(30));
+    assert_eq!(cells.cells.element(id).ring.load(Ordering::Acquire), slot);
 }
 
 #[test]
 fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
     let cells = Cells::new([Revisions::new(&[bucket().starting_with(0)])].into(), 4);
-    let (cell, life) = cells.create(KEY, 1).unwrap();
-    let seat = cells.seat_for(cell, life, KEY).unwrap();
+    let (id, life) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(id, life, KEY).unwrap();
     // Nothing has been granted, and the first permit comes one interval after somebody has looked.
     assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(7)).unwrap().retry_after(), Some(nanos(10)));
-    cells.grant(cell, life, &At(9));
+    cells.grant(id, life, &At(9));
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(16)).unwrap().is_admitted());
-    assert!(cells.decide(Ask::Acquire, cells.seat_for(cell, life, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted());
+    assert!(cells.decide(Ask::Acquire, cells.seat_for(id, life, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted());
     // A key that starts with few is not taken back, not even when its account is closed.
-    assert_eq!(cells.reclaim(cell, life, time_of(10_000), &At(10_000)), Reclaimed::Live(words::MAX_TIME));
+    assert_eq!(cells.reclaim(id, life, time_of(10_000), &At(10_000)), Reclaimed::Live(words::MAX_TIME));
 }
 
 #[test]

@@ -22,13 +22,12 @@
 //! claim in place makes the cell open. So three states tell rings apart that are being replaced: *growing*, an open cell's, by a
 //! ring with nothing ahead; *going ahead*, an open cell's, by a ring with stamps ahead; *growing ahead*, the ring of a cell that is ahead.
 
-use super::growth::replacing;
 use super::log::View;
+use super::memory::Cell;
 use super::plan::{Limits, Refusal, admitted};
 use super::words::Head;
-use super::{Attempt, Cells, Charged, HEAD};
+use super::{Attempt, Cells, Charged};
 use crate::decision::{Admission, Decision, Status};
-use crate::sync::{AtomicU64, Ordering};
 
 /// The longest ring that a head can tell the places of.
 const LONGEST: usize = 1 << 24;
@@ -39,14 +38,14 @@ impl Cells {
     pub(super) fn reserve_ahead(
         &self,
         limits: &Limits,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         view: &View<'_>,
         refusal: Refusal,
         needed: usize,
         within: u64,
     ) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let lost = || Attempt::Lost(cell.head());
         let &View { reference, ring, newest, reading, .. } = view;
         let within = within.min(limits.window());
         // A stamp must not be earlier than the horizon.
@@ -65,10 +64,10 @@ impl Cells {
             let status = admitted(limit, remaining, reset_after);
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             let denied = Attempt::Decided(Status { decision, ..status }, Charged::nothing(head));
-            return if view.stands(words, head) { denied } else { lost() };
+            return if view.stands(cell, head) { denied } else { lost() };
         }
         let growing = head.with_state(head.state().going_ahead());
-        if replacing(words, head, growing).is_none() {
+        if cell.begin_resize(head, growing).is_none() {
             return lost();
         }
         let next = growing.on_new_ring();
@@ -78,7 +77,7 @@ impl Cells {
             return lost();
         }
         new.write_last(slots, kept().chain(core::iter::repeat_n(at, needed)), next.lap());
-        if !self.offer(words, growing, reference, now, offer) {
+        if !self.offer(cell, growing, reference, now, offer) {
             return lost();
         }
         let (limit, remaining) = limits.none();

@@ -2,13 +2,14 @@
 //!
 //! The essay is in `account.rs`, and that on revisions in `revisions.rs`.
 
+use super::Charged;
 use super::layout::{How, Layout};
+use super::memory::Cell;
 use super::plan::{Metered, Plan};
 use super::revisions::{ForKey, Revision};
 use super::words::{Head, Slot, State};
-use super::{Charged, HEAD, RING};
 use crate::rule::{Account, Rule, Since, Step};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// What a cell says about its key's account.
 #[derive(Clone, Copy)]
@@ -177,20 +178,20 @@ impl<'a> Books<'a> {
 
     /// Writes a running account anew, by the current revision.
     #[cold]
-    pub(super) fn renew(&self, words: &[AtomicU64], head: Head, slot: Slot, running: &Running, time: u64) {
+    pub(super) fn renew(&self, cell: &Cell, head: Head, slot: Slot, running: &Running, time: u64) {
         let layout = self.layout();
         if running.is_moved {
             let next = layout.next_by(head, self.number(), How::Changes, running.account.used);
-            let _ = self.begin(words, head, next, slot, time);
+            let _ = self.begin(cell, head, next, slot, time);
         } else {
             // Failing is as good: then the head has moved.
-            let _ = claim(words, head, layout.two_eras_on(head, self.number(), running.account.used));
+            let _ = cell.claim(head, layout.two_eras_on(head, self.number(), running.account.used));
         }
     }
 
     /// Publishes the anchor of the era that was claimed last; proposes `time`, or as little later as it takes, where an account
     /// opens. Does nothing if the head is no longer `head`. Gives what it published itself.
-    pub(super) fn settle(&self, words: &[AtomicU64], head: Head, slot: Slot, time: u64) -> Option<Slot> {
+    pub(super) fn settle(&self, cell: &Cell, head: Head, slot: Slot, time: u64) -> Option<Slot> {
         let layout = self.layout();
         let era = layout.era(head);
         if slot.is_of_lap(era) {
@@ -222,18 +223,18 @@ impl<'a> Books<'a> {
             }
         };
         // What was read is of this head only if the head still stands.
-        if words[HEAD].load(Ordering::Relaxed) != head.0 {
+        if !cell.stands(head) {
             return None;
         }
         // Failing is as good: then somebody else has published it.
-        publish(words, slot, anchor)
+        publish(cell, slot, anchor)
     }
 
     /// Claims the next era and publishes its anchor. `None` when the head has moved.
-    pub(super) fn begin(&self, words: &[AtomicU64], head: Head, next: Head, slot: Slot, time: u64) -> Option<Charged> {
-        claim(words, head, next)?;
-        let published = self.settle(words, next, slot, time);
-        Some(self.charged(words, next, published))
+    pub(super) fn begin(&self, cell: &Cell, head: Head, next: Head, slot: Slot, time: u64) -> Option<Charged> {
+        cell.claim(head, next)?;
+        let published = self.settle(cell, next, slot, time);
+        Some(self.charged(cell, next, published))
     }
 
     /// Opens the next account in place of one that is over at `time`: one permit replaces that, several close it first.
@@ -244,7 +245,7 @@ impl<'a> Books<'a> {
     #[inline(never)]
     pub(super) fn opens_again(
         &self,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         slot: Slot,
         account: Account,
@@ -260,25 +261,25 @@ impl<'a> Books<'a> {
             (head, slot, layout.replaced(head))
         } else {
             let closed = layout.next(head, How::Closes, account.used);
-            claim(words, head, closed)?;
+            cell.claim(head, closed)?;
             let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
             // What somebody else has published may be later: the quota may have changed.
-            let over = publish(words, slot, over)?;
+            let over = publish(cell, slot, over)?;
             (closed, over, layout.next_by(closed, self.number(), How::Opens, used))
         };
-        claim(words, head, next)?;
+        cell.claim(head, next)?;
         // Failing is as good.
-        let _ = publish(words, slot, Slot::new(time, false, layout.era(next)));
+        let _ = publish(cell, slot, Slot::new(time, false, layout.era(next)));
         Some(())
     }
 
     /// What was charged by opening an account or going on with it, and what of that was published, if that was not by somebody else.
-    pub(super) fn charged(&self, words: &[AtomicU64], next: Head, published: Option<Slot>) -> Charged {
+    pub(super) fn charged(&self, cell: &Cell, next: Head, published: Option<Slot>) -> Charged {
         let era = self.layout().era(next);
         let published = published.or_else(|| {
             // What is there is of this era if the head still is.
-            let published = Slot(words[RING].load(Ordering::Acquire));
-            let now = Head(words[HEAD].load(Ordering::Acquire));
+            let published = cell.slot();
+            let now = cell.head();
             let is_of_it = now.life() == next.life() && self.layout().era(now) == era;
             (now.state() == State::Open && is_of_it && published.is_of_lap(era)).then_some(published)
         });
@@ -349,15 +350,10 @@ fn over_since(opened: Slot, over: u64, era: u64) -> Slot {
     Slot::new(over.max(opened.time() + 1), true, era)
 }
 
-#[inline]
-pub(super) fn claim(words: &[AtomicU64], head: Head, next: Head) -> Option<()> {
-    words[HEAD].compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
-}
-
 /// Publishes an era, unless somebody else has.
 #[inline]
-fn publish(words: &[AtomicU64], slot: Slot, anchor: Slot) -> Option<Slot> {
-    words[RING].compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed).ok().map(|_| anchor)
+fn publish(cell: &Cell, slot: Slot, anchor: Slot) -> Option<Slot> {
+    cell.ring.compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed).ok().map(|_| anchor)
 }
 
 /// What an account is, written down.

@@ -26,14 +26,14 @@
 //! account that was charged is still the one that runs; and so does the one to which an account advanced, once. After a second advance
 //! an account that opened in between could be at the same time, so nothing is given back.
 
-use super::books::{Books, Seen, claim};
-use super::growth::replacing;
+use super::books::{Books, Seen};
 use super::log::View;
+use super::memory::Cell;
 use super::plan::Limits;
-use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Cells, Charged, HEAD, RING, Rules, Seat};
+use super::words::{Head, State, time_of};
+use super::{Cells, Charged, Rules, Seat};
 use crate::clock::Clock;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 impl Charged {
     pub(super) fn nothing(head: Head) -> Self {
@@ -45,20 +45,20 @@ impl Cells {
     /// Gives back up to `cost` permits that were charged to a cell, and says how many. What no longer counts can't be given back.
     /// `None` when the cell may no longer decide for the key.
     pub(crate) fn give_back(&self, seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        let Seat { mut head, words, .. } = seat;
+        let Seat { mut head, cell, .. } = seat;
         if head.life() != charged.head.life() || charged.mark == 0 {
             return Some(0);
         }
         loop {
             let given = match self.rules_at(seat) {
-                Rules::Log(limits) => self.give_back_stamps(limits, words, head, charged.mark, cost, clock),
-                Rules::Account(books) => self.give_back_used(books, words, head, charged, cost, clock),
-                Rules::Steps(stepped) => self.give_back_steps(stepped, words, head, charged.mark, cost, clock),
+                Rules::Log(limits) => self.give_back_stamps(limits, cell, head, charged.mark, cost, clock),
+                Rules::Account(books) => self.give_back_used(books, cell, head, charged, cost, clock),
+                Rules::Steps(stepped) => self.give_back_steps(stepped, cell, head, charged.mark, cost, clock),
             };
             if given.is_some() {
                 return given;
             }
-            let now = Head(words[HEAD].load(Ordering::Acquire));
+            let now = cell.head();
             if !head.goes_on_at(now) {
                 return None;
             }
@@ -71,12 +71,12 @@ impl Cells {
     pub(super) fn earliest_stamp(
         &self,
         limits: &Limits,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         view: &View<'_>,
         needed: usize,
     ) -> u64 {
-        let loosest = self.revisions_of(words).loosest();
+        let loosest = self.revisions_of(cell).loosest();
         let loosest = loosest.as_ref().unwrap_or(limits);
         let last = view.ring.load(head.pos() + needed - 1).time();
         let earliest = loosest.earliest(view.ring, head.pos(), needed).max(loosest.end_of(last));
@@ -88,16 +88,16 @@ impl Cells {
     ///
     /// Whoever has published them may have done so by a clock that lags behind the claimant's, so the stamp is read. If others have
     /// replaced the ring by now, or come round in it, the floor has to do.
-    pub(super) fn charged_in_ring(&self, words: &[AtomicU64], head: Head, floor: u64) -> Charged {
+    pub(super) fn charged_in_ring(&self, cell: &Cell, head: Head, floor: u64) -> Charged {
         // Acquired: if the head has moved on, somebody else may have published them.
-        self.head_once_let_go(words);
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        let ring = self.ring(words, reference);
+        self.head_once_let_go(cell);
+        let reference = cell.reference();
+        let ring = self.ring(cell, reference);
         let stamp = ring.load(head.pos()).time();
         // While a cell grows its head stands still, but the ring may be given away.
-        let is_there = ring.is_held_since(head, self.head_once_let_go(words))
+        let is_there = ring.is_held_since(head, self.head_once_let_go(cell))
             && reference.epoch() == head.epoch()
-            && words[RING].load(Ordering::Relaxed) == reference.0;
+            && cell.refers_to(reference);
         Charged { head, mark: if is_there { stamp } else { floor } }
     }
 
@@ -105,13 +105,13 @@ impl Cells {
     fn give_back_stamps(
         &self,
         limits: &Limits,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         mark: u64,
         cost: u32,
         clock: &impl Clock,
     ) -> Option<u32> {
-        let view = self.log_view(limits, words, head, clock)?;
+        let view = self.log_view(limits, cell, head, clock)?;
         let (ring, now) = (view.ring, view.live_at(head));
         let live = ring.live_at(head, limits.live_from(now));
         let stamp = |nth: usize| ring.load(head.pos() + ring.len() - live + nth).time();
@@ -120,18 +120,18 @@ impl Cells {
         // Read after the ring. What was left out of it had expired by then, whatever this clock shows.
         let latest = now.max(self.horizon.load(Ordering::Acquire));
         if mark < limits.live_from(latest) || live - first < count {
-            return view.stands(words, head).then_some(0);
+            return view.stands(cell, head).then_some(0);
         }
         let growing = head.with_state(head.state().growing());
-        replacing(words, head, growing)?;
-        self.replace_by(limits, words, growing, &view, live, first..first + count).then_some(cost)
+        cell.begin_resize(head, growing)?;
+        self.replace_by(limits, cell, growing, &view, live, first..first + count).then_some(cost)
     }
 
     /// Offers a ring with the `live` newest stamps but those without which it is, counted from the oldest. Says whether it was taken.
     fn replace_by(
         &self,
         limits: &Limits,
-        words: &[AtomicU64],
+        cell: &Cell,
         growing: Head,
         view: &View<'_>,
         live: usize,
@@ -148,7 +148,7 @@ impl Cells {
         let stamp = |nth: usize| ring.load(growing.pos() + ring.len() - live + nth).time();
         let kept = (0..without.start).chain(without.end..live).map(|nth| limits.put_off(stamp(nth), now, later));
         new.write_last(left, kept, next.lap());
-        self.offer(words, growing, view.reference, now, offer)
+        self.offer(cell, growing, view.reference, now, offer)
     }
 
     /// The time that stamps of a new ring are put off to, which is made by a clock that showed `now`. `None` if the horizon has moved
@@ -161,16 +161,16 @@ impl Cells {
 
     /// Ends what somebody else has begun: replaces a growing ring by one with the same stamps.
     #[cold]
-    pub(super) fn end_growth(&self, limits: &Limits, words: &[AtomicU64], growing: Head, view: &View<'_>) {
+    pub(super) fn end_growth(&self, limits: &Limits, cell: &Cell, growing: Head, view: &View<'_>) {
         let live = view.ring.live_at(growing, limits.live_from(view.live_at(growing)));
-        self.replace_by(limits, words, growing, view, live, 0..0);
+        self.replace_by(limits, cell, growing, view, live, 0..0);
     }
 
     /// One attempt to make less of what an account has used; `None` if it came to nothing.
     fn give_back_used(
         &self,
         books: Books<'_>,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         charged: Charged,
         cost: u32,
@@ -180,14 +180,14 @@ impl Cells {
             self.help(head);
             return None;
         }
-        let slot = Slot(words[RING].load(Ordering::Acquire));
+        let slot = cell.slot();
         // Read after the head.
         let now = time_of(clock.now());
         let running = match books.seen(head, slot) {
             Seen::Running(running) => running,
-            Seen::Over(_) => return (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
+            Seen::Over(_) => return (cell.stands(head)).then_some(0),
             Seen::Unpublished => {
-                books.settle(words, head, slot, now);
+                books.settle(cell, head, slot, now);
                 return None;
             }
         };
@@ -196,8 +196,8 @@ impl Cells {
             .and_then(|since| books.rule().give_back(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {
-            None => (words[HEAD].load(Ordering::Relaxed) == head.0).then_some(0),
-            Some(given) => claim(words, head, books.given_back(head, given.used)).map(|()| given.permits),
+            None => (cell.stands(head)).then_some(0),
+            Some(given) => cell.claim(head, books.given_back(head, given.used)).map(|()| given.permits),
         }
     }
 }
@@ -207,6 +207,6 @@ impl Cells {
     /// Begins to replace the ring of a cell, and stops.
     pub(crate) fn replace_and_stall(&self, seat: Seat<'_>) {
         let growing = seat.head.with_state(seat.head.state().growing());
-        assert!(replacing(seat.words, seat.head, growing).is_some());
+        assert!(seat.cell.begin_resize(seat.head, growing).is_some());
     }
 }

@@ -1,12 +1,13 @@
 //! Rings grow: a larger ring, with the claim that needs it, is prepared in private and offered by one compare-and-swap.
 
+use super::memory::Cell;
 use super::plan::Limits;
 use super::ring::Ring;
 use super::words::{Head, RingRef, Slot, State};
-use super::{CLASSES, Cells, HEAD, RING, Rules, time_of};
+use super::{CLASSES, Cells, Rules, time_of};
 use crate::clock::Clock;
 use crate::slab::Slab;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// A claim that does not fit into its ring.
 pub(super) struct Wanted {
@@ -44,7 +45,7 @@ impl Cells {
     /// The pool for rings of this class.
     fn rings_of(&self, class: usize) -> &Slab {
         // As many rings as blocks can be numbered: what bounds them is that a cell has at most one.
-        self.rings[class].get_or_init(|| Box::new(Slab::new(self.slots_of(class), 0, u32::MAX >> 1)))
+        self.rings[class].get_or_init(|| Box::new(Slab::new(self.slots_of(class), u32::MAX >> 1)))
     }
 
     /// Makes the pools before they are needed, as the model checker wants it.
@@ -105,7 +106,7 @@ impl Cells {
     #[cold]
     pub(super) fn grow(
         &self,
-        words: &[AtomicU64],
+        cell: &Cell,
         limits: &Limits,
         head: Head,
         old: RingRef,
@@ -114,18 +115,18 @@ impl Cells {
     ) -> Option<(u64, usize)> {
         // What is claimed now is later than all that was reserved.
         let growing = if head.state().is_open() { head.with_state(State::Growing) } else { head };
-        replacing(words, head, growing)?;
+        cell.begin_resize(head, growing)?;
         let newest = wanted.newest.time();
-        let Larger { offer, time, live } = self.larger_ring(words, limits, growing, old, wanted, clock);
+        let Larger { offer, time, live } = self.larger_ring(cell, limits, growing, old, wanted, clock);
         // The claim's own stamp does not say the time of a cell that is ahead.
         let by = if growing.state().may_be_ahead() { time } else { newest };
-        self.offer(words, growing, old, by, offer).then_some((time, live))
+        self.offer(cell, growing, old, by, offer).then_some((time, live))
     }
 
     /// A ring for the caller alone, with the live stamps of the old one and those of the claim.
     pub(super) fn larger_ring(
         &self,
-        words: &[AtomicU64],
+        cell: &Cell,
         limits: &Limits,
         head: Head,
         old: RingRef,
@@ -133,7 +134,7 @@ impl Cells {
         clock: &impl Clock,
     ) -> Larger {
         let Wanted { needed, live, time, .. } = wanted;
-        let stamps = self.ring(words, old);
+        let stamps = self.ring(cell, old);
         let next = head.on_new_ring();
         let (offer, new) = self.new_ring(next.epoch(), (live + needed).max(stamps.len() + 1), next.lap());
         // After the ring has been taken: no earlier than what its last owner knew when it gave the ring back. And before the
@@ -152,14 +153,14 @@ impl Cells {
     /// Replaces a growing ring by an empty one, whether or not its stamps have expired. They must not be missed: the key is to
     /// start afresh, or the horizon has been raised to the end of the newest.
     #[cold]
-    pub(super) fn empty(&self, words: &[AtomicU64], growing: Head, old: RingRef, newest: Slot) {
-        if let Rules::Steps(stepped) = self.rules_of(words) {
-            return self.empty_steps(stepped, words, growing, old);
+    pub(super) fn empty(&self, cell: &Cell, growing: Head, old: RingRef, newest: Slot) {
+        if let Rules::Steps(stepped) = self.rules_of(cell) {
+            return self.empty_steps(stepped, cell, growing, old);
         }
         let by = if growing.state().may_be_ahead() { 0 } else { newest.time() };
-        let stamps = self.ring(words, old);
+        let stamps = self.ring(cell, old);
         let (offer, _) = self.new_ring(!growing.epoch(), stamps.len() + 1, growing.lap().wrapping_add(1));
-        self.offer(words, growing, old, by, offer);
+        self.offer(cell, growing, old, by, offer);
     }
 
     /// Offers a ring in place of the old one, and opens the cell on it. Says whether it was taken.
@@ -167,43 +168,35 @@ impl Cells {
     /// The offer leaves out the stamps that had expired at the time `by`. No permit was claimed in the old ring at a later time. The
     /// horizon is raised to `by` *before* the ring changes: a thread that sees the new ring also sees that the time was `by`, which
     /// the new ring's stamps need not say.
-    pub(super) fn offer(&self, words: &[AtomicU64], growing: Head, old: RingRef, by: u64, offer: RingRef) -> bool {
+    pub(super) fn offer(&self, cell: &Cell, growing: Head, old: RingRef, by: u64, offer: RingRef) -> bool {
         // What was seen of a growing cell may be the ring that it has two growths later, of the same epoch again; the head has moved on
         // then, and never returns. The ring was acquired before, so who sees it sees that.
-        if words[HEAD].load(Ordering::Relaxed) != growing.0 {
+        if !cell.stands(growing) {
             self.drop_unused_ring(offer);
             return false;
         }
         self.raise_horizon(by);
         // A reference never returns, so success says that the old ring stood still while it was copied.
-        let swap = words[RING].compare_exchange(old.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
+        let swap = cell.ring.compare_exchange(old.0, offer.0, Ordering::AcqRel, Ordering::Relaxed);
         match swap {
             Ok(_) => self.drop_unused_ring(old),
             Err(_) => self.drop_unused_ring(offer),
         }
         if swap.is_ok() {
-            self.open(words, growing);
+            self.open(cell, growing);
         }
         swap.is_ok()
     }
 
     /// Opens a cell whose ring has been replaced. All of the new ring's slots are published, the newest stamp is in the last.
-    pub(super) fn open(&self, words: &[AtomicU64], growing: Head) {
-        let open = match self.rules_of(words) {
-            Rules::Steps(stepped) => self.opened_on(stepped, growing, RingRef(words[RING].load(Ordering::Acquire))),
+    pub(super) fn open(&self, cell: &Cell, growing: Head) {
+        let open = match self.rules_of(cell) {
+            Rules::Steps(stepped) => self.opened_on(stepped, growing, cell.reference()),
             _ => growing.on_new_ring(),
         };
         // Failing is as good: then somebody else has.
-        let _ = words[HEAD].compare_exchange(growing.0, open.0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = cell.claim(growing, open);
     }
-}
-
-/// Marks a cell whose ring is to be replaced. `None` when its head has moved.
-pub(super) fn replacing(words: &[AtomicU64], head: Head, growing: Head) -> Option<()> {
-    if head != growing {
-        words[HEAD].compare_exchange(head.0, growing.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-    }
-    Some(())
 }
 
 impl Ring<'_> {

@@ -30,25 +30,81 @@
 //!
 //! Exercised by `joint_loom_tests.rs`.
 
+use super::Cells;
+use super::memory::Cell;
 use super::words::{Head, RingRef, Slot, State, Ticket};
-use super::{Cells, HEAD, RING};
-use crate::slab::Slab;
+use crate::slab::{Element, Slab};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The most cells that one claim may be on.
 pub(crate) const MAX_CELLS: usize = 8;
 
-/// What is written down for each cell.
-const ENTRY_WORDS: usize = 5;
-const STATUS: usize = 0;
-const LINK: usize = 1;
-const COUNT: usize = 2;
-const ENTRIES: usize = 3;
+/// Where a claim is written down.
+struct Descriptor {
+    /// A [`Status`].
+    status: AtomicU64,
+    /// The link to the next, while it is free.
+    link: AtomicU64,
+    /// How many cells the claim is on.
+    count: AtomicU64,
+    entries: [Entry; MAX_CELLS],
+}
+
+/// A [`Part`], written down.
+struct Entry {
+    id: AtomicU64,
+    seen: AtomicU64,
+    next: AtomicU64,
+    old_ring: AtomicU64,
+    new_ring: AtomicU64,
+}
+
+impl Element for Descriptor {
+    const BYTES: usize = 8 * (3 + 5 * MAX_CELLS);
+
+    fn new() -> Self {
+        let [status, link, count] = core::array::from_fn(|_| AtomicU64::new(0));
+        Self { status, link, count, entries: core::array::from_fn(|_| Entry::new()) }
+    }
+
+    fn link(&self) -> &AtomicU64 {
+        &self.link
+    }
+}
+
+impl Entry {
+    fn new() -> Self {
+        let [id, seen, next, old_ring, new_ring] = core::array::from_fn(|_| AtomicU64::new(0));
+        Self { id, seen, next, old_ring, new_ring }
+    }
+
+    fn write(&self, part: &Part) {
+        let (old, new) = part.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
+        self.id.store(part.id.into(), Ordering::Relaxed);
+        self.seen.store(part.seen.0, Ordering::Relaxed);
+        self.next.store(part.next.0, Ordering::Relaxed);
+        self.old_ring.store(old, Ordering::Relaxed);
+        self.new_ring.store(new, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Part {
+        let ring = |word: &AtomicU64| RingRef(word.load(Ordering::Relaxed));
+        let new = ring(&self.new_ring);
+        Part {
+            #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits")]
+            id: self.id.load(Ordering::Relaxed) as u32,
+            seen: Head(self.seen.load(Ordering::Relaxed)),
+            next: Head(self.next.load(Ordering::Relaxed)),
+            rings: new.is_ring().then(|| (ring(&self.old_ring), new)),
+            mark: 0,
+        }
+    }
+}
 
 /// A part of a claim: one cell.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
-    pub(crate) cell: u32,
+    pub(crate) id: u32,
     /// The head that was decided on.
     pub(super) seen: Head,
     /// The head after the claim.
@@ -102,12 +158,12 @@ impl Status {
 
 /// Where claims are written down.
 pub(super) struct Joint {
-    pool: Slab,
+    pool: Slab<Descriptor>,
 }
 
 impl Joint {
     pub(super) fn new() -> Self {
-        Self { pool: Slab::new(ENTRIES + MAX_CELLS * ENTRY_WORDS, LINK, Ticket::NUMBERS) }
+        Self { pool: Slab::new(1, Ticket::NUMBERS) }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -115,47 +171,33 @@ impl Joint {
     }
 
     /// Where the claim is written down.
-    fn words(&self, ticket: Ticket) -> &[AtomicU64] {
-        self.pool.block(self.pool.nth(ticket.number))
+    fn descriptor(&self, ticket: Ticket) -> &Descriptor {
+        self.pool.element(self.pool.nth(ticket.number))
     }
 
     fn status(&self, ticket: Ticket) -> Status {
-        Status(self.words(ticket)[STATUS].load(Ordering::Acquire))
+        Status(self.descriptor(ticket).status.load(Ordering::Acquire))
     }
 
     /// Writes a claim down, with the caller as its first worker. `None` if a million of them are going on.
     fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
         let block = self.pool.take()?;
-        let (number, words) = (self.pool.number_of(block), self.pool.block(block));
+        let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
         let mut count = 0;
-        for (part, entry) in parts.zip(words[ENTRIES..].chunks(ENTRY_WORDS)) {
-            let (old, new) = part.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
-            for (word, value) in entry.iter().zip([part.cell.into(), part.seen.0, part.next.0, old, new]) {
-                word.store(value, Ordering::Relaxed);
-            }
+        for (part, entry) in parts.zip(&descriptor.entries) {
+            entry.write(part);
             count += 1;
         }
-        words[COUNT].store(count, Ordering::Relaxed);
-        let serial = Status(words[STATUS].load(Ordering::Relaxed)).serial();
-        words[STATUS].store(Status::new(serial, 1, Outcome::Undecided).0, Ordering::Release);
+        descriptor.count.store(count, Ordering::Relaxed);
+        let serial = Status(descriptor.status.load(Ordering::Relaxed)).serial();
+        descriptor.status.store(Status::new(serial, 1, Outcome::Undecided).0, Ordering::Release);
         Some(Ticket { number, serial })
     }
 
     fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
-        let words = self.words(ticket);
-        let count = usize::try_from(words[COUNT].load(Ordering::Relaxed)).unwrap_or(0);
-        words[ENTRIES..].chunks(ENTRY_WORDS).take(count).map(|entry| {
-            let word = |at: usize| entry[at].load(Ordering::Relaxed);
-            let new = RingRef(word(4));
-            Part {
-                #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits")]
-                cell: word(0) as u32,
-                seen: Head(word(1)),
-                next: Head(word(2)),
-                rings: new.is_ring().then_some((RingRef(word(3)), new)),
-                mark: 0,
-            }
-        })
+        let descriptor = self.descriptor(ticket);
+        let count = usize::try_from(descriptor.count.load(Ordering::Relaxed)).unwrap_or(0);
+        descriptor.entries.iter().take(count).map(Entry::read)
     }
 
     /// Makes the caller one of the workers on a claim. `false` if it is over.
@@ -198,7 +240,7 @@ impl Joint {
             let status = Status(word);
             if status.serial() == ticket.serial { to(status).map(|status| status.0) } else { None }
         };
-        self.words(ticket)[STATUS].fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
+        self.descriptor(ticket).status.fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
     }
 }
 
@@ -235,9 +277,9 @@ impl Cells {
     }
 
     /// The head of a cell, once no claim on several holds it.
-    pub(super) fn head_once_let_go(&self, words: &[AtomicU64]) -> Head {
+    pub(super) fn head_once_let_go(&self, cell: &Cell) -> Head {
         loop {
-            let head = Head(words[HEAD].load(Ordering::Acquire));
+            let head = cell.head();
             if head.state() != State::Held {
                 return head;
             }
@@ -257,15 +299,15 @@ impl Cells {
 
     /// Holds a cell for the claim. `false` if the claim has been decided, which it is if the cell has another head by now.
     fn hold(&self, joint: &Joint, ticket: Ticket, part: Part) -> bool {
-        let head = &self.cells.block(part.cell)[HEAD];
+        let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
         while joint.status(ticket).outcome() == Outcome::Undecided {
-            let now = Head(head.load(Ordering::Acquire));
+            let now = cell.head();
             if now == held {
                 return true;
             }
             if now == part.seen {
-                if head.compare_exchange(now.0, held.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                if cell.claim(now, held).is_some() {
                     return true;
                 }
             } else if now.state() == State::Held {
@@ -279,24 +321,24 @@ impl Cells {
 
     /// Lets a cell go that the claim holds.
     fn let_go(&self, ticket: Ticket, part: Part, committed: bool) {
-        let words = self.cells.block(part.cell);
+        let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
-        if words[HEAD].load(Ordering::Acquire) != held.0 {
+        if cell.head() != held {
             return;
         }
         if let (true, Some((old, new))) = (committed, part.rings) {
-            self.replace_ring(words, part.seen, old, new);
+            self.replace_ring(cell, part.seen, old, new);
         }
         let after = if committed { part.next } else { part.seen };
         // Failing is as good: then somebody else has.
-        let _ = words[HEAD].compare_exchange(held.0, after.0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = cell.claim(held, after);
     }
 
     /// Puts a larger ring in the place of the one that a held cell has, unless somebody else has.
-    fn replace_ring(&self, words: &[AtomicU64], seen: Head, old: RingRef, new: RingRef) {
-        let newest = if new.is_block() { Some(Slot::ancient(0, 0)) } else { self.ring(words, old).newest(seen) };
+    fn replace_ring(&self, cell: &Cell, seen: Head, old: RingRef, new: RingRef) {
+        let newest = if new.is_block() { Some(Slot::ancient(0, 0)) } else { self.ring(cell, old).newest(seen) };
         let Some(newest) = newest else { return };
-        if words[RING].compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        if cell.ring.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             self.drop_ring(old, newest);
         }
     }
@@ -333,11 +375,11 @@ impl Cells {
 
     /// Puts the larger ring of a part in its place, as a helper may that saw the cell held. Says whether that changed anything.
     pub(crate) fn replaces_late(&self, part: &Part) -> bool {
-        let words = self.cells.block(part.cell);
+        let cell = self.cells.element(part.id);
         let (old, new) = part.rings.unwrap();
-        let before = words[RING].load(Ordering::Acquire);
-        self.replace_ring(words, part.seen, old, new);
-        words[RING].load(Ordering::Acquire) != before
+        let before = cell.ring.load(Ordering::Acquire);
+        self.replace_ring(cell, part.seen, old, new);
+        cell.ring.load(Ordering::Acquire) != before
     }
 }
 

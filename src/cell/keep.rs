@@ -2,7 +2,7 @@
 
 use super::books::Kept as KeptAccount;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, TIME_ZERO, time_of};
-use super::{Cells, HEAD, HIGH, LOW, RING, Rules, Seat};
+use super::{Cells, Rules, Seat};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
@@ -22,12 +22,12 @@ impl Cells {
     /// The permits that a cell holds of its key, if any matter. No decision waits for this. `None` when the cell may no longer decide
     /// for the key.
     pub(crate) fn keep(&self, seat: Seat<'_>, clock: &impl Clock) -> Option<Option<Kept>> {
-        let Seat { mut head, words, .. } = seat;
+        let Seat { mut head, cell, .. } = seat;
         loop {
             if let Some(kept) = self.keep_at(seat, head, clock) {
                 return Some(kept);
             }
-            let now = Head(words[HEAD].load(Ordering::Acquire));
+            let now = cell.head();
             if !head.goes_on_at(now) {
                 return None;
             }
@@ -37,16 +37,16 @@ impl Cells {
 
     /// One attempt; `None` if something had to be done first, or has changed.
     fn keep_at(&self, seat: Seat<'_>, head: Head, clock: &impl Clock) -> Option<Option<Kept>> {
-        let words = seat.words;
+        let cell = seat.cell;
         if head.state() == State::Held {
             self.help(head);
             return None;
         }
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let reference = cell.reference();
         let now = time_of(clock.now());
         let kept = match self.rules_at(seat) {
             Rules::Log(limits) => {
-                let view = self.log_view(limits, words, head, clock)?;
+                let view = self.log_view(limits, cell, head, clock)?;
                 let ring = view.ring;
                 // What is reserved is kept beside what is live now.
                 let live_at = view.live_at(head);
@@ -59,23 +59,22 @@ impl Cells {
                 KeptAccount::Nothing => None,
                 KeptAccount::Running { opened, used } => Some(Kept::Account { age: age(now, opened), used }),
                 KeptAccount::Unpublished => {
-                    self.settle(words, head, reference, now);
+                    self.settle(cell, head, reference, now);
                     return None;
                 }
             },
-            Rules::Steps(stepped) => self.keep_steps(stepped, words, head, clock)?,
+            Rules::Steps(stepped) => self.keep_steps(stepped, cell, head, clock)?,
         };
-        let stands =
-            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+        let stands = cell.stands(head) && cell.refers_to(reference);
         stands.then_some(kept)
     }
 
     /// A cell for a key that holds what was kept of it `elapsed` nanoseconds ago, as far as that still matters. Nobody else knows
     /// of it until its number and life, which this gives, are published. `None` when all cells are taken.
     pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
-        let cell = self.cells.take()?;
-        let words = self.cells.block(cell);
-        let opened = Head(words[HEAD].load(Ordering::Relaxed)).with_state(State::Open);
+        let id = self.cells.take()?;
+        let cell = self.cells.element(id);
+        let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
         let mark = opened.ancient_mark();
         let at = |age: i64| {
             let time = i128::from(now) - i128::from(age) - i128::from(elapsed);
@@ -115,11 +114,11 @@ impl Cells {
                 (RingRef(Slot::ancient(mark, opened.lap()).0), opened)
             }
         };
-        words[RING].store(reference.0, Ordering::Release);
-        words[LOW].store(fingerprint.low, Ordering::Release);
-        words[HIGH].store(fingerprint.high, Ordering::Release);
-        words[HEAD].store(head.0, Ordering::Release);
-        Some((cell, head.life()))
+        cell.ring.store(reference.0, Ordering::Release);
+        cell.low.store(fingerprint.low, Ordering::Release);
+        cell.high.store(fingerprint.high, Ordering::Release);
+        cell.head.store(head.0, Ordering::Release);
+        Some((id, head.life()))
     }
 }
 

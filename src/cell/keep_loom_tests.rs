@@ -41,10 +41,10 @@ fn account(age: i64, used: u64) -> Option<(Fingerprint, Kept)> {
 impl One {
     fn keep(&self, at: u64) -> Option<(Fingerprint, Kept)> {
         loop {
-            let word = &self.cells.cells.block(self.cell)[HEAD];
+            let word = &self.cells.cells.element(self.id).head;
             let head = Head(word.load(Ordering::Acquire));
-            let key = self.cells.fingerprint_of(self.cell)?;
-            match self.cells.seat_for(self.cell, head.life(), key).map(|seat| self.cells.keep(seat, &At(at))) {
+            let key = self.cells.fingerprint_of(self.id)?;
+            match self.cells.seat_for(self.id, head.life(), key).map(|seat| self.cells.keep(seat, &At(at))) {
                 Some(Some(kept)) => return kept.map(|kept| (key, kept)),
                 None if word.load(Ordering::Acquire) == head.0 => return None,
                 _ => {}
@@ -269,7 +269,7 @@ fn loom_keep_while_the_key_is_forgotten() {
             let one = Arc::new(One::of(&quotas, 2, 0));
             let before = one.keep(5);
             assert!(before.is_some());
-            let kept = kept_beside(&one, 5, |one| assert!(one.cells.forget(one.cell, one.life, &At(5))));
+            let kept = kept_beside(&one, 5, |one| assert!(one.cells.forget(one.id, one.life, &At(5))));
             assert!(kept.is_none() || kept == before, "{kept:?}");
             assert_eq!(one.keep(5), None);
         });
@@ -284,11 +284,11 @@ fn loom_keep_while_the_cell_changes_hands() {
             let one = Arc::new(One::of(&quotas, 2, 0));
             let before = one.keep(5);
             let kept = kept_beside(&one, 5, |one| {
-                assert!(one.cells.forget(one.cell, one.life, &At(5)));
-                assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(5), &At(5)), Reclaimed::Gone);
-                let (cell, life) = one.cells.create(NEXT, 1).unwrap();
-                assert_eq!(cell, one.cell);
-                one.cells.grant(cell, life, &At(5));
+                assert!(one.cells.forget(one.id, one.life, &At(5)));
+                assert_eq!(one.cells.reclaim(one.id, one.life, time_of(5), &At(5)), Reclaimed::Gone);
+                let (id, life) = one.cells.create(NEXT, 1).unwrap();
+                assert_eq!(id, one.id);
+                one.cells.grant(id, life, &At(5));
             });
             let after = Some((NEXT, next.clone()));
             assert!(kept.is_none() || kept == before || kept == after, "{kept:?}");

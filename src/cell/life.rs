@@ -1,11 +1,11 @@
 //! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
 
-use super::growth::replacing;
+use super::memory::Cell;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
-use super::{Cells, HEAD, HIGH, Known, LOW, RING, Rules, Seat, key_in};
+use super::{Cells, Known, Rules, Seat};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// What became of an attempt to reclaim a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,14 +23,14 @@ impl Cells {
     /// The permits get their stamp only once the cell is known, from [`publish_first`](Self::publish_first) or from whoever meets the cell
     /// first. A stamp chosen before would be too early if meanwhile another cell for the same key came and went.
     pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<Seat<'_>> {
-        let cell = self.cells.take()?;
-        let words = self.cells.known_block(cell);
-        let free = Head(words[HEAD].load(Ordering::Relaxed));
+        let id = self.cells.take()?;
+        let cell = self.cells.element(id);
+        let free = Head(cell.head.load(Ordering::Relaxed));
         let (lap, cost) = (free.lap(), cost as usize);
         let mark = free.ancient_mark();
         let opened = free.with_state(State::Open);
         // See `release`.
-        let slots = if RingRef(words[RING].load(Ordering::Relaxed)).is_ring() { cost.max(2) } else { cost };
+        let slots = if RingRef(cell.ring.load(Ordering::Relaxed)).is_ring() { cost.max(2) } else { cost };
         let (reference, head) = match self.rules(fingerprint) {
             Rules::Account(books) => {
                 let (head, slot) = books.first(opened, cost, mark);
@@ -44,36 +44,36 @@ impl Cells {
             Rules::Steps(stepped) => self.first_steps(stepped, opened, u32::try_from(cost).unwrap_or(u32::MAX)),
         };
         // Released: see `new_ring`.
-        words[RING].store(reference.0, Ordering::Release);
+        cell.ring.store(reference.0, Ordering::Release);
         // Released: see `seat_for`.
-        words[LOW].store(fingerprint.low, Ordering::Release);
-        words[HIGH].store(fingerprint.high, Ordering::Release);
-        words[HEAD].store(head.0, Ordering::Release);
-        Some(Seat { cell, head, plan: fingerprint.plan(), words })
+        cell.low.store(fingerprint.low, Ordering::Release);
+        cell.high.store(fingerprint.high, Ordering::Release);
+        cell.head.store(head.0, Ordering::Release);
+        Some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
 
     /// Publishes the first permits of a cell that has just become known. If its head has moved, another thread has published them, or the key
     /// was forgotten.
     pub(crate) fn publish_first(&self, created: Seat<'_>, clock: &impl Clock) {
-        self.publish_at(created.words, created.head, clock);
+        self.publish_at(created.cell, created.head, clock);
     }
 
     /// Publishes the claim that led to this head, unless the head has moved.
-    pub(super) fn publish_at(&self, words: &[AtomicU64], head: Head, clock: &impl Clock) {
-        if words[HEAD].load(Ordering::Acquire) == head.0 {
-            let reference = RingRef(words[RING].load(Ordering::Acquire));
-            self.settle(words, head, reference, time_of(clock.now()));
+    pub(super) fn publish_at(&self, cell: &Cell, head: Head, clock: &impl Clock) {
+        if cell.head() == head {
+            let reference = cell.reference();
+            self.settle(cell, head, reference, time_of(clock.now()));
         }
     }
 
     /// Takes back a cell from [`new_cell`](Self::new_cell) that was never published.
-    pub(crate) fn discard(&self, cell: u32) {
-        let words = self.cells.block(cell);
-        let head = Head(words[HEAD].load(Ordering::Relaxed));
+    pub(crate) fn discard(&self, id: u32) {
+        let cell = self.cells.element(id);
+        let head = Head(cell.head.load(Ordering::Relaxed));
         // The life stays: nothing was published that could be mistaken for the next. The lap moves on.
         let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
-        words[HEAD].store(free.0, Ordering::Release);
-        self.release(cell, Slot::ancient(0, 0), false);
+        cell.head.store(free.0, Ordering::Release);
+        self.release(id, Slot::ancient(0, 0), false);
     }
 
     /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises the horizon to the
@@ -84,15 +84,15 @@ impl Cells {
     /// Lives are numbered modulo 256: after each read of the head `may_be` says whether the number means the life that the caller means.
     pub(crate) fn reclaim_if(
         &self,
-        cell: u32,
+        id: u32,
         life: u64,
         time: u64,
         clock: &impl Clock,
         may_be: impl Fn() -> bool,
     ) -> Reclaimed {
-        let words = self.cells.block(cell);
+        let cell = self.cells.element(id);
         loop {
-            let head = Head(words[HEAD].load(Ordering::Acquire));
+            let head = cell.head();
             if head.life() != life || !may_be() {
                 return Reclaimed::Gone;
             }
@@ -104,23 +104,23 @@ impl Cells {
                 }
                 _ => {}
             }
-            let reference = RingRef(words[RING].load(Ordering::Acquire));
-            let (end, newest) = match self.known_of(words, head, reference) {
+            let reference = cell.reference();
+            let (end, newest) = match self.known_of(cell, head, reference) {
                 Known::Until(end, newest) => (end, newest),
                 Known::Unpublished => {
-                    self.settle(words, head, reference, time_of(clock.now()));
+                    self.settle(cell, head, reference, time_of(clock.now()));
                     continue;
                 }
                 // Either a growth that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
                     if head.state().is_growing() {
-                        self.open(words, head);
+                        self.open(cell, head);
                     }
                     continue;
                 }
             };
             // What was read may be of the cell's next key.
-            if words[HEAD].load(Ordering::Relaxed) != head.0 {
+            if !cell.stands(head) {
                 continue;
             }
             if head.state() != State::Dead && time < end {
@@ -129,12 +129,12 @@ impl Cells {
             // Before the cell is free: whoever finds its key gone has to see it.
             self.raise_horizon(if head.state() == State::Dead { newest.time() } else { end });
             if head.state().is_growing() {
-                self.empty(words, head, reference, newest);
+                self.empty(cell, head, reference, newest);
                 continue;
             }
             let free = head.freed();
-            if words[HEAD].compare_exchange(head.0, free.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                self.release(cell, newest, head.state() == State::Dead);
+            if cell.claim(head, free).is_some() {
+                self.release(id, newest, head.state() == State::Dead);
                 return Reclaimed::Gone;
             }
         }
@@ -145,43 +145,43 @@ impl Cells {
     /// A thread that sleeps in a growth may still want to put its ring in the place of the one slot that the cell once had. That
     /// slot's stamp could return in the cell's next life if its key was forgotten and the clock stands still. Such a cell starts its
     /// next life with a ring, which is known by the reference that is left here; until stamps that are later have come and gone.
-    fn release(&self, cell: u32, newest: Slot, forgotten: bool) {
-        let words = self.cells.block(cell);
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
+    fn release(&self, id: u32, newest: Slot, forgotten: bool) {
+        let cell = self.cells.element(id);
+        let reference = cell.reference();
         // An account that is closed has in its second word what would look like a ring.
-        let is_log = !matches!(self.rules_of(words), Rules::Account(_));
+        let is_log = !matches!(self.rules_of(cell), Rules::Account(_));
         if is_log {
             self.drop_ring(reference, newest);
         }
         if reference.is_ring() && !(is_log && (forgotten || newest.is_ancient())) {
-            words[RING].store(0, Ordering::Release);
+            cell.ring.store(0, Ordering::Release);
         }
-        self.cells.give_back(cell);
+        self.cells.give_back(id);
     }
 
     /// Makes a cell dead that decided for its key at this head: the key starts afresh. Says whether this call did it; if not, the cell
     /// may no longer decide for the key.
-    pub(crate) fn forget_at(&self, cell: u32, mut head: Head, clock: &impl Clock) -> bool {
-        let words = self.cells.block(cell);
+    pub(crate) fn forget_at(&self, id: u32, mut head: Head, clock: &impl Clock) -> bool {
+        let cell = self.cells.element(id);
         loop {
             match head.state() {
                 State::Free | State::Dead => return false,
                 // Emptied first: whoever wants the ring to grow may be about to replace it.
-                State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(words, head, clock),
+                State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(cell, head, clock),
                 State::Held => self.help(head),
                 // Emptied too, so that what is lost with it was not claimed in place.
-                State::Ahead if !self.is_empty(words, head) => {
+                State::Ahead if !self.is_empty(cell, head) => {
                     // Failing is as good: then its head has changed.
-                    let _ = replacing(words, head, head.with_state(State::GrowingAhead));
+                    let _ = cell.begin_resize(head, head.with_state(State::GrowingAhead));
                 }
                 _ => {
                     let dead = head.with_state(State::Dead);
-                    if words[HEAD].compare_exchange(head.0, dead.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                    if cell.claim(head, dead).is_some() {
                         return true;
                     }
                 }
             }
-            let now = Head(words[HEAD].load(Ordering::Acquire));
+            let now = cell.head();
             if !head.goes_on_at(now) {
                 return false;
             }
@@ -190,27 +190,27 @@ impl Cells {
     }
 
     /// Whether the ring of an open cell has never held a stamp.
-    fn is_empty(&self, words: &[AtomicU64], head: Head) -> bool {
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        matches!(self.known_of(words, head, reference), Known::Until(_, newest) if newest.is_ancient())
+    fn is_empty(&self, cell: &Cell, head: Head) -> bool {
+        let reference = cell.reference();
+        matches!(self.known_of(cell, head, reference), Known::Until(_, newest) if newest.is_ancient())
     }
 
     /// Takes the next step towards a growing cell that is open again, with nothing in it unless another ring came first.
-    fn empty_what_grows(&self, words: &[AtomicU64], growing: Head, clock: &impl Clock) {
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        match self.known_of(words, growing, reference) {
-            Known::Until(_, newest) => self.empty(words, growing, reference, newest),
-            Known::Unpublished => self.settle(words, growing, reference, time_of(clock.now())),
-            Known::OfAnotherRing => self.open(words, growing),
+    fn empty_what_grows(&self, cell: &Cell, growing: Head, clock: &impl Clock) {
+        let reference = cell.reference();
+        match self.known_of(cell, growing, reference) {
+            Known::Until(_, newest) => self.empty(cell, growing, reference, newest),
+            Known::Unpublished => self.settle(cell, growing, reference, time_of(clock.now())),
+            Known::OfAnotherRing => self.open(cell, growing),
         }
     }
 
     /// Forgets whatever the cell decides for now.
-    pub(crate) fn forget_any(&self, cell: u32, clock: &impl Clock) {
-        let Some(words) = self.cells.block_if_there(cell) else { return };
+    pub(crate) fn forget_any(&self, id: u32, clock: &impl Clock) {
+        let Some(cell) = self.cells.element_if_there(id) else { return };
         loop {
-            let head = Head(words[HEAD].load(Ordering::Acquire));
-            if matches!(head.state(), State::Free | State::Dead) || self.forget_at(cell, head, clock) {
+            let head = cell.head();
+            if matches!(head.state(), State::Free | State::Dead) || self.forget_at(id, head, clock) {
                 return;
             }
         }
@@ -222,15 +222,15 @@ impl Cells {
     }
 
     /// The key that the cell decides for, if it does.
-    pub(crate) fn fingerprint_of(&self, cell: u32) -> Option<Fingerprint> {
-        self.cells.block_if_there(cell).map(key_in)
+    pub(crate) fn fingerprint_of(&self, id: u32) -> Option<Fingerprint> {
+        self.cells.element_if_there(id).map(Cell::key)
     }
 
     /// Whose the cell is in this life, unless that is over.
-    pub(crate) fn fingerprint_in(&self, cell: u32, life: u64) -> Option<Fingerprint> {
-        let fingerprint = self.fingerprint_of(cell)?;
+    pub(crate) fn fingerprint_in(&self, id: u32, life: u64) -> Option<Fingerprint> {
+        let fingerprint = self.fingerprint_of(id)?;
         // Read after the key, which acquires: see `seat_for`.
-        let head = Head(self.cells.block(cell)[HEAD].load(Ordering::Relaxed));
+        let head = Head(self.cells.element(id).head.load(Ordering::Relaxed));
         (head.life() == life).then_some(fingerprint)
     }
 
@@ -250,19 +250,19 @@ impl Cells {
     }
 
     /// Whether the cell is in use, and whether it has a live stamp at `time`.
-    pub(crate) fn look(&self, cell: u32, time: u64) -> (bool, bool) {
-        self.idle_from(cell, time).map_or((false, false), |(_, end)| (true, time < end))
+    pub(crate) fn look(&self, id: u32, time: u64) -> (bool, bool) {
+        self.idle_from(id, time).map_or((false, false), |(_, end)| (true, time < end))
     }
 
     /// The life of the cell, and the time from which on it can be reclaimed; `None` if it is free.
     /// Writes nothing. At `time` a cell that is just being claimed counts as live for one more
     /// nanosecond.
-    pub(crate) fn idle_from(&self, cell: u32, time: u64) -> Option<(u64, u64)> {
-        let words = self.cells.block_if_there(cell)?;
+    pub(crate) fn idle_from(&self, id: u32, time: u64) -> Option<(u64, u64)> {
+        let cell = self.cells.element_if_there(id)?;
         let claimed_now = time.saturating_add(1);
         loop {
-            let head = Head(words[HEAD].load(Ordering::Acquire));
-            let reference = RingRef(words[RING].load(Ordering::Acquire));
+            let head = cell.head();
+            let reference = cell.reference();
             match head.state() {
                 State::Free => return None,
                 State::Dead => return Some((head.life(), 0)),
@@ -271,11 +271,11 @@ impl Cells {
                 _ => {}
             }
             // A claim that is not yet published was made just now; a ring that has just grown has live stamps.
-            let end = match self.known_of(words, head, reference) {
+            let end = match self.known_of(cell, head, reference) {
                 Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
-            if words[HEAD].load(Ordering::Relaxed) == head.0 {
+            if cell.stands(head) {
                 return Some((head.life(), end));
             }
         }
@@ -287,28 +287,28 @@ impl Cells {
 impl Cells {
     /// A new cell and its life.
     pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
-        self.new_cell(fingerprint, cost).map(|created| (created.cell, created.head.life()))
+        self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.life()))
     }
 
-    pub(crate) fn grant(&self, cell: u32, life: u64, clock: &impl Clock) {
-        let words = self.cells.block(cell);
-        let head = Head(words[HEAD].load(Ordering::Acquire));
+    pub(crate) fn grant(&self, id: u32, life: u64, clock: &impl Clock) {
+        let cell = self.cells.element(id);
+        let head = cell.head();
         if head.life() == life && head.state().is_open() {
-            self.publish_at(words, head, clock);
+            self.publish_at(cell, head, clock);
         }
     }
 
-    pub(crate) fn reclaim(&self, cell: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
-        self.reclaim_if(cell, life, time, clock, || true)
+    pub(crate) fn reclaim(&self, id: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
+        self.reclaim_if(id, life, time, clock, || true)
     }
 
-    pub(crate) fn forget(&self, cell: u32, life: u64, clock: &impl Clock) -> bool {
+    pub(crate) fn forget(&self, id: u32, life: u64, clock: &impl Clock) -> bool {
         loop {
-            let head = Head(self.cells.block(cell)[HEAD].load(Ordering::Acquire));
+            let head = Head(self.cells.element(id).head.load(Ordering::Acquire));
             if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
                 return false;
             }
-            if self.forget_at(cell, head, clock) {
+            if self.forget_at(id, head, clock) {
                 return true;
             }
         }

@@ -1,13 +1,14 @@
 //! Cells whose permits are a ring of stamps: the sliding window log. The essay is in `cell.rs`.
 
 use super::growth::Wanted;
+use super::memory::Cell;
 use super::plan::{Limits, Refusal, admitted};
 use super::ring::{Published, Ring};
 use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, Charged, HEAD, RING};
+use super::{Ask, Attempt, Cells, Charged};
 use crate::clock::Clock;
 use crate::decision::{AtOnce, Status};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 impl Cells {
     /// Decides on an open cell, if that takes nothing out of the ordinary.
@@ -15,13 +16,13 @@ impl Cells {
     pub(super) fn log_at_once(
         &self,
         limits: &Limits,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         cost: u32,
         reading: u64,
     ) -> Option<AtOnce> {
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
-        let ring = self.ring(words, reference);
+        let reference = cell.reference();
+        let ring = self.ring(cell, reference);
         let newest = ring.newest(head)?;
         if newest.is_ancient() {
             return None;
@@ -33,14 +34,14 @@ impl Cells {
                 return None;
             }
             // The loads above were acquired, so a head that still stands here stood there throughout.
-            let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
+            let stands = cell.stands(head);
             return stands.then(|| refusal.at_once(time_of(reading)));
         }
         // A ring that is not as long as the limit may have to grow, or to keep stamps that no limit asks for any more.
         if ring.len() != limits.limit() && !ring.has_room(head, needed, limits.live_from(time)) {
             return None;
         }
-        ring.claim(&words[HEAD], head, needed, limits, time)?;
+        ring.claim(&cell.head, head, needed, limits, time)?;
         Some(AtOnce::admitted(0))
     }
 
@@ -54,7 +55,7 @@ impl Cells {
     pub(super) fn log_view<'a>(
         &'a self,
         limits: &Limits,
-        words: &'a [AtomicU64],
+        cell: &'a Cell,
         head: Head,
         clock: &impl Clock,
     ) -> Option<View<'a>> {
@@ -62,10 +63,10 @@ impl Cells {
             self.help(head);
             return None;
         }
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let reference = cell.reference();
         if reference.epoch() != head.epoch() {
             if head.state().is_growing() {
-                self.open(words, head);
+                self.open(cell, head);
             }
             return None;
         }
@@ -73,9 +74,9 @@ impl Cells {
         let horizon = self.horizon.load(Ordering::Acquire);
         // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
         let reading = time_of(clock.now());
-        let ring = self.ring(words, reference);
+        let ring = self.ring(cell, reference);
         let Some(newest) = ring.newest(head) else {
-            self.settle(words, head, reference, reading);
+            self.settle(cell, head, reference, reading);
             return None;
         };
         let floor = self.floor(newest);
@@ -88,13 +89,13 @@ impl Cells {
         &self,
         limits: &Limits,
         ask: Ask,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         cost: u32,
         clock: &impl Clock,
     ) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let Some(view) = self.log_view(limits, words, head, clock) else { return lost() };
+        let lost = || Attempt::Lost(cell.head());
+        let Some(view) = self.log_view(limits, cell, head, clock) else { return lost() };
         let View { reference, ring, newest, reading, time, .. } = view;
         let needed = cost as usize;
         let live = ring.live_at(head, limits.live_from(time));
@@ -102,7 +103,7 @@ impl Cells {
         let (limit, left) = if view.is_behind(head) { limits.none() } else { limits.left(ring, head, time, live) };
         // Of a log that counts refused requests none is reserved ahead: see `refused.rs`.
         if let (Some(refusal), Ask::Reserve { within }, false) = (refusal, ask, limits.counts_refused()) {
-            return self.reserve_ahead(limits, words, head, &view, refusal, needed, within);
+            return self.reserve_ahead(limits, cell, head, &view, refusal, needed, within);
         }
         if refusal.is_none() && ask != Ask::Peek {
             let granted = |time: u64, left: usize, charged| {
@@ -116,7 +117,7 @@ impl Cells {
             }
             if head.state().is_growing() || ring.len() - live < needed {
                 let wanted = Wanted { needed, live, newest, time };
-                return self.grow(words, limits, head, reference, wanted, clock).map_or_else(lost, |(time, fewer)| {
+                return self.grow(cell, limits, head, reference, wanted, clock).map_or_else(lost, |(time, fewer)| {
                     // What has expired meanwhile, in the widest quota at least.
                     let left = if limits.is_one() { left + (live - fewer) } else { left };
                     granted(time, left, Charged { head, mark: time })
@@ -124,14 +125,14 @@ impl Cells {
             }
             let Ask::Reserve { .. } = ask else {
                 // No receipt is written for it.
-                let claimed = ring.claim(&words[HEAD], head, needed, limits, time);
+                let claimed = ring.claim(&cell.head, head, needed, limits, time);
                 return claimed.map_or_else(lost, |_| granted(time, left, Charged::nothing(head)));
             };
-            let floor = self.earliest_stamp(limits, words, head, &view, needed);
-            return match ring.claim(&words[HEAD], head, needed, limits, time) {
+            let floor = self.earliest_stamp(limits, cell, head, &view, needed);
+            return match ring.claim(&cell.head, head, needed, limits, time) {
                 None => lost(),
                 Some(Published::ByClaimant) => granted(time, left, Charged { head, mark: time }),
-                Some(Published::Unknown) => granted(time, left, self.charged_in_ring(words, head, floor)),
+                Some(Published::Unknown) => granted(time, left, self.charged_in_ring(cell, head, floor)),
             };
         }
         let idle_after = match live {
@@ -143,10 +144,10 @@ impl Cells {
             status = Status { decision: refusal.denial(reading), ..status };
             // What is reserved is not to be put off.
             if limits.counts_refused() && ask != Ask::Peek && !view.is_behind(head) {
-                return self.refuse_and_count(limits, words, head, &view, needed, status);
+                return self.refuse_and_count(limits, cell, head, &view, needed, status);
             }
         }
-        if view.stands(words, head) { Attempt::Decided(status, Charged::nothing(head)) } else { lost() }
+        if view.stands(cell, head) { Attempt::Decided(status, Charged::nothing(head)) } else { lost() }
     }
 }
 
@@ -189,7 +190,7 @@ impl View<'_> {
     }
 
     /// Whether what was seen was there all the time. While a cell grows its head stands still, but the ring may be given away.
-    pub(super) fn stands(&self, words: &[AtomicU64], head: Head) -> bool {
-        words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == self.reference.0
+    pub(super) fn stands(&self, cell: &Cell, head: Head) -> bool {
+        cell.stands(head) && cell.refers_to(self.reference)
     }
 }

@@ -21,7 +21,7 @@ impl Clock for At {
 /// One cell, alone in its pool.
 pub(super) struct One {
     pub(super) cells: Cells,
-    pub(super) cell: u32,
+    pub(super) id: u32,
     pub(super) life: u64,
 }
 
@@ -34,13 +34,13 @@ impl One {
     /// The same, under these quotas.
     pub(super) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
         let cells = Cells::new([Revisions::new(quotas)].into(), 4);
-        let (cell, life) = cells.create(KEY, cost).unwrap();
-        cells.grant(cell, life, &At(at));
-        Self { cells, cell, life }
+        let (id, life) = cells.create(KEY, cost).unwrap();
+        cells.grant(id, life, &At(at));
+        Self { cells, id, life }
     }
 
     pub(super) fn seat(&self) -> Option<Seat<'_>> {
-        self.cells.seat_for(self.cell, self.life, KEY)
+        self.cells.seat_for(self.id, self.life, KEY)
     }
 
     /// Looks the cell up again where it may no longer decide for the key, as the table does.

@@ -145,13 +145,13 @@ fn loom_a_cell_is_reclaimed_or_claimed() {
     explore(|| {
         let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &At(10)));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(10), &At(10)));
         let granted = one.acquire(1, 10);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
             live => {
                 assert_eq!((granted, live), (1, Reclaimed::Live(time_of(20))));
-                assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(19), &At(19)), live);
+                assert_eq!(one.cells.reclaim(one.id, one.life, time_of(19), &At(19)), live);
             }
         }
     });
@@ -162,15 +162,15 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.forget(worker.cell, worker.life, &At(1)));
+        let thread = thread::spawn(move || worker.cells.forget(worker.id, worker.life, &At(1)));
         let _ = one.acquire(1, 1);
         assert!(thread.join().unwrap());
         assert_eq!(one.acquire(1, 1), 0, "a dead cell decides nothing");
-        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(1), &At(1)), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(1), &At(1)), Reclaimed::Gone);
         // The cell serves its next key as if new.
-        let (cell, life) = one.cells.create(KEY, 1).unwrap();
-        assert_eq!((cell, life), (one.cell, one.life + 1));
-        assert!(!one.cells.forget(cell, one.life, &At(1)), "the next key was forgotten in place of the last");
+        let (id, life) = one.cells.create(KEY, 1).unwrap();
+        assert_eq!((id, life), (one.id, one.life + 1));
+        assert!(!one.cells.forget(id, one.life, &At(1)), "the next key was forgotten in place of the last");
     });
 }
 
@@ -211,11 +211,11 @@ fn loom_a_late_claimant_leaves_the_helpers_stamp_alone() {
         let one = Arc::new(One::log(1, 1, 0));
         let head = one.seat().unwrap().head;
         let helper = spawned(&one, move |one| {
-            let words = one.cells.cells.block(one.cell);
+            let cell = one.cells.cells.element(one.id);
             // It has seen the slot before: if it looked again, loom would not notice that the claimant looks, too.
             let [before, stamp] = [(0, 0), (14, 1)].map(|(at, lap)| Slot::new(time_of(at), false, lap).0);
-            let is_claimed = words[HEAD].load(Ordering::Acquire) != head.0;
-            is_claimed && words[RING].compare_exchange(before, stamp, Ordering::Release, Ordering::Relaxed).is_ok()
+            let is_claimed = cell.head.load(Ordering::Acquire) != head.0;
+            is_claimed && cell.ring.compare_exchange(before, stamp, Ordering::Release, Ordering::Relaxed).is_ok()
         });
         assert_eq!(one.acquire(1, 10), 1);
         let end = if helper.join().unwrap() { 24 } else { 20 };
@@ -268,7 +268,7 @@ fn loom_two_helpers_publish_a_claim_with_one_stamp() {
     explore(|| {
         let one = Arc::new(One::log(2, 2, 0));
         // Both slots are claimed by a thread that goes no further.
-        let word = &one.cells.cells.block(one.cell)[HEAD];
+        let word = &one.cells.cells.element(one.id).head;
         let head = Head(word.load(Ordering::Acquire));
         word.store(head.advanced(2, 2).0, Ordering::Release);
         let worker = Arc::clone(&one);
@@ -343,7 +343,7 @@ fn loom_growing_gives_every_other_ring_back() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         race(&one, &[(1, 5), (2, 6)]);
-        assert_eq!(one.cells.reclaim(one.cell, one.life, time_of(30), &At(30)), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(30), &At(30)), Reclaimed::Gone);
         let rings = one.cells.rings[1].get().unwrap();
         let ever = rings.handed_out();
         (0..ever).for_each(|_| assert!(rings.take().is_some()));
@@ -357,7 +357,7 @@ fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
         let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         // The sweep began at 5. When it comes to the cell, it may find a claim of 100 unpublished.
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(5), &At(100)));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(5), &At(100)));
         assert_eq!(one.acquire(1, 100), 1);
         assert_ne!(thread.join().unwrap(), Reclaimed::Gone);
         assert_eq!(one.acquire(1, 109), 0, "two permits within one window");
@@ -382,7 +382,7 @@ fn loom_a_cell_is_reclaimed_or_grows() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.cell, worker.life, time_of(10), &At(10)));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(10), &At(10)));
         let granted = one.acquire(2, 10);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),

@@ -20,30 +20,29 @@
 //!
 //! A limit above M sees no more than the ring has. The permits that it does not see have as many newer stamps in the ring.
 
-use super::growth::replacing;
 use super::log::View;
+use super::memory::Cell;
 use super::plan::{Limits, Refusal};
 use super::words::Head;
-use super::{Attempt, Cells, Charged, HEAD};
+use super::{Attempt, Cells, Charged};
 use crate::decision::Status;
-use crate::sync::{AtomicU64, Ordering};
 
 impl Cells {
     /// One attempt to refuse a request that counts.
     pub(super) fn refuse_and_count(
         &self,
         limits: &Limits,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         view: &View<'_>,
         needed: usize,
         status: Status,
     ) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
+        let lost = || Attempt::Lost(cell.head());
         let &View { reference, ring, reading, time, .. } = view;
         let live = ring.live_at(head, limits.live_from(time)).min(limits.remembered().saturating_sub(needed));
         let growing = head.with_state(head.state().growing());
-        if replacing(words, head, growing).is_none() {
+        if cell.begin_resize(head, growing).is_none() {
             return lost();
         }
         let next = growing.on_new_ring();
@@ -57,7 +56,7 @@ impl Cells {
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
         // All of the new ring is published, so the next head of the ring sees it as it is now.
         let refusal: Option<Refusal> = limits.refusal(new, next, later, needed);
-        if !self.offer(words, growing, reference, later, offer) {
+        if !self.offer(cell, growing, reference, later, offer) {
             return lost();
         }
         let decision = refusal.map_or(status.decision, |refusal| refusal.denial(reading));

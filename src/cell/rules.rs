@@ -1,15 +1,16 @@
 //! By which rules a cell decides, and what these have in common: the kinds of plan, side by side.
 
 use super::books::Books;
+use super::memory::Cell;
 use super::plan::{Limits, Plan};
 use super::revisions::{ForKey, Revisions};
 use super::steps::Stepped;
 use super::words::{Head, RingRef, Slot, time_of};
-use super::{Cells, HEAD, HIGH, LOW, RING, Seat};
+use super::{Cells, Seat};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 impl Cells {
     /// How the keys of this plan are limited, if there is such a plan.
@@ -39,33 +40,30 @@ impl Cells {
     /// The same, of the key of a seat.
     #[inline]
     pub(super) fn rules_at(&self, seat: Seat<'_>) -> Rules<'_> {
-        Rules::of(self.plans[seat.plan].for_key(|| key_in(seat.words)))
+        Rules::of(self.plans[seat.plan].for_key(|| seat.cell.key()))
     }
 
     /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
-    pub(super) fn rules_of(&self, words: &[AtomicU64]) -> Rules<'_> {
-        Rules::of(self.revisions_of(words).for_key(|| key_in(words)))
+    pub(super) fn rules_of(&self, cell: &Cell) -> Rules<'_> {
+        Rules::of(self.revisions_of(cell).for_key(|| cell.key()))
     }
 
-    pub(super) fn revisions_of(&self, words: &[AtomicU64]) -> &Revisions {
-        let plan = Fingerprint::plan_in(words[HIGH].load(Ordering::Acquire));
+    pub(super) fn revisions_of(&self, cell: &Cell) -> &Revisions {
+        let plan = Fingerprint::plan_in(cell.high.load(Ordering::Acquire));
         self.plans.get(plan).unwrap_or(&self.plans[0])
     }
 
     /// Publishes the last claim if it is not published yet. It may be the first of a new key, so its time must not be
     /// earlier than the horizon.
-    pub(super) fn settle(&self, words: &[AtomicU64], head: Head, reference: RingRef, time: u64) {
+    pub(super) fn settle(&self, cell: &Cell, head: Head, reference: RingRef, time: u64) {
         let time = time.max(self.horizon.load(Ordering::Acquire));
-        match self.rules_of(words) {
+        match self.rules_of(cell) {
             Rules::Log(_) if reference.epoch() != head.epoch() => {}
             Rules::Log(limits) => {
                 // While a cell grows its head stands still, but the ring may have been given away.
-                let stands = || {
-                    words[HEAD].load(Ordering::Relaxed) == head.0
-                        && (!reference.is_ring() || words[RING].load(Ordering::Relaxed) == reference.0)
-                };
-                let loosest = self.revisions_of(words).loosest();
-                self.ring(words, reference).settle(
+                let stands = || cell.stands(head) && (!reference.is_ring() || cell.refers_to(reference));
+                let loosest = self.revisions_of(cell).loosest();
+                self.ring(cell, reference).settle(
                     head,
                     loosest.as_ref().unwrap_or(limits),
                     limits.not_before(time),
@@ -73,18 +71,18 @@ impl Cells {
                 );
             }
             Rules::Account(books) => {
-                books.settle(words, head, Slot(reference.0), time);
+                books.settle(cell, head, Slot(reference.0), time);
             }
-            Rules::Steps(stepped) => self.settle_steps(stepped, words, head, reference, time),
+            Rules::Steps(stepped) => self.settle_steps(stepped, cell, head, reference, time),
         }
     }
 
     /// What a cell says about how long it matters.
-    pub(super) fn known_of(&self, words: &[AtomicU64], head: Head, reference: RingRef) -> Known {
-        let known = match self.rules_of(words) {
+    pub(super) fn known_of(&self, cell: &Cell, head: Head, reference: RingRef) -> Known {
+        let known = match self.rules_of(cell) {
             Rules::Log(_) if reference.epoch() != head.epoch() => return Known::OfAnotherRing,
             Rules::Log(limits) => {
-                let newest = self.ring(words, reference).newest(head);
+                let newest = self.ring(cell, reference).newest(head);
                 newest.map(|newest| (limits.end_of(newest.time()), newest))
             }
             Rules::Account(books) => {
@@ -111,11 +109,6 @@ impl Cells {
         let lead = self.horizon.load(Ordering::Acquire).saturating_sub(time);
         self.plan(key).first_status(cost, time, lead)
     }
-}
-
-/// The key of a cell. Read while a cell changes hands it may be of no key.
-pub(super) fn key_in(words: &[AtomicU64]) -> Fingerprint {
-    Fingerprint::new(words[LOW].load(Ordering::Acquire), words[HIGH].load(Ordering::Acquire))
 }
 
 /// How keys are limited now.

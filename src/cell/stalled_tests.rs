@@ -29,14 +29,14 @@ impl One {
 
     fn of(quotas: &[Quota], cost: u32) -> Self {
         let cells = Cells::new([Revisions::new(quotas)].into(), 4);
-        let (cell, life) = cells.create(KEY, cost).unwrap();
-        assert_eq!((cell, life), (0, 0));
-        cells.grant(cell, life, &At(0));
+        let (id, life) = cells.create(KEY, cost).unwrap();
+        assert_eq!((id, life), (0, 0));
+        cells.grant(id, life, &At(0));
         Self(cells)
     }
 
     fn word(&self) -> &AtomicU64 {
-        &self.0.cells.block(0)[HEAD]
+        &self.0.cells.element(0).head
     }
 
     fn head(&self) -> Head {
@@ -85,8 +85,8 @@ fn in_the_middle_of_publishing_several() {
     let one = One::new(4, 4);
     one.claim_and_stall(3, 4);
     // The first of the three is published at 11, then the thread stops.
-    let reference = RingRef(one.0.cells.block(0)[RING].load(Ordering::Acquire));
-    let ring = one.0.ring(one.0.cells.block(0), reference);
+    let reference = RingRef(one.0.cells.element(0).ring.load(Ordering::Acquire));
+    let ring = one.0.ring(one.0.cells.element(0), reference);
     ring.slot(0).store(Slot::new(time_of(11), true, 1).0, Ordering::Release);
     // The others get the same stamp, whoever publishes them and however late.
     assert!(one.admits(1, 15));
@@ -97,9 +97,9 @@ fn in_the_middle_of_publishing_several() {
 
 /// The ring, and what is known of how it is used.
 fn parts(one: &One) -> (ring::Ring<'_>, &Limits) {
-    let words = one.0.cells.block(0);
+    let cell = one.0.cells.element(0);
     let Rules::Log(limits) = one.0.rules(KEY) else { panic!("not a log") };
-    (one.0.ring(words, RingRef(words[RING].load(Ordering::Acquire))), limits)
+    (one.0.ring(cell, cell.reference()), limits)
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn after_marking_a_cell_as_growing_its_key_is_forgotten() {
 #[test]
 fn before_offering_the_larger_ring_until_the_next_key() {
     let one = One::new(16, 1);
-    let reference = || one.0.cells.block(0)[RING].load(Ordering::Acquire);
+    let reference = || one.0.cells.element(0).ring.load(Ordering::Acquire);
     let old = reference();
     // From one slot to four, and from four to eight.
     assert!(one.admits(1, 0) && one.admits(4, 0));
@@ -198,10 +198,10 @@ fn after_discarding_a_cell_its_head_does_not_return() {
         let one = One::of(&[quota], 1);
         let mut heads = Vec::new();
         for _ in 0..5 {
-            let (cell, life) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
-            assert_eq!((cell, life), (1, 0));
-            heads.push(one.0.cells.block(cell)[HEAD].load(Ordering::Acquire));
-            one.0.discard(cell);
+            let (id, life) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
+            assert_eq!((id, life), (1, 0));
+            heads.push(one.0.cells.element(id).head.load(Ordering::Acquire));
+            one.0.discard(id);
         }
         assert!(heads.iter().enumerate().all(|(at, head)| !heads[..at].contains(head)), "{quota:?}, {cost} permits");
     }
@@ -221,11 +221,11 @@ fn after_offering_the_larger_ring() {
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
     let cells = Cells::new([Revisions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
-    let (cell, life) = cells.create(KEY, 1).unwrap();
-    let seat = cells.seat_for(cell, life, KEY).unwrap();
+    let (id, life) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(id, life, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
-    assert!(matches!(cells.reclaim(cell, life, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
-    assert_eq!(cells.reclaim(cell, life, time_of(17), &At(17)), Reclaimed::Gone);
+    assert!(matches!(cells.reclaim(id, life, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
+    assert_eq!(cells.reclaim(id, life, time_of(17), &At(17)), Reclaimed::Gone);
 }
 
 #[test]

@@ -54,22 +54,17 @@ mod plan;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
 
-use super::growth::replacing;
 use super::joint::Part;
+use super::memory::Cell;
 use super::words::{Head, RingRef, Slot, State, time_of};
-use super::{Ask, Attempt, Cells, Charged, HEAD, Known, Prepared, RING};
+use super::{Ask, Attempt, Cells, Charged, Known, Prepared};
 use crate::clock::Clock;
 use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
 use crate::sync::{AtomicU64, Ordering};
+use blocks::Block;
 pub(super) use blocks::Blocks;
 use history::{Entry, History, Verdict, low_half};
 pub(crate) use plan::Stepped;
-
-/// The words of a block before the entries.
-const STEP: usize = 0;
-const COUNTS: usize = 1;
-const LENGTH: usize = 2;
-const ENTRIES: usize = 3;
 
 /// The first word of a block.
 ///
@@ -120,21 +115,21 @@ impl Cells {
     fn new_block(&self, stepped: &Stepped, head: Head, contents: Contents<impl Iterator<Item = Entry>>) -> RingRef {
         let Contents { newest, start, used, most, entries } = contents;
         let pools = self.blocks.as_ref().expect("there are blocks where there is such a plan");
-        let class = pools.class_for(ENTRIES + most);
+        let class = pools.class_for(Block::HEADER + most);
         let blocks = pools.of(class);
-        let block = blocks.take().expect("there are more blocks than there can be cells");
-        let words = blocks.block(block);
+        let number = blocks.take().expect("there are more blocks than there can be cells");
+        let block = Block::of(blocks.block(number)).expect("a block is longer than its header");
         // Released: see "Orderings".
-        let write = |at: usize, word: u64| words[at].store(word, Ordering::Release);
+        let write = |word: &AtomicU64, value: u64| word.store(value, Ordering::Release);
         let mut length = 0;
-        for entry in entries {
-            write(ENTRIES + length, entry.0);
+        for (word, entry) in block.entries.iter().zip(entries) {
+            write(word, entry.0);
             length += 1;
         }
-        write(STEP, newest.0);
-        write(COUNTS, (u64::from(start) << 32) | u64::from(used));
-        write(LENGTH, length as u64);
-        RingRef::new(head.epoch(), class, stepped.era(head), block)
+        write(block.step, newest.0);
+        write(block.counts, (u64::from(start) << 32) | u64::from(used));
+        write(block.length, length);
+        RingRef::new(head.epoch(), class, stepped.era(head), number)
     }
 
     /// A block for a key that has been granted nothing before, to belong to this head. Its step is not known.
@@ -144,22 +139,21 @@ impl Cells {
         self.new_block(stepped, head, contents)
     }
 
-    /// The words of a block, or of what a reference names that is out of date.
+    /// A block, or one that a reference names that is out of date.
     #[inline]
-    fn words_of(&self, reference: RingRef) -> Option<&[AtomicU64]> {
+    fn block_of(&self, reference: RingRef) -> Option<Block<'_>> {
         self.blocks.as_ref()?.block_of(reference)
     }
 
     /// What is known of a key. `None` if its newest step is not known yet.
     #[inline]
     fn history(&self, stepped: &Stepped, head: Head, reference: RingRef) -> Option<History<'_>> {
-        let words = self.words_of(reference)?;
-        let word = |at: usize| words[at].load(Ordering::Acquire);
-        let step = Newest(word(STEP)).step()?;
-        let entries = &words[ENTRIES..];
-        let length = usize::try_from(word(LENGTH)).map_or(0, |length| length.min(entries.len()));
-        let start = low_half(word(COUNTS) >> 32);
-        Some(History { step, used: stepped.used(head), start, entries: &entries[..length] })
+        let block = self.block_of(reference)?;
+        let step = Newest(block.step.load(Ordering::Acquire)).step()?;
+        let length = block.length.load(Ordering::Acquire);
+        let length = usize::try_from(length).map_or(0, |length| length.min(block.entries.len()));
+        let start = low_half(block.counts.load(Ordering::Acquire) >> 32);
+        Some(History { step, used: stepped.used(head), start, entries: &block.entries[..length] })
     }
 
     /// The first cell of a key, with `cost` permits claimed in a step that is not known yet.
@@ -169,20 +163,12 @@ impl Cells {
     }
 
     /// Publishes the newest step, if that has not been done: the one that `time` belongs to. `time` is no earlier than the horizon.
-    pub(super) fn settle_steps(
-        &self,
-        stepped: &Stepped,
-        words: &[AtomicU64],
-        head: Head,
-        reference: RingRef,
-        time: u64,
-    ) {
-        let Some(newest) = self.words_of(reference).map(|block| &block[STEP]) else { return };
+    pub(super) fn settle_steps(&self, stepped: &Stepped, cell: &Cell, head: Head, reference: RingRef, time: u64) {
+        let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
         // What was read is of this head only if the head still stands; and while a cell grows its head does, but the block may have been
         // given away.
-        let stands =
-            words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == reference.0;
+        let stands = cell.stands(head) && cell.refers_to(reference);
         if reference.epoch() != head.epoch() || seen.step().is_some() || !stands {
             return;
         }
@@ -210,14 +196,14 @@ impl Cells {
 
     /// The head of a growing cell once it is open on the block that it has by now.
     pub(super) fn opened_on(&self, stepped: &Stepped, growing: Head, reference: RingRef) -> Head {
-        let used = self.words_of(reference).map_or(0, |block| low_half(block[COUNTS].load(Ordering::Acquire)));
+        let used = self.block_of(reference).map_or(0, |block| low_half(block.counts.load(Ordering::Acquire)));
         stepped.opened(growing, !growing.epoch(), used)
     }
 
     /// Replaces the block of a growing cell by an empty one, whatever still counts.
-    pub(super) fn empty_steps(&self, stepped: &Stepped, words: &[AtomicU64], growing: Head, old: RingRef) {
+    pub(super) fn empty_steps(&self, stepped: &Stepped, cell: &Cell, growing: Head, old: RingRef) {
         let offer = self.new_empty_block(stepped, stepped.opened(growing, !growing.epoch(), 0));
-        self.offer(words, growing, old, 0, offer);
+        self.offer(cell, growing, old, 0, offer);
     }
 
     /// Decides on an open cell, if that takes nothing out of the ordinary.
@@ -225,12 +211,12 @@ impl Cells {
     pub(super) fn steps_at_once(
         &self,
         stepped: &Stepped,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         cost: u32,
         reading: u64,
     ) -> Option<AtOnce> {
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let reference = cell.reference();
         if reference.epoch() != head.epoch() {
             return None;
         }
@@ -238,40 +224,34 @@ impl Cells {
         let time = time_of(reading);
         match history.verdict(&stepped.steps, time, cost) {
             Verdict::Charge => {
-                replacing(words, head, stepped.charged(head, cost))?;
+                cell.claim(head, stepped.charged(head, cost))?;
                 Some(AtOnce::admitted(0))
             }
             Verdict::Begin(_) => None,
             Verdict::Deny(until) => {
-                let stands = words[HEAD].load(Ordering::Relaxed) == head.0;
+                let stands = cell.stands(head);
                 stands.then(|| AtOnce::denied(until.saturating_sub(time), 0))
             }
         }
     }
 
     /// What is known of a cell once its step is. `None` if something had to be done first, or has changed.
-    fn steps_view(
-        &self,
-        stepped: &Stepped,
-        words: &[AtomicU64],
-        head: Head,
-        clock: &impl Clock,
-    ) -> Option<(View<'_>, u64)> {
+    fn steps_view(&self, stepped: &Stepped, cell: &Cell, head: Head, clock: &impl Clock) -> Option<(View<'_>, u64)> {
         if head.state() == State::Held {
             self.help(head);
             return None;
         }
-        let reference = RingRef(words[RING].load(Ordering::Acquire));
+        let reference = cell.reference();
         if reference.epoch() != head.epoch() {
             if head.state().is_growing() {
-                self.open(words, head);
+                self.open(cell, head);
             }
             return None;
         }
         // Read after the head, and anew at each attempt.
         let time = time_of(clock.now());
         let Some(history) = self.history(stepped, head, reference) else {
-            self.settle(words, head, reference, time);
+            self.settle(cell, head, reference, time);
             return None;
         };
         Some((View { reference, history }, time))
@@ -282,13 +262,13 @@ impl Cells {
         &self,
         stepped: &Stepped,
         ask: Ask,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         cost: u32,
         clock: &impl Clock,
     ) -> Attempt {
-        let lost = || Attempt::Lost(Head(words[HEAD].load(Ordering::Acquire)));
-        let Some((view, time)) = self.steps_view(stepped, words, head, clock) else { return lost() };
+        let lost = || Attempt::Lost(cell.head());
+        let Some((view, time)) = self.steps_view(stepped, cell, head, clock) else { return lost() };
         let View { reference, history } = view;
         let verdict = history.verdict(&stepped.steps, time, cost);
         // As it is before the claim; and loads of different heads may contradict each other.
@@ -296,23 +276,23 @@ impl Cells {
         let step = match verdict {
             Verdict::Deny(until) => {
                 let told = Attempt::Decided(Status { decision: denied(until, time), ..status }, Charged::nothing(head));
-                return if view.stands(words, head) { told } else { lost() };
+                return if view.stands(cell, head) { told } else { lost() };
             }
             _ if ask == Ask::Peek => {
                 let told = Attempt::Decided(status, Charged::nothing(head));
-                return if view.stands(words, head) { told } else { lost() };
+                return if view.stands(cell, head) { told } else { lost() };
             }
             Verdict::Charge => history.step,
             Verdict::Begin(step) => step,
         };
         let claimed = if step == history.step && head.state().is_open() {
             let charged = stepped.charged(head, cost);
-            replacing(words, head, charged).map(|()| charged)
+            cell.claim(head, charged).map(|()| charged)
         } else {
             let growing = head.with_state(State::Growing);
-            replacing(words, head, growing).and_then(|()| {
+            cell.begin_resize(head, growing).and_then(|()| {
                 let (offer, opened) = self.next_block(stepped, growing, &history, step, cost);
-                self.offer(words, growing, reference, 0, offer).then_some(opened)
+                self.offer(cell, growing, reference, 0, offer).then_some(opened)
             })
         };
         let Some(head) = claimed else { return lost() };
@@ -344,23 +324,23 @@ impl Cells {
     pub(super) fn prepare_steps(
         &self,
         stepped: &Stepped,
-        words: &[AtomicU64],
-        cell: u32,
+        cell: &Cell,
+        id: u32,
         head: Head,
         cost: u32,
         clock: &impl Clock,
     ) -> Prepared {
-        let Some((view, time)) = self.steps_view(stepped, words, head, clock) else { return Prepared::Again };
+        let Some((view, time)) = self.steps_view(stepped, cell, head, clock) else { return Prepared::Again };
         let View { reference, history } = view;
         let part = |next, rings, step| {
-            Prepared::Fits(Part { cell, seen: head, next, rings, mark: mark_of(step) }, Admission::COUNTED)
+            Prepared::Fits(Part { id, seen: head, next, rings, mark: mark_of(step) }, Admission::COUNTED)
         };
         match history.verdict(&stepped.steps, time, cost) {
             Verdict::Deny(_) => Prepared::Again,
             // What was given back, and has stopped in between, is finished first: nobody else does here.
             _ if head.state().is_growing() => {
                 let (offer, _) = self.next_block(stepped, head, &history, history.step, 0);
-                self.offer(words, head, reference, 0, offer);
+                self.offer(cell, head, reference, 0, offer);
                 Prepared::Again
             }
             Verdict::Charge => part(stepped.charged(head, cost), None, history.step),
@@ -374,8 +354,8 @@ impl Cells {
 
 impl View<'_> {
     /// Whether what was seen was there all the time.
-    fn stands(&self, words: &[AtomicU64], head: Head) -> bool {
-        words[HEAD].load(Ordering::Relaxed) == head.0 && words[RING].load(Ordering::Relaxed) == self.reference.0
+    fn stands(&self, cell: &Cell, head: Head) -> bool {
+        cell.stands(head) && cell.refers_to(self.reference)
     }
 }
 

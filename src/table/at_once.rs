@@ -20,7 +20,7 @@ impl Table {
         let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
         // Read after the head: see the essay on accounts.
         match self.cells.decide_at_once(seat, cost, clock.now()) {
-            None => self.decide_after_others(seat.seat().cell, seat.seat().head, fingerprint, cost, clock),
+            None => self.decide_after_others(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
     }
@@ -33,20 +33,20 @@ impl Table {
     #[inline(never)]
     fn decide_after_others(
         &self,
-        cell: u32,
+        id: u32,
         mut head: Head,
         fingerprint: Fingerprint,
         cost: u32,
         clock: &impl Clock,
     ) -> Option<AtOnce> {
         for tries in 0..TRIES {
-            let seen = self.cells.seat_for(cell, head.life(), fingerprint)?;
+            let seen = self.cells.seat_for(id, head.life(), fingerprint)?;
             if seen.head == head {
                 // Nobody came first: there is something else to do.
                 return None;
             }
             (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());
-            let seat = self.cells.open_seat_for(cell, head.life(), fingerprint)?;
+            let seat = self.cells.open_seat_for(id, head.life(), fingerprint)?;
             let decided = self.cells.decide_at_once(seat, cost, clock.now());
             if decided.is_some() {
                 return decided;

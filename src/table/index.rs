@@ -21,8 +21,8 @@ const LOOK_AT: usize = 8;
 const TAG_AT: u32 = 40;
 
 impl Entry {
-    pub(super) fn new(generation: u16, life: u64, fingerprint: Fingerprint, cell: u32) -> Self {
-        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 32) | u64::from(cell))
+    pub(super) fn new(generation: u16, life: u64, fingerprint: Fingerprint, id: u32) -> Self {
+        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 32) | u64::from(id))
     }
 
     fn sealed(generation: u16) -> Self {
@@ -53,7 +53,7 @@ impl Entry {
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
-    pub(super) fn cell(self) -> u32 {
+    pub(super) fn id(self) -> u32 {
         self.0 as u32
     }
 }
@@ -150,7 +150,7 @@ impl<'a> Index<'a> {
         for _ in 0..self.slots.len() {
             let entry = Entry(self.slots[at].load(Ordering::Acquire));
             if entry.prefix() == prefix {
-                let seat = cells.open_seat_for(entry.cell(), entry.life(), fingerprint);
+                let seat = cells.open_seat_for(entry.id(), entry.life(), fingerprint);
                 if seat.is_some() {
                     return seat;
                 }
@@ -176,7 +176,7 @@ impl<'a> Index<'a> {
         for _ in 0..LOOK_AT {
             let entry = Entry(self.slots[at].load(Ordering::Relaxed));
             if entry.prefix() == prefix {
-                return Some(entry.cell());
+                return Some(entry.id());
             }
             at = self.next(at);
         }
@@ -192,7 +192,7 @@ impl<'a> Index<'a> {
                 (_, Seen::Sealed) => return Found::Sealed,
                 (_, Seen::Outdated) => return Found::Outdated,
                 (_, Seen::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
-                    if let Some(seat) = cells.seat_for(entry.cell(), entry.life(), fingerprint) {
+                    if let Some(seat) = cells.seat_for(entry.id(), entry.life(), fingerprint) {
                         return Found::Here(seat);
                     }
                 }
@@ -210,8 +210,8 @@ impl<'a> Index<'a> {
     }
 
     /// Puts a cell into the first empty slot of the key's sequence, unless one that decides for the key is there.
-    pub(super) fn put(self, fingerprint: Fingerprint, cell: u32, life: u64, cells: &Cells) -> Put {
-        let new = Entry::new(self.generation, life, fingerprint, cell);
+    pub(super) fn put(self, fingerprint: Fingerprint, id: u32, life: u64, cells: &Cells) -> Put {
+        let new = Entry::new(self.generation, life, fingerprint, id);
         let mut at = self.first(fingerprint);
         let mut seen = 0;
         while seen < self.slots.len() {
@@ -227,7 +227,7 @@ impl<'a> Index<'a> {
                 (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,
                 (_, Seen::Entry(entry)) if entry == new => return Put::There,
                 (_, Seen::Entry(entry)) if entry.prefix() == new.prefix() => {
-                    if cells.seat_for(entry.cell(), entry.life(), fingerprint).is_some() {
+                    if cells.seat_for(entry.id(), entry.life(), fingerprint).is_some() {
                         return Put::Other;
                     }
                 }
@@ -247,9 +247,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, cell: u32) {
-            let entry = Entry::new(generation, life, Fingerprint::new(low, 0), cell);
-            prop_assert_eq!((entry.generation(), entry.life(), entry.cell()), (generation, life, cell));
+        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, id: u32) {
+            let entry = Entry::new(generation, life, Fingerprint::new(low, 0), id);
+            prop_assert_eq!((entry.generation(), entry.life(), entry.id()), (generation, life, id));
             prop_assert_eq!(entry.prefix() & 0xff, (low >> 56).max(1));
             prop_assert!(entry.0 != 0 && !entry.is_seal());
             let seal = Entry::sealed(generation);

@@ -218,7 +218,7 @@ impl Table {
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
             self.cells.publish(part, clock);
             if let Some(lent) = &mut lent {
-                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost, cell: part.cell });
+                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost, id: part.id });
             }
         }
         Attempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))

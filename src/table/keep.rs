@@ -18,16 +18,16 @@ impl Table {
     /// The permits of each key, key by key, while others decide. A key that gets another cell meanwhile may come twice: then the last is
     /// the newer.
     pub(crate) fn keep(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Kept)> {
-        self.cells.numbers().filter_map(move |cell| self.keep_of(cell, clock))
+        self.cells.numbers().filter_map(move |id| self.keep_of(id, clock))
     }
 
     /// The key of a cell and its permits. A cell that the index does not lead to belongs to a request that is not decided yet, and that may
     /// still find another cell of its key: it holds nothing that was granted.
-    pub(super) fn keep_of(&self, cell: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
+    pub(super) fn keep_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
         loop {
-            let fingerprint = self.cells.fingerprint_of(cell)?;
+            let fingerprint = self.cells.fingerprint_of(id)?;
             match self.locate::<false>(self.route(), fingerprint) {
-                Located::Current(seat) | Located::Old(seat) if seat.cell == cell => {
+                Located::Current(seat) | Located::Old(seat) if seat.id == id => {
                     if let Some(kept) = self.cells.keep(seat, clock) {
                         return kept.map(|kept| (fingerprint, kept));
                     }
@@ -63,19 +63,19 @@ impl Table {
                 continue;
             }
             let time = time_of(clock.now());
-            let Some((cell, life)) = self.cells.put_back(fingerprint, kept, elapsed, time) else {
+            let Some((id, life)) = self.cells.put_back(fingerprint, kept, elapsed, time) else {
                 self.unreserve(route);
                 return Err(PutBackError::NoRoom);
             };
-            match self.current(route).put(fingerprint, cell, life, &self.cells) {
+            match self.current(route).put(fingerprint, id, life, &self.cells) {
                 Put::Done | Put::There => return Ok(()),
                 Put::Other => {
-                    self.cells.discard(cell);
+                    self.cells.discard(id);
                     self.unreserve(route);
                     return Ok(());
                 }
                 Put::Outdated | Put::Full => {
-                    self.cells.discard(cell);
+                    self.cells.discard(id);
                     self.unreserve(route);
                 }
             }

@@ -13,7 +13,7 @@ pub(crate) struct Lent {
     pub(super) charged: Charged,
     pub(super) cost: u32,
     /// Where they were charged. Lives of other cells have the same numbers.
-    pub(super) cell: u32,
+    pub(super) id: u32,
 }
 
 impl Table {
@@ -29,7 +29,7 @@ impl Table {
         loop {
             let seat = self.seat(fingerprint, clock).inspect_err(|_| self.count_refused())?;
             if let Some((status, charged)) = self.cells.decide_to_lend(Ask::Reserve { within }, seat, cost, clock) {
-                return Ok((status, Lent { fingerprint, charged, cost, cell: seat.cell }));
+                return Ok((status, Lent { fingerprint, charged, cost, id: seat.id }));
             }
         }
     }
@@ -40,7 +40,7 @@ impl Table {
             match self.locate::<false>(self.route(), lent.fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
                     // The key was forgotten, and has been seen again.
-                    if seat.cell != lent.cell {
+                    if seat.id != lent.id {
                         return 0;
                     }
                     if let Some(given) = self.cells.give_back(seat, lent.charged, lent.cost, clock) {

@@ -71,7 +71,7 @@ impl Table {
         let (Located::Current(seat) | Located::Old(seat)) = self.locate::<false>(self.route(), fingerprint) else {
             return None;
         };
-        self.cells.idle_from(seat.cell, time).is_some_and(|(_, end)| end <= time).then_some(seat.cell)
+        self.cells.idle_from(seat.id, time).is_some_and(|(_, end)| end <= time).then_some(seat.id)
     }
 
     /// Whether [`make_room`](Self::make_room) would find `wanted` places beside these cells, which
@@ -86,7 +86,7 @@ impl Table {
         let mut chunks = most_chunks(route);
         let opened_end = (opened > 0).then(|| Heuristics::rounded(MAX_TIME));
         let mut places = Places { idle: Vec::new(), end: opened_end };
-        let found = |places: &Places| free + places.idle.iter().filter(|cell| !own.contains(cell)).count() >= wanted;
+        let found = |places: &Places| free + places.idle.iter().filter(|id| !own.contains(id)).count() >= wanted;
         let no_room = |places: &Places, until: u64| {
             let places = (free + places.idle.len()).saturating_sub(opened);
             // Of cells that are never idle by themselves no end says when there may be a place.
@@ -132,7 +132,7 @@ impl Table {
     fn look_through(&self, index: Index<'_>, chunk: u32, time: u64, places: &mut Places) {
         for at in chunk * CHUNK..(chunk + 1) * CHUNK {
             let Seen::Entry(entry) = index.read(at as usize).1 else { continue };
-            match self.cells.idle_from(entry.cell(), time) {
+            match self.cells.idle_from(entry.id(), time) {
                 Some((life, end)) if life == entry.life() && end > time => {
                     let end = Heuristics::rounded(end.min(MAX_TIME));
                     places.end = Some(places.end.map_or(end, |earliest| earliest.min(end)));
@@ -140,9 +140,9 @@ impl Table {
                 Some((life, _))
                     if life == entry.life()
                         && places.idle.len() <= 2 * MAX_CELLS
-                        && !places.idle.contains(&entry.cell()) =>
+                        && !places.idle.contains(&entry.id()) =>
                 {
-                    places.idle.push(entry.cell());
+                    places.idle.push(entry.id());
                 }
                 _ => {}
             }

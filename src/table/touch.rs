@@ -16,7 +16,7 @@ impl Table {
         core::hint::black_box(seen);
         let mut rings = [None; TOGETHER];
         for (ring, &key) in rings.iter_mut().zip(keys) {
-            *ring = index.likely_cell(key).map(|cell| self.cells.touch(cell));
+            *ring = index.likely_cell(key).map(|id| self.cells.touch(id));
         }
         let seen = rings.into_iter().flatten().fold(0, |seen, ring| seen ^ self.cells.touch_ring(ring));
         core::hint::black_box(seen);

@@ -10,6 +10,29 @@ use crate::sync::AtomicU64;
 /// Size classes: 4, 16, 128, 1024, 8192 and 65,536 words.
 const SIZES: usize = 6;
 
+/// A block.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    /// A [`Newest`](super::Newest).
+    pub(super) step: &'a AtomicU64,
+    /// `{ permits before the newest step: 32, permits that it began with: 32 }`
+    pub(super) counts: &'a AtomicU64,
+    /// How many entries there are.
+    pub(super) length: &'a AtomicU64,
+    pub(super) entries: &'a [AtomicU64],
+}
+
+impl<'a> Block<'a> {
+    /// Words before the entries.
+    pub(super) const HEADER: usize = 3;
+
+    #[inline]
+    pub(super) fn of(words: &'a [AtomicU64]) -> Option<Self> {
+        let [step, counts, length, entries @ ..] = words else { return None };
+        Some(Self { step, counts, length, entries })
+    }
+}
+
 /// Blocks by size class. What refers to one has a class past those of rings.
 pub(in crate::cell) struct Blocks {
     /// The words that the largest may need.
@@ -39,14 +62,14 @@ impl Blocks {
     /// The pool for blocks of this class.
     pub(in crate::cell) fn of(&self, class: usize) -> &Slab {
         let size = class - CLASSES;
-        self.pools[size].get_or_init(|| Box::new(Slab::new(self.words(size), 0, u32::MAX >> 1)))
+        self.pools[size].get_or_init(|| Box::new(Slab::new(self.words(size), u32::MAX >> 1)))
     }
 
-    /// The words of a block, or of what a reference names that is out of date; `None` if that was never a block.
+    /// A block, or one that a reference names that is out of date; `None` if that was never a block.
     #[inline]
-    pub(super) fn block_of(&self, reference: RingRef) -> Option<&[AtomicU64]> {
+    pub(super) fn block_of(&self, reference: RingRef) -> Option<Block<'_>> {
         let size = reference.class().checked_sub(CLASSES).filter(|_| reference.is_ring())?;
-        self.pools.get(size)?.get()?.block_if_there(reference.block())
+        Block::of(self.pools.get(size)?.get()?.block_if_there(reference.block())?)
     }
 
     /// Makes the pools before they are needed, as the model checker wants it.

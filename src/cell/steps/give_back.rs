@@ -4,26 +4,25 @@
 //! less had been granted before every later step. A step that nothing is left of is left out.
 
 use super::{Contents, Newest, Stepped, View};
-use crate::cell::growth::replacing;
+use crate::cell::memory::Cell;
 use crate::cell::words::Head;
 use crate::cell::{Cells, State};
 use crate::clock::Clock;
-use crate::sync::AtomicU64;
 
 impl Cells {
     /// One attempt to give back permits that were charged in the step of this mark; `None` if it came to nothing.
     pub(in crate::cell) fn give_back_steps(
         &self,
         stepped: &Stepped,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         mark: u64,
         cost: u32,
         clock: &impl Clock,
     ) -> Option<u32> {
-        let (view, time) = self.steps_view(stepped, words, head, clock)?;
+        let (view, time) = self.steps_view(stepped, cell, head, clock)?;
         let View { reference, history } = view;
-        let nothing = || view.stands(words, head).then_some(0);
+        let nothing = || view.stands(cell, head).then_some(0);
         let step = mark - 1;
         // No step that is later than the newest can have been charged.
         let Some(age) = history.step.checked_sub(step) else { return nothing() };
@@ -44,10 +43,10 @@ impl Cells {
             return nothing();
         }
         if age == 0 && head.state().is_open() {
-            return replacing(words, head, stepped.given_back(head, cost)).map(|()| cost);
+            return cell.claim(head, stepped.given_back(head, cost)).map(|()| cost);
         }
         let growing = head.with_state(State::Growing);
-        replacing(words, head, growing)?;
+        cell.begin_resize(head, growing)?;
         let used = if age == 0 { history.used - cost } else { history.used };
         let start = if age == 0 { history.start } else { history.start.wrapping_sub(cost) };
         let entries = (0..history.entries.len()).filter(|&other| other != at || of_step > cost);
@@ -59,6 +58,6 @@ impl Cells {
         let newest = Newest::known(history.step);
         let contents = Contents { newest, start, used, most: history.entries.len(), entries };
         let offer = self.new_block(stepped, opened, contents);
-        self.offer(words, growing, reference, 0, offer).then_some(cost)
+        self.offer(cell, growing, reference, 0, offer).then_some(cost)
     }
 }

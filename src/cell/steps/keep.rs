@@ -1,10 +1,10 @@
 //! A quantised log written down apart from any clock, and put back under another.
 
 use super::{Contents, Entry, Newest, Stepped};
+use crate::cell::memory::Cell;
 use crate::cell::words::{Head, RingRef};
 use crate::cell::{Cells, Kept};
 use crate::clock::Clock;
-use crate::sync::AtomicU64;
 
 /// The ends of steps, by their age, and the permits granted in them.
 type KeptSteps = [(i64, u32)];
@@ -23,11 +23,11 @@ impl Cells {
     pub(in crate::cell) fn keep_steps(
         &self,
         stepped: &Stepped,
-        words: &[AtomicU64],
+        cell: &Cell,
         head: Head,
         clock: &impl Clock,
     ) -> Option<Option<Kept>> {
-        let (view, time) = self.steps_view(stepped, words, head, clock)?;
+        let (view, time) = self.steps_view(stepped, cell, head, clock)?;
         let history = view.history;
         let age = |step: u64| {
             let age = i128::from(time) - i128::from(stepped.steps.end_of(step));
@@ -45,7 +45,7 @@ impl Cells {
             room -= *permits;
         }
         kept.retain(|&(_, permits)| permits > 0);
-        view.stands(words, head).then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
+        view.stands(cell, head).then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
     }
 
     /// The head and the block of a cell that holds what was kept. `at` says when, by this clock, something of an age was; `now` is

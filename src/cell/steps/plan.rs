@@ -3,7 +3,7 @@
 use super::super::plan::admitted;
 use super::super::revisions::Unchanged;
 use super::super::words::{Head, State, TIME_ZERO};
-use super::ENTRIES;
+use super::Block;
 use super::history::{History, Steps, low_half};
 use crate::decision::Status;
 use crate::quota::{Kind, Quota};
@@ -56,7 +56,7 @@ impl Stepped {
 
     /// How many words a block has at most: with as many entries as steps may count beside the newest.
     pub(in super::super) fn largest_block(&self) -> usize {
-        usize::try_from(self.steps.window).map_or(usize::MAX, |window| window + ENTRIES)
+        usize::try_from(self.steps.window).map_or(usize::MAX, |window| window + Block::HEADER)
     }
 
     /// How long a key matters at most after its last permit.

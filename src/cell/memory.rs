@@ -1,0 +1,79 @@
+//! The words of a cell.
+
+use super::words::{Head, RingRef, Slot};
+use crate::fingerprint::Fingerprint;
+use crate::slab::Element;
+use crate::sync::{AtomicU64, Ordering};
+
+/// A cell: four words, half a cache line.
+pub(crate) struct Cell {
+    /// A [`Head`].
+    pub(super) head: AtomicU64,
+    /// A [`RingRef`], or the one [`Slot`](super::words::Slot) of a ring of one.
+    pub(super) ring: AtomicU64,
+    /// The fingerprint of the cell's key. The first half of a free cell holds the link to the next.
+    pub(super) low: AtomicU64,
+    pub(super) high: AtomicU64,
+}
+
+const _: () = assert!(cfg!(tollgate_loom) || size_of::<Cell>() == Cell::BYTES);
+
+impl Element for Cell {
+    const BYTES: usize = 32;
+
+    fn new() -> Self {
+        let [head, ring, low, high] = core::array::from_fn(|_| AtomicU64::new(0));
+        Self { head, ring, low, high }
+    }
+
+    fn link(&self) -> &AtomicU64 {
+        &self.low
+    }
+}
+
+impl Cell {
+    #[inline]
+    pub(super) fn head(&self) -> Head {
+        Head(self.head.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(super) fn reference(&self) -> RingRef {
+        RingRef(self.ring.load(Ordering::Acquire))
+    }
+
+    /// The one slot of a ring of one.
+    #[inline]
+    pub(super) fn slot(&self) -> Slot {
+        Slot(self.ring.load(Ordering::Acquire))
+    }
+
+    /// Whether the ring is still this one.
+    #[inline]
+    pub(super) fn refers_to(&self, reference: RingRef) -> bool {
+        self.ring.load(Ordering::Relaxed) == reference.0
+    }
+
+    /// Whether the head is still this one. Loads before this that were acquired belong to it then.
+    #[inline]
+    pub(super) fn stands(&self, head: Head) -> bool {
+        self.head.load(Ordering::Relaxed) == head.0
+    }
+
+    /// Replaces the head by the next. `None` if it is another by now.
+    #[inline]
+    pub(super) fn claim(&self, head: Head, next: Head) -> Option<()> {
+        self.head.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
+    }
+
+    /// Marks a cell whose ring is to be replaced. `None` if its head is another by now.
+    pub(super) fn begin_resize(&self, head: Head, growing: Head) -> Option<()> {
+        if head == growing { Some(()) } else { self.claim(head, growing) }
+    }
+
+    /// The key of the cell. Read while the cell changes hands it may be no key's.
+    #[inline]
+    pub(super) fn key(&self) -> Fingerprint {
+        Fingerprint::new(self.low.load(Ordering::Acquire), self.high.load(Ordering::Acquire))
+    }
+}

@@ -342,6 +342,13 @@ pub struct Status {
 }
 
 impl Status {
+    /// An admission that leaves so many permits.
+    pub(crate) fn granted(limit: usize, remaining: usize, reset_after_ns: u64) -> Self {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let decision = Decision::Admitted(Admission::COUNTED);
+        Self { decision, limit: number(limit), remaining: number(remaining), reset_after_ns }
+    }
+
     /// A decision that asked nobody for the numbers.
     pub(crate) const fn bare(decision: Decision) -> Self {
         Self { decision, limit: 0, remaining: 0, reset_after_ns: 0 }

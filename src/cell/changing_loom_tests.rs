@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use loom::sync::Arc;
 
-use super::loom_kit::{At, KEY, One, explore, spawned};
-use super::*;
+use crate::cell::kit::*;
+use crate::cell::loom_kit::{At, KEY, One, explore, spawned};
 use crate::quota::Quota;
 
 fn nanos(nanos: u64) -> Duration {

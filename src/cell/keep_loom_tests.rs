@@ -9,8 +9,8 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::loom_kit::{At, KEY, One, explore, explore_with};
-use super::*;
+use crate::cell::kit::*;
+use crate::cell::loom_kit::{At, KEY, One, explore, explore_with};
 use crate::quota::Quota;
 
 /// The cell's next key.
@@ -41,7 +41,7 @@ fn account(age: i64, used: u64) -> Option<(Fingerprint, Kept)> {
 impl One {
     fn keep(&self, at: u64) -> Option<(Fingerprint, Kept)> {
         loop {
-            let word = &self.cells.cells.element(self.id).head;
+            let word = &self.cells.store.cells.element(self.id).head;
             let head = Head(word.load(Ordering::Acquire));
             let key = self.cells.fingerprint_of(self.id)?;
             match self.cells.seat_for(self.id, head.life(), key).map(|seat| self.cells.keep(seat, &At(at))) {

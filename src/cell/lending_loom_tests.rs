@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use loom::sync::Arc;
 
-use super::loom_kit::{At, KEY, One, explore, spawned};
-use super::*;
+use crate::cell::kit::*;
+use crate::cell::loom_kit::{At, KEY, One, explore, spawned};
 use crate::quota::Quota;
 
 fn nanos(nanos: u64) -> Duration {
@@ -140,7 +140,7 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
         });
         let (one, clock) = &*both;
         clock.0.store(12, Ordering::SeqCst);
-        one.cells.raise_horizon(time_of(12));
+        one.cells.store.raise_horizon(time_of(12));
         // Given back, unless its time has come and gone: it is live until 20.
         assert_eq!(cancels.join().unwrap(), Some(1));
         assert_eq!(one.remaining(12), 1, "a permit that expired at 10 is live");
@@ -361,7 +361,7 @@ fn loom_a_key_with_a_reservation_is_forgotten() {
         assert!(one.seat().is_none());
         assert_eq!(one.cells.reclaim(one.id, one.life, time_of(6), &At(6)), Reclaimed::Gone);
         // Nobody else's permits are put off for it.
-        let horizon = one.cells.horizon.load(Ordering::Acquire);
+        let horizon = one.cells.store.horizon();
         assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
         let (id, life) = one.cells.create(KEY, 1).unwrap();
         one.cells.grant(id, life, &At(7));

@@ -4,13 +4,13 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::*;
+use crate::cell::kit::*;
 use crate::quota::Quota;
 
-pub(super) const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
+pub(in crate::cell) const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
 
 /// A clock that stands still at the given reading.
-pub(super) struct At(pub(super) u64);
+pub(in crate::cell) struct At(pub(in crate::cell) u64);
 
 impl Clock for At {
     fn now(&self) -> u64 {
@@ -19,32 +19,32 @@ impl Clock for At {
 }
 
 /// One cell, alone in its pool.
-pub(super) struct One {
-    pub(super) cells: Cells,
-    pub(super) id: u32,
-    pub(super) life: u64,
+pub(in crate::cell) struct One {
+    pub(in crate::cell) cells: Cells,
+    pub(in crate::cell) id: u32,
+    pub(in crate::cell) life: u64,
 }
 
 impl One {
     /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
-    pub(super) fn log(limit: u32, cost: u32, at: u64) -> Self {
+    pub(in crate::cell) fn log(limit: u32, cost: u32, at: u64) -> Self {
         Self::of(&[Quota::new(limit, Duration::from_nanos(10))], cost, at)
     }
 
     /// The same, under these quotas.
-    pub(super) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
+    pub(in crate::cell) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
         let cells = Cells::new([Revisions::new(quotas)].into(), 4);
         let (id, life) = cells.create(KEY, cost).unwrap();
         cells.grant(id, life, &At(at));
         Self { cells, id, life }
     }
 
-    pub(super) fn seat(&self) -> Option<Seat<'_>> {
+    pub(in crate::cell) fn seat(&self) -> Option<Seat<'_>> {
         self.cells.seat_for(self.id, self.life, KEY)
     }
 
     /// Looks the cell up again where it may no longer decide for the key, as the table does.
-    pub(super) fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
+    pub(in crate::cell) fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
         self.ask_to_lend(ask, cost, at).map(|(status, _)| status)
     }
 
@@ -58,24 +58,24 @@ impl One {
     }
 
     /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
-    pub(super) fn acquire(&self, cost: u32, at: u64) -> u32 {
+    pub(in crate::cell) fn acquire(&self, cost: u32, at: u64) -> u32 {
         let at_once = self.seat().and_then(|seat| self.cells.at_once_if_open(seat, cost, at));
         let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
         decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
     }
 
-    pub(super) fn remaining(&self, at: u64) -> u32 {
+    pub(in crate::cell) fn remaining(&self, at: u64) -> u32 {
         self.ask(Ask::Peek, 0, at).unwrap().remaining()
     }
 
     /// Takes permits that may be given back, now or within one window; and the delay.
-    pub(super) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
+    pub(in crate::cell) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
         let (status, charged) = self.ask_to_lend(Ask::Reserve { within }, cost, at)?;
         let delay = status.decision().into_result().ok()?.delay();
         Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
     }
 
-    pub(super) fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
+    pub(in crate::cell) fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
         loop {
             let Some(seat) = self.seat() else { return 0 };
             if let Some(given) = self.cells.give_back(seat, charged, cost, &At(at)) {
@@ -86,19 +86,19 @@ impl One {
 }
 
 /// Runs the model with a bound on preemptions: three find all the errors that were put in on purpose.
-pub(super) fn explore(body: impl Fn() + Sync + Send + 'static) {
+pub(in crate::cell) fn explore(body: impl Fn() + Sync + Send + 'static) {
     explore_with(3, body);
 }
 
 /// The same, with a bound of its own.
-pub(super) fn explore_with(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
+pub(in crate::cell) fn explore_with(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     crate::sync::check_model(&model, body);
 }
 
 /// Each request runs in a thread of its own; gives the permits granted to each.
-pub(super) fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
+pub(in crate::cell) fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
     let run = |&(cost, at): &(u32, u64)| {
         let one = Arc::clone(one);
         thread::spawn(move || one.acquire(cost, at))
@@ -109,7 +109,7 @@ pub(super) fn race(one: &Arc<One>, requests: &[(u32, u64)]) -> Vec<u32> {
 }
 
 /// Runs something on the cell in a thread of its own.
-pub(super) fn spawned<T: Send + 'static>(
+pub(in crate::cell) fn spawned<T: Send + 'static>(
     one: &Arc<One>,
     run: impl FnOnce(&One) -> T + Send + 'static,
 ) -> thread::JoinHandle<T> {

@@ -1,6 +1,6 @@
 //! The words of a cell.
 
-use super::words::{Head, RingRef, Slot};
+use super::words::{Head, RingRef, Slot, State};
 use crate::fingerprint::Fingerprint;
 use crate::slab::Element;
 use crate::sync::{AtomicU64, Ordering};
@@ -32,6 +32,15 @@ impl Element for Cell {
 }
 
 impl Cell {
+    /// Makes a cell that the caller alone has one for this key. Released: a reader of the cell's last key that sees any of it sees that
+    /// the head has changed.
+    pub(super) fn give_to(&self, key: Fingerprint, reference: RingRef, head: Head) {
+        self.ring.store(reference.0, Ordering::Release);
+        self.low.store(key.low, Ordering::Release);
+        self.high.store(key.high, Ordering::Release);
+        self.head.store(head.0, Ordering::Release);
+    }
+
     #[inline]
     pub(super) fn head(&self) -> Head {
         Head(self.head.load(Ordering::Acquire))
@@ -66,14 +75,60 @@ impl Cell {
         self.head.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
     }
 
-    /// Marks a cell whose ring is to be replaced. `None` if its head is another by now.
-    pub(super) fn begin_resize(&self, head: Head, growing: Head) -> Option<()> {
-        if head == growing { Some(()) } else { self.claim(head, growing) }
+    /// Replaces the ring. Says whether it was still the old one.
+    pub(super) fn replace_ring(&self, old: RingRef, new: RingRef) -> bool {
+        self.ring.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether the cell is for this key, if its head is the same as before. Acquired, so that who sees the fingerprint of the cell's
+    /// next key also sees that the head has changed.
+    #[inline(always)]
+    pub(super) fn is_for(&self, fingerprint: Fingerprint) -> bool {
+        self.low.load(Ordering::Acquire) == fingerprint.low && self.high.load(Ordering::Acquire) == fingerprint.high
     }
 
     /// The key of the cell. Read while the cell changes hands it may be no key's.
     #[inline]
     pub(super) fn key(&self) -> Fingerprint {
         Fingerprint::new(self.low.load(Ordering::Acquire), self.high.load(Ordering::Acquire))
+    }
+}
+
+/// A cell, as of a head that was seen.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) cell: &'a Cell,
+    pub(super) head: Head,
+}
+
+impl<'a> At<'a> {
+    /// The cell as of now.
+    pub(super) fn now(cell: &'a Cell) -> Self {
+        Self { cell, head: cell.head() }
+    }
+
+    pub(super) fn with(self, head: Head) -> Self {
+        Self { head, ..self }
+    }
+
+    /// Whether the head is still the one that was seen. Loads before this that were acquired belong to it then.
+    #[inline]
+    pub(super) fn stands(self) -> bool {
+        self.cell.stands(self.head)
+    }
+
+    /// Replaces the head by the next. `None` if it is another by now.
+    #[inline]
+    pub(super) fn claim(self, next: Head) -> Option<()> {
+        self.cell.claim(self.head, next)
+    }
+
+    /// Marks the cell, whose ring is to be replaced. `None` if its head is another by now.
+    pub(super) fn begin_resize(self, growing: State) -> Option<Self> {
+        let growing = self.with(self.head.with_state(growing));
+        if growing.head != self.head {
+            self.claim(growing.head)?;
+        }
+        Some(growing)
     }
 }

@@ -17,9 +17,10 @@ use std::sync::PoisonError;
 
 use once_cell::race::OnceBox;
 
-use super::layout::Layout;
-use super::loosest::Loosest;
-use super::plan::{Limits, Plan};
+use super::log::limits::Limits;
+use super::log::loosest::Loosest;
+use super::plan::Plan;
+use super::unchanged::Unchanged;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
@@ -72,7 +73,7 @@ struct Own {
 /// The revisions that are for one key.
 #[derive(Clone, Copy)]
 pub(super) struct ForKey<'a> {
-    all: &'a Revisions,
+    pub(super) all: &'a Revisions,
     pub(super) current: &'a Revision,
 }
 
@@ -81,23 +82,6 @@ pub(super) struct ForKey<'a> {
 pub(crate) enum Whose {
     All,
     Key(Fingerprint),
-}
-
-/// Why a quota was not changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unchanged {
-    /// It is of another algorithm.
-    OtherAlgorithm,
-    /// Its numbers do not fit where the accounts are kept.
-    TooLarge,
-    /// Its window or its resolution is another, and it is quantised.
-    OtherSteps,
-    /// It counts refused requests, and the ones before do not; or the other way round.
-    OtherRefused,
-    /// It has changed too often.
-    TooOften,
-    /// No key may have quotas of its own.
-    NoneOfItsOwn,
 }
 
 impl Revision {
@@ -139,7 +123,7 @@ impl Revisions {
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
             changes: Mutex::new(()),
-            loosest: Loosest::of(&first.plan),
+            loosest: Loosest::of(if let Plan::Log(limits) = &first.plan { Some(limits) } else { None }),
             first,
             later: OnceBox::new(),
             made: AtomicU64::new(0),
@@ -209,14 +193,6 @@ impl Revisions {
         &chunks[chunk as usize].get_or_init(make)[index]
     }
 
-    /// How the plan's accounts are laid out in a head, which never changes.
-    fn layout(&self) -> Option<Layout> {
-        match &self.first.plan {
-            Plan::Log(_) | Plan::Steps(_) => None,
-            Plan::Account(metered) => Some(metered.layout),
-        }
-    }
-
     /// Makes quotas that have been validated the current ones, from `now` on.
     pub(crate) fn change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
         if whose != Whose::All && self.own.is_empty() {
@@ -240,15 +216,14 @@ impl Revisions {
             return Err(Unchanged::OtherRefused);
         }
         let revision = Revision::after(before, number, now().max(before.since), quotas);
-        if let (Plan::Account(metered), Some(layout)) = (&revision.plan, self.layout())
-            && !layout.has_room_for(&metered.rule)
-        {
-            return Err(Unchanged::TooLarge);
+        match (&revision.plan, &self.first.plan) {
+            (Plan::Counter(metered), _) if !metered.layout.has_room_for(&metered.rule) => {
+                return Err(Unchanged::TooLarge);
+            }
+            (Plan::Quantised(stepped), Plan::Quantised(first)) => stepped.can_follow(first)?,
+            (Plan::Log(limits), _) => self.loosest.include(limits),
+            _ => {}
         }
-        if let (Plan::Steps(stepped), Plan::Steps(first)) = (&revision.plan, &self.first.plan) {
-            stepped.can_follow(first)?;
-        }
-        self.loosest.include(&revision.plan);
         let _ = self.entry(number).set(Box::new(revision));
         self.made.store(number, Ordering::Release);
         match whose {
@@ -283,7 +258,7 @@ impl Revisions {
         let made = self.made.load(Ordering::Acquire);
         let chunks = self.later.get().into_iter().flatten().filter_map(OnceBox::get);
         let directory = self.later.get().map_or(0, size_of_val);
-        let beside = |revision: &Revision| revision.plan.bytes() + size_of_val(&*revision.quotas);
+        let beside = |revision: &Revision| revision.plan.new_keys().bytes() + size_of_val(&*revision.quotas);
         let mut owns = 0;
         for bucket in &self.own {
             let mut own = bucket.get();

@@ -311,6 +311,9 @@ impl Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingRef(pub(crate) u64);
 
+/// Size classes of rings: the slot in the cell, 4, 8, ... 2^24. What refers to a block of steps has a class past those.
+pub(super) const CLASSES: usize = 24;
+
 impl RingRef {
     const RING: u64 = 2;
     const CLASS_AT: u32 = 2;

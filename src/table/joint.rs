@@ -2,7 +2,7 @@
 
 use super::room::NoRoom;
 use super::{BroughtIn, Lent, Table};
-use crate::cell::{MAX_CELLS, Part, Prepared, Seat};
+use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::fingerprint::Fingerprint;
@@ -198,11 +198,11 @@ impl Table {
                 }
             };
             match prepared {
-                Prepared::Fits(part, another) => {
+                Some((part, another)) => {
                     parts.push(fingerprint, part);
                     admission = admission.and(another);
                 }
-                Prepared::Again => {
+                None => {
                     parts.each().for_each(|part| self.cells.forgo(part));
                     return Attempt::Again;
                 }

@@ -7,7 +7,7 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use super::*;
-use crate::cell::{Prepared, Reclaimed};
+use crate::cell::Reclaimed;
 use crate::decision::Decision;
 use crate::quota::Quota;
 
@@ -329,8 +329,8 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
             let claim = || {
                 let seat = claimer.cells.seat_for(seat.0, seat.1, key(0, 1)).unwrap();
                 match claimer.cells.prepare(seat, 1, &At(10)) {
-                    Prepared::Fits(part, _) => claimer.cells.claim_together([part].iter()),
-                    Prepared::Again => false,
+                    Some((part, _)) => claimer.cells.claim_together([part].iter()),
+                    None => false,
                 }
             };
             [claim(), claim()]

@@ -40,7 +40,7 @@ impl Table {
 
     /// Whether a key can hold this.
     pub(crate) fn can_have(&self, fingerprint: Fingerprint, kept: &Kept) -> bool {
-        self.cells.plan_if_there(fingerprint.plan()).is_some_and(|plan| plan.can_have(kept))
+        self.cells.can_have(fingerprint, kept)
     }
 
     /// Puts back what a key held `elapsed` nanoseconds ago. What has expired since does no harm. The first that is put back of a key

@@ -1,0 +1,91 @@
+//! An account as an algorithm of cells.
+
+use super::view::Counter;
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::descriptor::Part;
+#[cfg(feature = "serde")]
+use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::memory::{At, Cell};
+use crate::cell::store::Store;
+use crate::cell::words::{Head, RingRef, Slot, State, time_of};
+use crate::clock::Clock;
+use crate::decision::AtOnce;
+
+impl<'a> Algorithm<'a> for Counter<'a> {
+    fn store(self) -> &'a Store {
+        self.store
+    }
+
+    #[inline(always)]
+    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        self.decide_at_once(at, cost, reading)
+    }
+
+    fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
+        self.decide(ask, at, cost, clock)
+    }
+
+    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+        if at.head.state() == State::Held {
+            self.store.help(at.head);
+            return None;
+        }
+        let reference = at.cell.reference();
+        self.draft(at, reference, cost, time_of(clock.now()))
+    }
+
+    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged {
+        match part.mark {
+            0 => self.books.charged(cell, part.next, None),
+            mark => Charged { head: part.next, mark },
+        }
+    }
+
+    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
+        self.books.settle(at, Slot(reference.0), time.max(self.store.horizon()));
+    }
+
+    fn known(self, at: At<'a>, reference: RingRef) -> Known {
+        let slot = Slot(reference.0);
+        self.books.over_at(at.head, slot).map_or(Known::Unpublished, |over| Known::Until(over, slot))
+    }
+
+    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charged, cost, clock)
+    }
+
+    fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
+        let (head, slot) = self.books.first(opened, cost, opened.ancient_mark());
+        (RingRef(slot.0), head)
+    }
+
+    fn empty(self, _growing: At<'a>, _old: RingRef, _newest: Slot) {
+        // An account has no ring that grows: the head is out of date, and the cell was a log's.
+    }
+
+    #[cfg(feature = "serde")]
+    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+        if at.head.state() == State::Held {
+            self.store.help(at.head);
+            return None;
+        }
+        let reference = at.cell.reference();
+        let now = time_of(clock.now());
+        let Some(kept) = self.books.kept(at.head, Slot(reference.0), now) else {
+            self.settle(at, reference, now);
+            return None;
+        };
+        let kept = kept.map(|(opened, used)| Kept::Account { age: age(now, opened), used });
+        (at.stands() && at.cell.refers_to(reference)).then_some(kept)
+    }
+
+    #[cfg(feature = "serde")]
+    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
+        let (head, slot) = match *kept {
+            Kept::Account { age, used } => self.books.reopened(opened, restored.at(age), used),
+            // Ruled out before: see `NewKeys::can_have`.
+            Kept::Stamps(_) | Kept::Steps(_) => self.books.first(opened, 0, opened.ancient_mark()),
+        };
+        (RingRef(slot.0), head)
+    }
+}

@@ -1,0 +1,167 @@
+//! Decisions by an account.
+
+use super::books::{Books, Running, Seen};
+use super::layout::How;
+use super::view::Counter;
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
+use crate::cell::memory::At;
+use crate::cell::words::{RingRef, Slot, State, time_of};
+use crate::clock::Clock;
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
+use crate::rule::{Account, Step};
+
+fn denied(wait_ns: u64) -> Decision {
+    Decision::Denied(Denial::new(wait_ns, DenialReason::Quota, 0))
+}
+
+impl<'a> Counter<'a> {
+    /// Decides if the running account says enough.
+    #[inline(always)]
+    pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        let (books, At { cell, head }) = (self.books, at);
+        let slot = cell.slot();
+        let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
+        if cost > books.current.limit() {
+            return None;
+        }
+        let time = time_of(reading);
+        match books.rule().step(account, time, cost) {
+            Step::Charge { used } => {
+                at.claim(books.layout().charged(head, used))?;
+                Some(AtOnce::admitted(books.rule().delay_ns(account, time)))
+            }
+            Step::Deny { wait_ns } => {
+                let stands = at.stands();
+                stands.then(|| AtOnce::denied(wait_ns, 0))
+            }
+            Step::Open { used } => {
+                books.opens_again(at, slot, account, used, time)?;
+                Some(AtOnce::admitted(0))
+            }
+            Step::Advance { .. } => None,
+        }
+    }
+
+    /// Works out what a request of at least one permit comes to, and closes an account that is over so that the next can open. `None` if it
+    /// does not fit, or something had to be published or closed first.
+    pub(super) fn draft(self, at: At<'a>, reference: RingRef, cost: u32, time: u64) -> Option<Draft> {
+        let (books, head, slot) = (self.books, at.head, Slot(reference.0));
+        let fits = |next, account, mark| {
+            let admission = Admission::delayed(books.rule().delay_ns(account, time));
+            Some(Draft { next, rings: None, mark, admission })
+        };
+        match books.seen(head, slot) {
+            Seen::Running(running) if !running.is_current => {
+                books.renew(at, slot, &running, time);
+                None
+            }
+            Seen::Running(running) => {
+                let step = books.rule().step(running.account, time, cost);
+                match Books::goes_on(slot, running.account, time, step) {
+                    Step::Open { .. } => {
+                        self.close(at, slot, time);
+                        None
+                    }
+                    step => {
+                        let (next, mark) = books.next(head, slot, &running, step)?;
+                        fits(next, running.account, mark)
+                    }
+                }
+            }
+            Seen::Over(since) if slot.joined() => {
+                // Nothing has been used, whenever that was.
+                let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
+                fits(next, Account { anchor: since, used: 0 }, 0)
+            }
+            Seen::Over(_) => {
+                self.close(at, slot, time);
+                None
+            }
+            Seen::Unpublished => {
+                self.settle(at, reference, time);
+                None
+            }
+        }
+    }
+
+    /// Closes an account that is over, so that the next can open; by the revision that it was written by, which says since when.
+    fn close(self, at: At<'a>, slot: Slot, time: u64) {
+        let layout = self.books.layout();
+        let closed = layout.next(at.head, How::Closes, layout.used(at.head));
+        let _ = self.books.begin(at, closed, slot, time);
+    }
+
+    /// One attempt at a decision.
+    pub(super) fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
+        let (books, head) = (self.books, at.head);
+        if head.state() == State::Held {
+            self.store.help(head);
+            return at.lost();
+        }
+        let slot = at.cell.slot();
+        // Read after the head, and anew at each attempt.
+        let time = time_of(clock.now());
+        let rule = books.rule();
+        let (running, account) = match books.seen(head, slot) {
+            // Once for each change; a denial writes nothing else.
+            Seen::Running(running) if !running.is_current && ask != Ask::Peek => {
+                books.renew(at, slot, &running, time);
+                return at.lost();
+            }
+            Seen::Running(running) => (Some(running), running.account),
+            // Nothing has been used, whenever that was.
+            Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
+            Seen::Unpublished => {
+                self.settle(at, RingRef(slot.0), time);
+                return at.lost();
+            }
+        };
+        let step = match running {
+            _ if cost > books.current.limit() => Step::Deny { wait_ns: u64::MAX },
+            Some(_) if cost == 0 => Step::Charge { used: account.used },
+            Some(_) => rule.step(account, time, cost),
+            None => Step::Open { used: cost.into() },
+        };
+        let (step, delay) = match ask {
+            Ask::Reserve { within } if running.is_some() && cost <= books.current.limit() => {
+                rule.reserve(account, time, cost, within)
+            }
+            _ => (step, rule.delay_ns(account, time)),
+        };
+        let step = if running.is_some() { Books::goes_on(slot, account, time, step) } else { step };
+        let delay = Admission::delayed(delay);
+        let told = |decision, account, charged| {
+            Attempt::Decided(Status { decision, ..books.current.status(account, time) }, charged)
+        };
+        if ask == Ask::Peek || matches!(step, Step::Deny { .. }) {
+            let decision = match step {
+                Step::Deny { wait_ns } => denied(wait_ns),
+                _ => Decision::Admitted(delay),
+            };
+            return if at.stands() { told(decision, account, Charged::nothing(head)) } else { at.lost() };
+        }
+        let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
+            (Some((next, anchor)), Step::Advance { used }) => {
+                let begun = books.begin(at, next, slot, time);
+                begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
+            }
+            (Some((next, mark)), Step::Charge { used }) => {
+                at.claim(next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
+            }
+            (_, Step::Open { used }) if slot.joined() => {
+                // A key that has been given a cell and no permits: see `Algorithm::settle`.
+                let time = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
+                let anchor = rule.anchor_at(time.max(slot.time()));
+                let next = books.layout().next_by(head, books.number(), How::Opens, used);
+                let begun = books.begin(at, next, slot, time);
+                begun.map(|charged| (Account { anchor, used }, charged))
+            }
+            _ => {
+                // Then again, with what is over closed.
+                self.close(at, slot, time);
+                None
+            }
+        };
+        claimed.map_or_else(|| at.lost(), |(account, charged)| told(Decision::Admitted(delay), account, charged))
+    }
+}

@@ -1,0 +1,151 @@
+//! How a cell with an account lays it out in the lower bits of its head.
+
+use crate::cell::words::{Head, Slot};
+use crate::rule::Rule;
+
+/// How an era came about, and so what its anchor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cell) enum How {
+    /// The account opens: at the time of the claim, or later.
+    Opens = 0,
+    /// It goes on under an anchor that follows from the last.
+    Advances = 1,
+    /// It was over, and this says since when.
+    Closes = 2,
+    /// It goes on under another quota, from the moment at which that began.
+    Changes = 3,
+    /// The account opens with one permit, in place of one that is over.
+    Replaces = 4,
+}
+
+/// What the lower bits of a head say in a cell with an account. Few bits more than `used` needs; the rest tell eras apart.
+///
+/// ```text
+/// { era: 44 - used, revision: 6, how: 2, used: 20 or as many as the first rule needs }
+/// ```
+///
+/// `revision` is what the number of the quota's revision is modulo 64 by which the account is written. In the bit that tells a log's
+/// rings apart, and that an account has no other use for, stands whether it *replaces* one that was over: then `used` is what
+/// that one had used, and the account has used one permit. A head that follows says of itself what has been used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cell) struct Layout {
+    used_bits: u32,
+}
+
+impl Layout {
+    /// A few hundred thousand permits fit anyhow: a quota may come to be larger.
+    const LEAST_USED_BITS: u32 = 20;
+    const REVISION_BITS: u32 = 6;
+    const HOW_BITS: u32 = 2;
+
+    pub(in crate::cell) fn of(rule: &Rule) -> Self {
+        Self { used_bits: rule.used_below().next_power_of_two().ilog2().max(Self::LEAST_USED_BITS) }
+    }
+
+    pub(in crate::cell) fn has_room_for(self, rule: &Rule) -> bool {
+        rule.used_below() <= 1 << self.used_bits
+    }
+
+    pub(super) fn era_at(self) -> u32 {
+        self.used_bits + Self::HOW_BITS + Self::REVISION_BITS
+    }
+
+    #[inline]
+    pub(super) fn used(self, head: Head) -> u64 {
+        if head.epoch() { 1 } else { self.used_field(head) }
+    }
+
+    /// What had been used of the account that this one replaces.
+    pub(super) fn used_before(self, head: Head) -> u64 {
+        self.used_field(head)
+    }
+
+    #[inline]
+    fn used_field(self, head: Head) -> u64 {
+        head.below_life() & ((1 << self.used_bits) - 1)
+    }
+
+    #[inline]
+    pub(super) fn how(self, head: Head) -> How {
+        match (head.below_life() >> self.used_bits) & 3 {
+            _ if head.epoch() => How::Replaces,
+            0 => How::Opens,
+            1 => How::Advances,
+            2 => How::Closes,
+            _ => How::Changes,
+        }
+    }
+
+    #[inline]
+    pub(super) fn era(self, head: Head) -> u64 {
+        head.below_life() >> self.era_at()
+    }
+
+    /// The revision that the account is written by, as far as the head tells.
+    #[inline]
+    pub(super) fn revision(self, head: Head) -> u64 {
+        (head.below_life() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
+    }
+
+    /// What a head tells of the number of a revision.
+    #[inline]
+    pub(super) fn revision_of(number: u64) -> u64 {
+        number & ((1 << Self::REVISION_BITS) - 1)
+    }
+
+    fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
+        let (is_replacing, how) = if how == How::Replaces { (true, How::Opens) } else { (false, how) };
+        let upper = ((era << Self::REVISION_BITS | revision) << Self::HOW_BITS) | how as u64;
+        head.with_epoch(is_replacing).with_below_life((upper << self.used_bits) | used)
+    }
+
+    /// The head of the next era, by the same revision.
+    pub(in crate::cell) fn next(self, head: Head, how: How, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, self.revision(head), how, used)
+    }
+
+    /// The head of the next era.
+    pub(super) fn next_by(self, head: Head, revision: u64, how: How, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, Self::revision_of(revision), how, used)
+    }
+
+    /// The head of the next era if one permit opens it in place of an account that is over, by the same revision.
+    #[inline]
+    pub(super) fn replaced(self, head: Head) -> Head {
+        self.with(head, self.era(head) + 1, self.revision(head), How::Replaces, self.used(head))
+    }
+
+    /// The head of the same era after more has been used.
+    #[inline]
+    pub(super) fn charged(self, head: Head, used: u64) -> Head {
+        head.with_epoch(false).with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
+    }
+
+    /// The head with another `used` or by another revision, under the same anchor: two eras on, which keeps the parity.
+    pub(super) fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
+        let how = if head.epoch() { How::Opens } else { self.how(head) };
+        self.with(head, self.era(head) + 2, Self::revision_of(revision), how, used)
+    }
+
+    /// How many eras later the other head is, of the same life.
+    pub(super) fn eras_between(self, earlier: Head, later: Head) -> u64 {
+        self.era(later).wrapping_sub(self.era(earlier)) & ((1 << (52 - self.era_at())) - 1)
+    }
+
+    /// Whether the era came about by an advance.
+    pub(super) fn advances(self, head: Head) -> bool {
+        self.how(head) == How::Advances
+    }
+
+    /// The head and the slot of a cell whose first account is about to open.
+    pub(super) fn opening(self, free: Head, revision: u64, used: u64, mark: u64) -> (Head, Slot) {
+        let head = self.next_by(free, revision, How::Opens, used);
+        (head, Slot::ancient(mark, self.era(head)))
+    }
+
+    /// The head and the slot of a cell with an account that has been over since before time began.
+    pub(super) fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
+        let head = self.next(free, How::Closes, 0);
+        (head, Slot::ancient(mark, self.era(head) + 1).joined_on())
+    }
+}

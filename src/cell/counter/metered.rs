@@ -1,0 +1,77 @@
+//! A quota that is kept as an account, made ready to decide by.
+
+use super::layout::Layout;
+use crate::cell::algorithm::NewKeys;
+#[cfg(feature = "serde")]
+use crate::cell::kept::Kept;
+use crate::cell::words::TIME_ZERO;
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::quota::Quota;
+use crate::rule::{Account, Rule};
+
+/// A rule and its quota.
+pub(crate) struct Metered {
+    pub(in crate::cell) rule: Rule,
+    pub(in crate::cell) layout: Layout,
+    quota: Quota,
+}
+
+impl Metered {
+    /// The plan of a quota that has been validated, if it is kept as an account; laid out in a cell as the one before it.
+    pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
+        let rule = Rule::of(quota, TIME_ZERO)?;
+        let layout = before.map_or_else(|| Layout::of(&rule), |before| before.layout);
+        Some(Self { rule, layout, quota })
+    }
+
+    /// The most permits that a request may ask for.
+    #[inline]
+    pub(super) fn limit(&self) -> u32 {
+        self.quota.limit()
+    }
+
+    /// What the first request of a key is told.
+    fn first_decision(&self, cost: u32, lead: u64) -> Decision {
+        match self.rule.opening(cost).wait_ns {
+            None => Decision::Admitted(Admission::COUNTED),
+            Some(wait) => Decision::Denied(Denial::new(wait.saturating_add(lead), DenialReason::Quota, 0)),
+        }
+    }
+
+    /// The state of an account that has just been opened with this `used`.
+    fn opened(&self, used: u64, time: u64, lead: u64) -> Status {
+        self.status(Account { anchor: self.rule.anchor_at(time + lead), used }, time)
+    }
+
+    /// What is left of an account, as an admission.
+    pub(super) fn status(&self, account: Account, time: u64) -> Status {
+        let remaining = self.rule.remaining(account, time) as usize;
+        Status::granted(self.quota.limit() as usize, remaining, self.rule.reset_after(account, time))
+    }
+}
+
+impl NewKeys for Metered {
+    fn longest_window(&self) -> u64 {
+        self.quota.window_ns()
+    }
+
+    fn first_end(&self, cost: u32, time: u64) -> u64 {
+        let rule = &self.rule;
+        rule.over_at(Account { anchor: rule.anchor_at(time), used: rule.opening(cost).used })
+    }
+
+    fn status_of_nothing(&self, cost: u32, time: u64) -> Status {
+        let unseen = self.rule.opening(0).used;
+        Status { decision: self.first_decision(cost, 0), ..self.opened(unseen, time, 0) }
+    }
+
+    fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status {
+        let used = self.rule.opening(cost).used;
+        Status { decision: self.first_decision(cost, lead), ..self.opened(used, time, lead) }
+    }
+
+    #[cfg(feature = "serde")]
+    fn can_have(&self, kept: &Kept) -> bool {
+        matches!(kept, Kept::Account { used, .. } if *used < self.rule.used_below())
+    }
+}

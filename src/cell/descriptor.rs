@@ -1,0 +1,228 @@
+//! Where claims on several cells are written down: a pool of descriptors, each with a count of those who work on its claim.
+
+use super::words::{Head, RingRef, Ticket};
+use crate::slab::{Element, Slab};
+use crate::sync::{AtomicU64, Ordering};
+
+/// The most cells that one claim may be on.
+pub(crate) const MAX_CELLS: usize = 8;
+
+/// Where a claim is written down.
+struct Descriptor {
+    /// A [`Status`].
+    status: AtomicU64,
+    /// The link to the next, while it is free.
+    link: AtomicU64,
+    /// How many cells the claim is on.
+    count: AtomicU64,
+    entries: [Entry; MAX_CELLS],
+}
+
+/// A [`Part`], written down.
+struct Entry {
+    id: AtomicU64,
+    seen: AtomicU64,
+    next: AtomicU64,
+    old_ring: AtomicU64,
+    new_ring: AtomicU64,
+}
+
+impl Element for Descriptor {
+    const BYTES: usize = 8 * (3 + 5 * MAX_CELLS);
+
+    fn new() -> Self {
+        let [status, link, count] = core::array::from_fn(|_| AtomicU64::new(0));
+        Self { status, link, count, entries: core::array::from_fn(|_| Entry::new()) }
+    }
+
+    fn link(&self) -> &AtomicU64 {
+        &self.link
+    }
+}
+
+impl Entry {
+    fn new() -> Self {
+        let [id, seen, next, old_ring, new_ring] = core::array::from_fn(|_| AtomicU64::new(0));
+        Self { id, seen, next, old_ring, new_ring }
+    }
+
+    fn write(&self, part: &Part) {
+        let (old, new) = part.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
+        self.id.store(part.id.into(), Ordering::Relaxed);
+        self.seen.store(part.seen.0, Ordering::Relaxed);
+        self.next.store(part.next.0, Ordering::Relaxed);
+        self.old_ring.store(old, Ordering::Relaxed);
+        self.new_ring.store(new, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Part {
+        let ring = |word: &AtomicU64| RingRef(word.load(Ordering::Relaxed));
+        let new = ring(&self.new_ring);
+        Part {
+            #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits")]
+            id: self.id.load(Ordering::Relaxed) as u32,
+            seen: Head(self.seen.load(Ordering::Relaxed)),
+            next: Head(self.next.load(Ordering::Relaxed)),
+            rings: new.is_ring().then(|| (ring(&self.old_ring), new)),
+            mark: 0,
+        }
+    }
+}
+
+/// A part of a claim: one cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) id: u32,
+    /// The head that was decided on.
+    pub(super) seen: Head,
+    /// The head after the claim.
+    pub(super) next: Head,
+    /// The cell's second word and the larger ring that takes its place, if it takes one.
+    pub(super) rings: Option<(RingRef, RingRef)>,
+    /// As that of what is charged, or zero where it comes to be known only later; of a log that keeps its ring, its
+    /// stamp is no earlier. Not written down.
+    pub(super) mark: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nothing is written down.
+    None = 0,
+    Undecided = 1,
+    Committed = 2,
+    Aborted = 3,
+}
+
+/// The state of a claim.
+///
+/// ```text
+/// { serial: 32, workers: 30, outcome: 2 }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Status(u64);
+
+impl Status {
+    fn new(serial: u32, workers: u64, outcome: Outcome) -> Self {
+        Self((u64::from(serial) << 32) | (workers << 2) | outcome as u64)
+    }
+
+    fn serial(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn workers(self) -> u64 {
+        (self.0 & 0xffff_ffff) >> 2
+    }
+
+    pub(super) fn outcome(self) -> Outcome {
+        match self.0 & 3 {
+            0 => Outcome::None,
+            1 => Outcome::Undecided,
+            2 => Outcome::Committed,
+            _ => Outcome::Aborted,
+        }
+    }
+}
+
+/// Where claims are written down.
+pub(super) struct Joint {
+    pool: Slab<Descriptor>,
+}
+
+impl Joint {
+    pub(super) fn new() -> Self {
+        Self { pool: Slab::new(1, Ticket::NUMBERS) }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.pool.bytes()
+    }
+
+    /// Where the claim is written down.
+    fn descriptor(&self, ticket: Ticket) -> &Descriptor {
+        self.pool.element(self.pool.nth(ticket.number))
+    }
+
+    pub(super) fn status(&self, ticket: Ticket) -> Status {
+        Status(self.descriptor(ticket).status.load(Ordering::Acquire))
+    }
+
+    /// Writes a claim down, with the caller as its first worker. `None` if a million of them are going on.
+    pub(super) fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
+        let block = self.pool.take()?;
+        let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
+        let mut count = 0;
+        for (part, entry) in parts.zip(&descriptor.entries) {
+            entry.write(part);
+            count += 1;
+        }
+        descriptor.count.store(count, Ordering::Relaxed);
+        let serial = Status(descriptor.status.load(Ordering::Relaxed)).serial();
+        descriptor.status.store(Status::new(serial, 1, Outcome::Undecided).0, Ordering::Release);
+        Some(Ticket { number, serial })
+    }
+
+    pub(super) fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
+        let descriptor = self.descriptor(ticket);
+        let count = usize::try_from(descriptor.count.load(Ordering::Relaxed)).unwrap_or(0);
+        descriptor.entries.iter().take(count).map(Entry::read)
+    }
+
+    /// Makes the caller one of the workers on a claim. `false` if it is over.
+    pub(super) fn join(&self, ticket: Ticket) -> bool {
+        self.change(ticket, |status| {
+            (status.outcome() != Outcome::None)
+                .then(|| Status::new(ticket.serial, status.workers() + 1, status.outcome()))
+        })
+    }
+
+    /// Ends the caller's work. The last to leave frees the place.
+    ///
+    /// The next claim there has another serial number, so a helper that comes late does not join it. Without that no decision would be
+    /// wrong, because whoever joins is counted: but the next claim may hold cells that come before the helper's own, and then work on one
+    /// claim would lead to work on another without end (see "How it works").
+    pub(super) fn leave(&self, ticket: Ticket) {
+        let mut last = false;
+        self.change(ticket, |status| {
+            last = status.workers() == 1;
+            Some(match last {
+                true => Status::new(ticket.serial.wrapping_add(1), 0, Outcome::None),
+                false => Status::new(ticket.serial, status.workers() - 1, status.outcome()),
+            })
+        });
+        if last {
+            self.pool.give_back(self.pool.nth(ticket.number));
+        }
+    }
+
+    /// Decides the claim, unless somebody else has.
+    pub(super) fn decide(&self, ticket: Ticket, outcome: Outcome) {
+        self.change(ticket, |status| {
+            let undecided = status.outcome() == Outcome::Undecided;
+            undecided.then(|| Status::new(ticket.serial, status.workers(), outcome))
+        });
+    }
+
+    fn change(&self, ticket: Ticket, mut to: impl FnMut(Status) -> Option<Status>) -> bool {
+        let to = |word| {
+            let status = Status(word);
+            if status.serial() == ticket.serial { to(status).map(|status| status.0) } else { None }
+        };
+        self.descriptor(ticket).status.fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_helper_that_comes_late_joins_no_later_claim() {
+        let joint = Joint::new();
+        let first = joint.write_down([].iter()).unwrap();
+        joint.leave(first);
+        let next = joint.write_down([].iter()).unwrap();
+        assert_eq!(next.number, first.number, "the same place");
+        assert!(!joint.join(first) && joint.join(next));
+    }
+}

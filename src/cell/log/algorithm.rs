@@ -1,0 +1,136 @@
+//! A log as an algorithm of cells.
+
+use super::limits::Limits;
+use super::resize::Wanted;
+use super::view::Log;
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::descriptor::Part;
+#[cfg(feature = "serde")]
+use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::memory::{At, Cell};
+use crate::cell::store::Store;
+use crate::cell::words::{Head, RingRef, Slot, State};
+use crate::clock::Clock;
+use crate::decision::{Admission, AtOnce};
+
+impl<'a> Algorithm<'a> for Log<'a> {
+    fn store(self) -> &'a Store {
+        self.store
+    }
+
+    #[inline(always)]
+    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        self.decide_at_once(at, cost, reading)
+    }
+
+    fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
+        self.decide(ask, at, cost, clock)
+    }
+
+    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+        let view = self.view(at, clock)?;
+        if at.head.state().is_growing() {
+            self.end_resize(&view);
+            return None;
+        }
+        // The one slot in the cell may have been published between the two looks at it; then it is not what a larger ring
+        // would replace.
+        if !view.reference.is_ring() && view.reference.0 != view.newest.0 {
+            return None;
+        }
+        let needed = cost as usize;
+        if self.refusal(&view, needed).is_some() {
+            return None;
+        }
+        let live = view.live(self.limits.live_from(view.time));
+        if live + needed > self.limits.limit() {
+            return None;
+        }
+        let draft = |next, rings, mark| Some(Draft { next, rings, mark, admission: Admission::COUNTED });
+        if view.ring.len() - live >= needed {
+            // Its stamp is known once it is published.
+            return draft(at.head.advanced(needed, view.ring.len()), None, view.floor);
+        }
+        let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);
+        let next = at.head.with_state(State::Open).on_new_ring();
+        draft(next, Some((view.reference, larger.offer)), larger.time)
+    }
+
+    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged {
+        match part.rings {
+            None => self.charged_in_ring(At { cell, head: part.seen }, part.mark),
+            Some(_) => Charged { head: part.next, mark: part.mark },
+        }
+    }
+
+    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
+        let time = self.limits.not_before(time.max(self.store.horizon()));
+        if reference.epoch() != at.head.epoch() {
+            return;
+        }
+        // While a cell grows its head stands still, but the ring may have been given away.
+        let stands = || at.stands() && (!reference.is_ring() || at.cell.refers_to(reference));
+        let loosest = self.revisions.loosest();
+        let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
+        self.store.ring(at.cell, reference).settle(at.head, loosest, time, stands);
+    }
+
+    fn known(self, At { cell, head }: At<'a>, reference: RingRef) -> Known {
+        if reference.epoch() != head.epoch() {
+            return Known::OfAnotherRing;
+        }
+        let newest = self.store.ring(cell, reference).newest(head);
+        newest.map_or(Known::Unpublished, |newest| Known::Until(self.limits.end_of(newest.time()), newest))
+    }
+
+    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charged.mark, cost, clock)
+    }
+
+    fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head) {
+        let cost = cost as usize;
+        let slots = if elsewhere { cost.max(2) } else { cost };
+        if slots <= 1 {
+            let slot = Slot::ancient(opened.ancient_mark(), opened.lap());
+            return (RingRef(slot.0), opened.advanced(cost, 1));
+        }
+        let (reference, ring) = self.store.new_ring(false, slots, opened.lap());
+        (reference, opened.advanced(cost, ring.len()))
+    }
+
+    #[cold]
+    fn empty(self, growing: At<'a>, old: RingRef, newest: Slot) {
+        let head = growing.head;
+        let by = if head.state().may_be_ahead() { 0 } else { newest.time() };
+        let slots = self.store.ring(growing.cell, old).len() + 1;
+        let (offer, _) = self.store.new_ring(!head.epoch(), slots, head.lap().wrapping_add(1));
+        self.offer(growing, old, by, offer);
+    }
+
+    #[cfg(feature = "serde")]
+    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+        let view = self.view(at, clock)?;
+        // What is reserved is kept beside what is live now.
+        let live = view.live(self.limits.live_from(view.live_at()));
+        let ages: Vec<i64> = view.last(live).map(|stamp| age(view.reading, stamp)).collect();
+        view.stands().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
+    }
+
+    #[cfg(feature = "serde")]
+    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
+        let ages: &[i64] = if let Kept::Stamps(ages) = kept { ages } else { &[] };
+        // No more than the limit can ever be in the way, beside as many that are reserved.
+        let ages = &ages[ages.len().saturating_sub(2 * self.limits.limit())..];
+        let is_ahead = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
+        let opened = if is_ahead { opened.with_state(State::Ahead) } else { opened };
+        match ages {
+            [] => (RingRef(Slot::ancient(opened.ancient_mark(), opened.lap()).0), opened),
+            [age] => (RingRef(Slot::new(restored.at(*age), false, opened.lap() + 1).0), opened),
+            _ => {
+                let (reference, ring) = self.store.new_ring(false, ages.len(), opened.lap());
+                ring.write_last(ages.len(), ages.iter().map(|&age| restored.at(age)), opened.lap());
+                (reference, opened)
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The quotas of a log, made ready to decide by.
+
+use super::ring::Ring;
+use crate::cell::algorithm::NewKeys;
+#[cfg(feature = "serde")]
+use crate::cell::kept::Kept;
+use crate::cell::words::Head;
+use crate::decision::{AtOnce, Decision, Status};
+use crate::quota::Quota;
+
+/// Sliding window logs that one ring serves: at most so many stamps in any window, for each of them.
+pub(crate) struct Limits {
+    /// The one with the most permits in the longest window. The ring is kept for it.
+    widest: Bound,
+    /// Those with fewer permits in shorter windows, most permits first. One that is neither can never be in the way.
+    within: Box<[Bound]>,
+    /// The first stamp that counts. Those before it had expired under other quotas, before these.
+    from: u64,
+    /// When they began.
+    since: u64,
+    /// Whether refused requests count as well.
+    counts_refused: bool,
+    /// The most permits of these and of those before them.
+    most: usize,
+}
+
+/// One sliding window log.
+#[derive(Clone, Copy)]
+struct Bound {
+    limit: usize,
+    window: u64,
+    /// Which of the quotas it is, in the order in which they were given.
+    quota: u8,
+}
+
+/// Why a request does not fit: which quota is in the way for longest, and until when.
+#[derive(Clone, Copy)]
+pub(super) struct Refusal {
+    until: u64,
+    quota: u8,
+}
+
+impl Limits {
+    pub(in crate::cell) fn new(quotas: &[Quota]) -> Self {
+        let bound =
+            |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
+        let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
+        // Widest first; of those with the same limit, the longest window says it all.
+        bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
+        let mut kept: Vec<Bound> = Vec::new();
+        for bound in bounds {
+            // Whoever keeps to this one keeps to those with as many permits or more in no longer a window.
+            kept.retain(|wider| wider.window > bound.window);
+            kept.push(bound);
+        }
+        let counts_refused = quotas.iter().any(Quota::is_counting_refused);
+        let (widest, within) = (kept[0], kept[1..].into());
+        Self { widest, within, from: 0, since: 0, counts_refused, most: widest.limit }
+    }
+
+    /// Those that take the place of others.
+    pub(in crate::cell) fn after(last: &Self, quotas: &[Quota], since: u64) -> Self {
+        let next = Self::new(quotas);
+        Self { from: last.live_from(since), since, most: next.most.max(last.most), ..next }
+    }
+
+    /// One quota, of no particular place among others.
+    pub(super) fn one(limit: usize, window: u64) -> Self {
+        let widest = Bound { limit, window, quota: 0 };
+        Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false, most: limit }
+    }
+
+    /// The time to decide by where a clock shows this: not before they began, as what does not count any more may count by then.
+    #[inline]
+    pub(super) fn not_before(&self, time: u64) -> u64 {
+        time.max(self.since)
+    }
+
+    /// The most stamps that can be live.
+    #[inline]
+    pub(super) fn limit(&self) -> usize {
+        self.widest.limit
+    }
+
+    /// How long a stamp is live.
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        self.widest.window
+    }
+
+    /// The first stamp that is live at a time.
+    #[inline]
+    pub(super) fn live_from(&self, time: u64) -> u64 {
+        self.live_in(&self.widest, time)
+    }
+
+    #[inline]
+    fn live_in(&self, bound: &Bound, time: u64) -> u64 {
+        // A time is past the longest window.
+        (time + 1 - bound.window).max(self.from)
+    }
+
+    /// When a stamp ends to be live.
+    pub(super) fn end_of(&self, stamp: u64) -> u64 {
+        if stamp < self.from { 0 } else { stamp.saturating_add(self.window()) }
+    }
+
+    /// Whether refused requests count as well.
+    #[inline]
+    pub(super) fn counts_refused(&self) -> bool {
+        self.counts_refused
+    }
+
+    /// How many requests are remembered where refused ones count: see `refused.rs`.
+    pub(super) fn remembered(&self) -> usize {
+        (2 * self.most).min(Quota::MAX_LIMIT as usize)
+    }
+
+    /// Whether there is but one.
+    pub(super) fn is_one(&self) -> bool {
+        self.within.is_empty()
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Bound> {
+        core::iter::once(&self.widest).chain(&self.within)
+    }
+
+    /// Why `cost` permits do not fit at `time`. They fit into a quota of N if the stamp from which on N - cost + 1 are newer or the
+    /// same has left its window. What a ring is too short to hold has expired.
+    #[inline(always)]
+    pub(super) fn refusal(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
+        if !self.within.is_empty() {
+            return self.refusal_by_any(ring, head, time, cost);
+        }
+        self.refusal_by(&self.widest, ring, head, time, cost)
+    }
+
+    #[inline(never)]
+    fn refusal_by_any(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
+        let longest = |one: Refusal, other: Refusal| if other.until > one.until { other } else { one };
+        self.each().filter_map(|bound| self.refusal_by(bound, ring, head, time, cost)).reduce(longest)
+    }
+
+    #[inline(always)]
+    fn refusal_by(&self, bound: &Bound, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
+        if cost > bound.limit {
+            // It has become less than the cost.
+            return Some(Refusal { until: u64::MAX, quota: bound.quota });
+        }
+        let back = bound.limit + 1 - cost;
+        if back > ring.len() {
+            return None;
+        }
+        let stamp = ring.load(head.pos() + ring.len() - back).time();
+        // Neither sum comes near an overflow: a window is less than 2^60, a time less than 2^62.
+        (stamp >= self.live_in(bound, time)).then(|| Refusal { until: stamp + bound.window, quota: bound.quota })
+    }
+
+    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
+    pub(super) fn left(&self, ring: Ring<'_>, head: Head, time: u64, live: usize) -> (usize, usize) {
+        let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, self.live_in(bound, time))));
+        let all = core::iter::once((self.widest.limit, live)).chain(within);
+        let left = all.map(|(limit, live)| (limit, limit.saturating_sub(live)));
+        left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
+    }
+
+    /// As [`left`](Self::left), of a key whose next permits are reserved.
+    pub(super) fn none(&self) -> (usize, usize) {
+        (self.all().0, 0)
+    }
+
+    /// The refusal of whoever would overtake what is reserved until then.
+    pub(super) fn reserved_until(&self, until: u64) -> Refusal {
+        Refusal { until, quota: self.widest.quota }
+    }
+
+    /// As [`left`](Self::left), of a key without permits.
+    fn all(&self) -> (usize, usize) {
+        let least = self.each().map(|bound| bound.limit).min().unwrap_or_default();
+        (least, least)
+    }
+
+    /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
+    /// reading has to be live then too, because it may have been granted just now.
+    pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
+        let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
+        live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
+    }
+
+    /// The earliest time at which the claim of `cost` slots, the first of them at `first`, can have been made: what it needed
+    /// to have left its window has. Of the claim's own slots, those are looked at that they still hold the stamps before it.
+    pub(super) fn earliest(&self, ring: Ring<'_>, first: usize, cost: usize) -> u64 {
+        let bounds = self.each().filter_map(|bound| {
+            let back = (bound.limit + 1).checked_sub(cost).filter(|&back| back <= ring.len())?;
+            let stamp = ring.load(first + ring.len() - back).time();
+            (stamp >= self.from).then(|| stamp.saturating_add(bound.window))
+        });
+        bounds.max().unwrap_or(0)
+    }
+}
+
+impl NewKeys for Limits {
+    fn longest_window(&self) -> u64 {
+        self.window()
+    }
+
+    fn first_end(&self, cost: u32, time: u64) -> u64 {
+        if cost == 0 { time } else { time.saturating_add(self.window()) }
+    }
+
+    fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
+        let (limit, remaining) = self.all();
+        Status::granted(limit, remaining, 0)
+    }
+
+    fn first_status(&self, cost: u32, _time: u64, lead: u64) -> Status {
+        let (limit, remaining) = self.all();
+        Status::granted(limit, remaining.saturating_sub(cost as usize), self.window() + lead)
+    }
+
+    #[cfg(feature = "serde")]
+    fn can_have(&self, kept: &Kept) -> bool {
+        matches!(kept, Kept::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
+    }
+
+    fn longest_ring(&self) -> usize {
+        self.limit()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.within)
+    }
+}
+
+impl Refusal {
+    /// When the request would fit.
+    pub(super) fn until(self) -> u64 {
+        self.until
+    }
+
+    /// The same, for no less long.
+    pub(super) fn no_sooner_than(self, until: u64) -> Self {
+        Self { until: self.until.max(until), ..self }
+    }
+
+    /// What a request is told at `time` that would wait for so long.
+    pub(super) fn denial_within(self, time: u64, within: u64) -> Decision {
+        Self { until: self.until.saturating_sub(within), ..self }.denial(time)
+    }
+
+    /// What a request is told at `time`, in short.
+    #[inline]
+    pub(super) fn at_once(self, time: u64) -> AtOnce {
+        AtOnce::denied(self.until.saturating_sub(time), self.quota)
+    }
+
+    /// What a request is told at `time`.
+    #[inline]
+    pub(super) fn denial(self, time: u64) -> Decision {
+        self.at_once(time).into()
+    }
+}

@@ -1,0 +1,150 @@
+//! The ring of stamps, as it is read.
+
+use crate::cell::words::{Head, Slot};
+use crate::sync::{AtomicU64, Ordering};
+
+/// The slots of one ring. A ring read through a reference that is out of date may hold anything; whoever acts on what it read
+/// finds out by the head, which never has the same value twice.
+#[derive(Clone, Copy)]
+pub(in crate::cell) struct Ring<'a> {
+    slots: &'a [AtomicU64],
+}
+
+/// A slot and the lap in which it was, or will be, claimed.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) index: usize,
+    pub(super) lap: u64,
+}
+
+impl<'a> Ring<'a> {
+    #[inline]
+    pub(in crate::cell) fn new(slots: &'a [AtomicU64]) -> Self {
+        Self { slots }
+    }
+
+    #[inline]
+    pub(in crate::cell) fn len(self) -> usize {
+        self.slots.len()
+    }
+
+    /// What the slot holds, `position` counted from the ring's start and at most one round too far.
+    #[inline]
+    pub(in crate::cell) fn load(self, position: usize) -> Slot {
+        self.at(if position >= self.len() { position - self.len() } else { position })
+    }
+
+    /// What the slot of this index holds.
+    #[inline]
+    pub(super) fn at(self, index: usize) -> Slot {
+        // A stale head may point past a shorter ring that it does not belong to; any slot will do then.
+        let slot = self.slots.get(index).unwrap_or(&self.slots[0]);
+        Slot(slot.load(Ordering::Acquire))
+    }
+
+    /// The slot itself.
+    pub(in crate::cell) fn slot(self, index: usize) -> &'a AtomicU64 {
+        &self.slots[index]
+    }
+
+    #[inline]
+    pub(super) fn before(self, place: Place) -> Place {
+        match place.index {
+            0 => Place { index: self.len() - 1, lap: place.lap.wrapping_sub(1) },
+            index => Place { index: index - 1, ..place },
+        }
+    }
+
+    pub(super) fn after(self, place: Place) -> Place {
+        if place.index + 1 == self.len() {
+            Place { index: 0, lap: place.lap.wrapping_add(1) }
+        } else {
+            Place { index: place.index + 1, ..place }
+        }
+    }
+
+    /// The last permit that was claimed before `head`.
+    #[inline]
+    pub(super) fn last(self, head: Head) -> Place {
+        self.before(Place { index: head.pos(), lap: head.lap() })
+    }
+
+    /// The newest stamp, or `None` if its claim has not been published yet.
+    #[inline]
+    pub(in crate::cell) fn newest(self, head: Head) -> Option<Slot> {
+        let place = self.last(head);
+        let slot = self.at(place.index);
+        slot.is_of_lap(place.lap).then_some(slot)
+    }
+
+    /// Whether `cost` slots can be claimed whose stamps are before the first that is live.
+    #[inline]
+    pub(super) fn has_room(self, head: Head, cost: usize, live_from: u64) -> bool {
+        cost <= self.len() && self.load(head.pos() + cost - 1).time() < live_from
+    }
+
+    /// How many stamps are live, if that is the first. They are the newest ones, so that halving finds the oldest of them.
+    pub(super) fn live_at(self, head: Head, live_from: u64) -> usize {
+        let (mut expired, mut unknown) = (0, self.len());
+        while unknown > 0 {
+            let half = unknown / 2;
+            if self.load(head.pos() + expired + half).time() < live_from {
+                expired += half + 1;
+                unknown -= half + 1;
+            } else {
+                unknown = half;
+            }
+        }
+        self.len() - expired
+    }
+
+    /// Whether the slot that was claimed at `head` has not been claimed again by `now`, and the ring is the same.
+    pub(super) fn is_held_since(self, head: Head, now: Head) -> bool {
+        // A ring that takes this one's place starts a lap on, in another epoch; the next but one two laps on.
+        let end = match head.laps_until(now) {
+            0 => now.pos(),
+            1 => now.pos() + self.len(),
+            _ => return false,
+        };
+        now.life() == head.life() && now.epoch() == head.epoch() && end <= head.pos() + self.len()
+    }
+
+    /// Writes stamps into the last `count` slots of a ring that the caller alone has, as published in the lap before `lap`.
+    pub(super) fn write_last(self, count: usize, stamps: impl Iterator<Item = u64>, lap: u64) {
+        for (index, time) in (self.len() - count..).zip(stamps) {
+            self.slot(index).store(Slot::new(time, false, lap.wrapping_add(1)).0, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use crate::cell::words::State;
+
+    #[test]
+    fn a_slot_is_held_until_it_is_claimed_again_or_the_ring_is_another() {
+        let slots: [AtomicU64; 4] = core::array::from_fn(|_| AtomicU64::new(0));
+        let ring = Ring::new(&slots);
+        let last_lap = (1 << 28) - 1;
+        for (lap, pos) in [(0, 0), (1, 3), (last_lap, 0), (last_lap, 2)] {
+            let head = Head::new(State::Open, true, 1, lap, pos);
+            let mut now = head;
+            for claimed in 0..=4 {
+                assert!(ring.is_held_since(head, now), "{claimed} claimed since {head:?}");
+                assert!(ring.is_held_since(head, now.with_state(State::Growing)));
+                let grown = now.on_new_ring();
+                assert!(!ring.is_held_since(head, grown));
+                assert!(!ring.is_held_since(head, grown.on_new_ring()));
+                assert!(!ring.is_held_since(head, grown.on_new_ring().on_new_ring()));
+                now = now.advanced(1, ring.len());
+            }
+            for _ in 0..20 {
+                assert!(!ring.is_held_since(head, now));
+                now = now.advanced(1, ring.len());
+            }
+            let next_life = Head::new(State::Open, true, 2, lap, pos);
+            assert!(!ring.is_held_since(head, next_life));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A quantised log as an algorithm of cells.
+
+use super::history::low_half;
+use super::view::{Newest, Quantised};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::descriptor::Part;
+#[cfg(feature = "serde")]
+use crate::cell::kept::{Kept, Restored};
+use crate::cell::memory::{At, Cell};
+use crate::cell::store::Store;
+use crate::cell::words::{Head, RingRef, Slot};
+use crate::clock::Clock;
+use crate::decision::AtOnce;
+use crate::sync::Ordering;
+
+impl<'a> Algorithm<'a> for Quantised<'a> {
+    fn store(self) -> &'a Store {
+        self.store
+    }
+
+    #[inline(always)]
+    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        self.decide_at_once(at, cost, reading)
+    }
+
+    fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
+        self.decide(ask, at, cost, clock)
+    }
+
+    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+        self.draft(at, cost, clock)
+    }
+
+    fn charged_to(self, _cell: &'a Cell, part: &Part) -> Charged {
+        Charged { head: part.next, mark: part.mark }
+    }
+
+    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
+        let time = time.max(self.store.horizon());
+        let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
+        let seen = Newest(newest.load(Ordering::Acquire));
+        // What was read is of this head only if the head still stands; and while a cell grows its head does, but the block may have been
+        // given away.
+        let stands = at.stands() && at.cell.refers_to(reference);
+        if reference.epoch() != at.head.epoch() || seen.step().is_some() || !stands {
+            return;
+        }
+        // Failing is as good: then somebody else has published it.
+        let step = Newest::known(self.stepped.steps.step_of(time));
+        let _ = newest.compare_exchange(seen.0, step.0, Ordering::Release, Ordering::Relaxed);
+    }
+
+    fn known(self, At { head, .. }: At<'a>, reference: RingRef) -> Known {
+        if reference.epoch() != head.epoch() {
+            return Known::OfAnotherRing;
+        }
+        let steps = &self.stepped.steps;
+        let newest = match self.history(head, reference) {
+            Some(history) => history.newest(),
+            None if self.stepped.used(head) > 0 => return Known::Unpublished,
+            None => None,
+        };
+        match newest {
+            // What is noted of a key that is forgotten is no later than what some clock has shown.
+            Some(step) => Known::Until(steps.free_at(step), Slot::new(steps.begin_of(step), false, 0)),
+            None => Known::Until(0, Slot::ancient(0, 0)),
+        }
+    }
+
+    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charged.mark, cost, clock)
+    }
+
+    fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
+        let head = self.stepped.opened(opened, false, cost);
+        (self.new_empty_block(head), head)
+    }
+
+    fn empty(self, growing: At<'a>, old: RingRef, _newest: Slot) {
+        let offer = self.new_empty_block(self.opened_by(growing.head, 0));
+        self.offer(growing, old, 0, offer);
+    }
+
+    fn opened(self, growing: Head, reference: RingRef) -> Head {
+        let block = self.block_of(reference);
+        self.opened_by(growing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
+    }
+
+    #[cfg(feature = "serde")]
+    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+        self.kept(at, clock)
+    }
+
+    #[cfg(feature = "serde")]
+    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
+        let steps: &[_] = if let Kept::Steps(steps) = kept { steps } else { &[] };
+        self.put_back(opened, steps, restored)
+    }
+}
+
+impl Quantised<'_> {
+    /// The head of a growing cell once it is open on a block whose step began with so many permits.
+    fn opened_by(self, growing: Head, used: u32) -> Head {
+        self.stepped.opened(growing, !growing.epoch(), used)
+    }
+}

@@ -1,0 +1,114 @@
+//! Decisions by a quantised log.
+
+use super::history::{History, Verdict};
+use super::view::{Contents, Newest, Quantised, View};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
+use crate::cell::memory::At;
+use crate::cell::words::{Head, RingRef, State, time_of};
+use crate::clock::Clock;
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
+
+impl<'a> Quantised<'a> {
+    #[inline]
+    pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        let reference = at.cell.reference();
+        if reference.epoch() != at.head.epoch() || cost > self.stepped.limit() {
+            return None;
+        }
+        let history = self.history(at.head, reference)?;
+        let time = time_of(reading);
+        match history.verdict(&self.stepped.steps, time, cost) {
+            Verdict::Charge => {
+                at.claim(self.stepped.charged(at.head, cost))?;
+                Some(AtOnce::admitted(0))
+            }
+            Verdict::Begin(_) => None,
+            Verdict::Deny(until) => {
+                let stands = at.stands();
+                stands.then(|| AtOnce::denied(until.saturating_sub(time), 0))
+            }
+        }
+    }
+
+    /// One attempt at a decision.
+    pub(super) fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
+        let stepped = self.stepped;
+        if cost > stepped.limit() {
+            let status = Status { decision: denied(u64::MAX, 0), ..Status::granted(stepped.limit() as usize, 0, 0) };
+            return Attempt::Decided(status, Charged::nothing(at.head));
+        }
+        let Some(view) = self.view(at, clock) else { return at.lost() };
+        let View { reference, history, time, .. } = view;
+        let verdict = history.verdict(&stepped.steps, time, cost);
+        // As it is before the claim; and loads of different heads may contradict each other.
+        let status = stepped.status(&history, time);
+        let told = |status| match view.stands() {
+            true => Attempt::Decided(status, Charged::nothing(at.head)),
+            false => at.lost(),
+        };
+        let step = match verdict {
+            Verdict::Deny(until) => return told(Status { decision: denied(until, time), ..status }),
+            _ if ask == Ask::Peek => return told(status),
+            Verdict::Charge => history.step,
+            Verdict::Begin(step) => step,
+        };
+        let claimed = if step == history.step && at.head.state().is_open() {
+            let charged = stepped.charged(at.head, cost);
+            at.claim(charged).map(|()| charged)
+        } else {
+            at.begin_resize(State::Growing).and_then(|growing| {
+                let (offer, opened) = self.next_block(growing.head, &history, step, cost);
+                self.offer(growing, reference, 0, offer).then_some(opened)
+            })
+        };
+        let Some(head) = claimed else { return at.lost() };
+        let remaining = status.remaining.saturating_sub(cost);
+        let reset_after_ns = stepped.steps.free_at(step).saturating_sub(time);
+        Attempt::Decided(Status { remaining, reset_after_ns, ..status }, Charged { head, mark: mark_of(step) })
+    }
+
+    /// A block for the caller alone with a claim of `cost` permits in this step, the newest or a later one; and the head to go with it.
+    pub(super) fn next_block(self, head: Head, history: &History<'_>, step: u64, cost: u32) -> (RingRef, Head) {
+        let begins = step != history.step;
+        let used = if begins { cost } else { history.used.saturating_add(cost) };
+        let start = if begins { history.start.wrapping_add(history.used) } else { history.start };
+        let opened = self.stepped.opened(head, !head.epoch(), used);
+        let entries = history.kept(&self.stepped.steps, step);
+        let most = entries.size_hint().1.unwrap_or(history.entries.len() + 1);
+        let contents = Contents { newest: Newest::known(step), start, used, most, entries };
+        (self.new_block(opened, contents), opened)
+    }
+
+    /// Prepares to claim `cost` permits together with those of other cells.
+    pub(super) fn draft(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+        if cost > self.stepped.limit() {
+            return None;
+        }
+        let view = self.view(at, clock)?;
+        let History { step: newest, .. } = view.history;
+        let draft = |next, rings, step| Some(Draft { next, rings, mark: mark_of(step), admission: Admission::COUNTED });
+        match view.history.verdict(&self.stepped.steps, view.time, cost) {
+            Verdict::Deny(_) => None,
+            // What was given back, and has stopped in between, is finished first: nobody else does here.
+            _ if at.head.state().is_growing() => {
+                let (offer, _) = self.next_block(at.head, &view.history, newest, 0);
+                self.offer(at, view.reference, 0, offer);
+                None
+            }
+            Verdict::Charge => draft(self.stepped.charged(at.head, cost), None, newest),
+            Verdict::Begin(step) => {
+                let (offer, opened) = self.next_block(at.head, &view.history, step, cost);
+                draft(opened, Some((view.reference, offer)), step)
+            }
+        }
+    }
+}
+
+/// The mark of what was charged in a step: never zero.
+fn mark_of(step: u64) -> u64 {
+    step + 1
+}
+
+fn denied(until: u64, time: u64) -> Decision {
+    Decision::Denied(Denial::new(until.saturating_sub(time), DenialReason::Quota, 0))
+}

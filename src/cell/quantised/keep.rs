@@ -1,0 +1,75 @@
+//! A quantised log written down apart from any clock, and put back under another.
+
+use super::history::Entry;
+use super::plan::Stepped;
+use super::view::{Contents, Newest, Quantised, View};
+use crate::cell::algorithm::Algorithm;
+use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::memory::At;
+use crate::cell::words::{Head, RingRef};
+use crate::clock::Clock;
+
+/// The ends of steps, by their age, and the permits granted in them.
+type KeptSteps = [(i64, u32)];
+
+impl Stepped {
+    /// Whether this can have been kept: each step before the next, and no more permits than the limit.
+    pub(super) fn can_have_steps(&self, steps: &KeptSteps) -> bool {
+        let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
+        let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
+        is_in_order && permits <= self.steps.limit.into() && steps.iter().all(|&(_, permits)| permits > 0)
+    }
+}
+
+impl<'a> Quantised<'a> {
+    /// What still counts of a key; `None` if something had to be done first, or has changed.
+    pub(super) fn kept(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+        let view = self.view(at, clock)?;
+        let (View { history, time, .. }, stepped) = (view, self.stepped);
+        let age = |step: u64| age(time, stepped.steps.end_of(step));
+        let older = (history.first_counting(&stepped.steps, time)..history.entries.len())
+            .map(|at| (age(history.step - history.entry(at).age(history.step)), history.permits(at)));
+        let newest =
+            (history.used > 0 && history.counts_at(&stepped.steps, time)).then(|| (age(history.step), history.used));
+        let mut kept: Vec<(i64, u32)> = older.chain(newest).collect();
+        // By a clock that lags more may count than the limit, and so it may after the limit has become less. The oldest are free first.
+        let mut room = stepped.steps.limit;
+        for (_, permits) in kept.iter_mut().rev() {
+            *permits = (*permits).min(room);
+            room -= *permits;
+        }
+        kept.retain(|&(_, permits)| permits > 0);
+        view.stands().then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
+    }
+
+    /// The head and the block of a cell that holds what was kept.
+    ///
+    /// What was rounded by another clock is rounded up again, by no more than a step, but not past the step of now: nothing that was
+    /// granted is later than that.
+    pub(super) fn put_back(self, free: Head, kept: &KeptSteps, restored: Restored) -> (RingRef, Head) {
+        let stepped = self.stepped;
+        let latest = stepped.steps.step_of(restored.now);
+        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(kept.len());
+        for &(age, permits) in kept {
+            let step = stepped.steps.step_of(restored.at(age)).min(latest);
+            match steps.last_mut() {
+                Some((last, sum)) if *last >= step => *sum = sum.saturating_add(permits),
+                _ => steps.push((step, permits)),
+            }
+        }
+        let Some((step, used)) = steps.pop() else { return self.first(free, 0, false) };
+        // No more than can count beside the newest.
+        let first = steps.partition_point(|&(older, _)| step - older > stepped.steps.window);
+        let older = &steps[first..];
+        let mut before = 0;
+        let entries = older.iter().map(|&(older, permits)| {
+            let entry = Entry::new(older, before);
+            before += permits;
+            entry
+        });
+        let start = older.iter().map(|&(_, permits)| permits).sum();
+        let opened = stepped.opened(free, false, used);
+        let contents = Contents { newest: Newest::known(step), start, used, most: older.len(), entries };
+        (self.new_block(opened, contents), opened)
+    }
+}

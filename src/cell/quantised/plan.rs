@@ -1,0 +1,128 @@
+//! How a key is limited by a quantised log: its numbers, and what they make of a head.
+
+use super::blocks::Block;
+use super::history::{History, Steps, low_half};
+use crate::cell::algorithm::NewKeys;
+#[cfg(feature = "serde")]
+use crate::cell::kept::Kept;
+use crate::cell::unchanged::Unchanged;
+use crate::cell::words::{Head, State, TIME_ZERO};
+use crate::decision::Status;
+use crate::quota::{Kind, Quota};
+
+/// A quantised log.
+///
+/// Below the life its heads have no more bits than `used` needs; the rest tell eras apart.
+///
+/// ```text
+/// { era: 52 - used, used: 20 or as many as the first limit needs }
+/// ```
+pub(crate) struct Stepped {
+    pub(super) steps: Steps,
+    used_bits: u32,
+}
+
+/// A million permits fit anyhow: a quota may come to have more.
+const LEAST_USED_BITS: u32 = 20;
+
+impl Stepped {
+    /// The plan of a quota that has been validated, if it is such a log.
+    pub(in crate::cell) fn of(quota: &Quota) -> Option<Self> {
+        let Kind::QuantisedLog { window, resolution } = quota.kind() else { return None };
+        let nanos = |duration: core::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let resolution = nanos(resolution).max(1);
+        let window = nanos(window) / resolution;
+        // Steps are counted from a window before the clock's origin, for what a snapshot brings from before a restart.
+        let origin = TIME_ZERO.saturating_sub(window.saturating_mul(resolution));
+        let steps = Steps { limit: quota.limit(), resolution, window, origin };
+        Some(Self { steps, used_bits: (u32::BITS - quota.limit().leading_zeros()).max(LEAST_USED_BITS) })
+    }
+
+    /// Whether what was counted by the first quota can be by this one.
+    pub(in crate::cell) fn can_follow(&self, first: &Self) -> Result<(), Unchanged> {
+        if (self.steps.resolution, self.steps.window) != (first.steps.resolution, first.steps.window) {
+            return Err(Unchanged::OtherSteps);
+        }
+        if self.used_bits > first.used_bits { Err(Unchanged::TooLarge) } else { Ok(()) }
+    }
+
+    /// The same, with room in the head for the limits of another, if that leaves more.
+    pub(in crate::cell) fn laid_out_as(self, last: Option<&Self>) -> Self {
+        let used_bits = last.map_or(0, |last| last.used_bits);
+        Self { used_bits: self.used_bits.max(used_bits), ..self }
+    }
+
+    /// The most permits that a request may ask for.
+    pub(in crate::cell) fn limit(&self) -> u32 {
+        self.steps.limit
+    }
+
+    /// The permits of the newest step.
+    #[inline]
+    pub(super) fn used(&self, head: Head) -> u32 {
+        low_half(head.below_life() & ((1 << self.used_bits) - 1))
+    }
+
+    #[inline]
+    pub(super) fn era(&self, head: Head) -> u64 {
+        head.below_life() >> self.used_bits
+    }
+
+    /// The head after more permits of the newest step, which the limit has room for.
+    #[inline]
+    pub(super) fn charged(&self, head: Head, cost: u32) -> Head {
+        head.with_below_life(head.below_life() + u64::from(cost))
+    }
+
+    /// The head of the next era, with so many permits in its newest step.
+    fn next(&self, head: Head, used: u32) -> Head {
+        let used = u64::from(used) & ((1 << self.used_bits) - 1);
+        head.with_below_life(((self.era(head) + 1) << self.used_bits) | used)
+    }
+
+    /// The head of an open cell in the next era, on a block of this epoch.
+    pub(super) fn opened(&self, head: Head, epoch: bool, used: u32) -> Head {
+        self.next(Head::new(State::Open, epoch, head.life(), 0, 0).with_below_life(head.below_life()), used)
+    }
+
+    /// The head after permits of the newest step were given back.
+    pub(super) fn given_back(&self, head: Head, permits: u32) -> Head {
+        self.next(head, self.used(head).saturating_sub(permits))
+    }
+
+    /// What is left, as an admission.
+    pub(super) fn status(&self, history: &History<'_>, time: u64) -> Status {
+        let remaining = history.remaining(&self.steps, time) as usize;
+        Status::granted(self.steps.limit as usize, remaining, history.reset_after(&self.steps, time))
+    }
+}
+
+impl NewKeys for Stepped {
+    fn longest_window(&self) -> u64 {
+        self.steps.resolution.saturating_mul(self.steps.window + 1)
+    }
+
+    fn first_end(&self, cost: u32, time: u64) -> u64 {
+        if cost == 0 { time } else { self.steps.free_at(self.steps.step_of(time)) }
+    }
+
+    fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
+        Status::granted(self.steps.limit as usize, self.steps.limit as usize, 0)
+    }
+
+    fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status {
+        let free_at = self.steps.free_at(self.steps.step_of(time.saturating_add(lead)));
+        let remaining = self.steps.limit.saturating_sub(cost);
+        Status::granted(self.steps.limit as usize, remaining as usize, free_at.saturating_sub(time))
+    }
+
+    #[cfg(feature = "serde")]
+    fn can_have(&self, kept: &Kept) -> bool {
+        matches!(kept, Kept::Steps(steps) if self.can_have_steps(steps))
+    }
+
+    /// With as many entries as steps may count beside the newest.
+    fn largest_block(&self) -> usize {
+        usize::try_from(self.steps.window).map_or(usize::MAX, |window| window + Block::HEADER)
+    }
+}

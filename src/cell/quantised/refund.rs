@@ -1,0 +1,56 @@
+//! Permits of a quantised log that are given back: exactly those of the step that they were charged in.
+//!
+//! Of the newest step, the head says less, in another era: so heads still only grow. Of an older one, the block is replaced by one in which
+//! less had been granted before every later step. A step that nothing is left of is left out.
+
+use super::view::{Contents, Newest, Quantised, View};
+use crate::cell::algorithm::Algorithm;
+use crate::cell::memory::At;
+use crate::cell::words::State;
+use crate::clock::Clock;
+
+impl<'a> Quantised<'a> {
+    /// One attempt to give back permits that were charged in the step of this mark; `None` if it came to nothing.
+    pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
+        let view = self.view(at, clock)?;
+        let (View { reference, history, time, .. }, stepped) = (view, self.stepped);
+        let nothing = || view.stands().then_some(0);
+        let step = mark - 1;
+        // No step that is later than the newest can have been charged.
+        let Some(age) = history.step.checked_sub(step) else { return nothing() };
+        let begun = time.max(stepped.steps.begin_of(history.step));
+        if begun >= stepped.steps.free_at(step) {
+            return nothing();
+        }
+        let place = match age {
+            0 => history.entries.len(),
+            age => history.younger(age + 1),
+        };
+        let of_step = match age {
+            0 => history.used,
+            age if place < history.entries.len() && history.entry(place).age(history.step) == age => {
+                history.permits(place)
+            }
+            _ => 0,
+        };
+        if of_step < cost {
+            return nothing();
+        }
+        if age == 0 && at.head.state().is_open() {
+            return at.claim(stepped.given_back(at.head, cost)).map(|()| cost);
+        }
+        let growing = at.begin_resize(State::Growing)?;
+        let used = if age == 0 { history.used - cost } else { history.used };
+        let start = if age == 0 { history.start } else { history.start.wrapping_sub(cost) };
+        let entries = (0..history.entries.len()).filter(|&other| other != place || of_step > cost);
+        let entries = entries.map(|other| match history.entry(other) {
+            later if other > place => later.less(cost),
+            earlier => earlier,
+        });
+        let opened = stepped.opened(growing.head, !growing.head.epoch(), used);
+        let newest = Newest::known(history.step);
+        let contents = Contents { newest, start, used, most: history.entries.len(), entries };
+        let offer = self.new_block(opened, contents);
+        self.offer(growing, reference, 0, offer).then_some(cost)
+    }
+}

@@ -1,0 +1,142 @@
+//! A quantised log as a decision sees it: a block, as of one head.
+
+use super::blocks::Block;
+use super::history::{Entry, History, low_half};
+use super::plan::Stepped;
+use crate::cell::algorithm::Algorithm;
+use crate::cell::memory::At;
+use crate::cell::store::Store;
+use crate::cell::words::{Head, RingRef, State, time_of};
+use crate::clock::Clock;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The quantised log of one key.
+#[derive(Clone, Copy)]
+pub(in crate::cell) struct Quantised<'a> {
+    pub(in crate::cell) store: &'a Store,
+    pub(in crate::cell) stepped: &'a Stepped,
+}
+
+/// The first word of a block.
+///
+/// ```text
+/// { step: 63, is_known: 1 }
+/// ```
+///
+/// What is not known has a mark for a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Newest(pub(super) u64);
+
+impl Newest {
+    pub(super) fn known(step: u64) -> Self {
+        Self((step << 1) | 1)
+    }
+
+    pub(super) fn unknown(mark: u64) -> Self {
+        Self(mark << 1)
+    }
+
+    #[inline]
+    pub(super) fn step(self) -> Option<u64> {
+        (self.0 & 1 == 1).then_some(self.0 >> 1)
+    }
+}
+
+/// A block, as of a head.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) at: At<'a>,
+    pub(super) reference: RingRef,
+    pub(super) history: History<'a>,
+    /// What the clock showed.
+    pub(super) time: u64,
+}
+
+/// What a block is made of.
+pub(super) struct Contents<E> {
+    pub(super) newest: Newest,
+    /// Permits granted before the newest step.
+    pub(super) start: u32,
+    /// Permits granted in it.
+    pub(super) used: u32,
+    /// As many entries there are at most.
+    pub(super) most: usize,
+    pub(super) entries: E,
+}
+
+impl<'a> Quantised<'a> {
+    /// A block for the caller alone, with room for so many entries at least. It is tagged by the head that it is to belong to.
+    pub(super) fn new_block(self, head: Head, contents: Contents<impl Iterator<Item = Entry>>) -> RingRef {
+        let Contents { newest, start, used, most, entries } = contents;
+        let pools = self.store.blocks.as_ref().expect("there are blocks where there is such a plan");
+        let class = pools.class_for(Block::HEADER + most);
+        let blocks = pools.of(class);
+        let number = blocks.take().expect("there are more blocks than there can be cells");
+        let block = Block::of(blocks.block(number)).expect("a block is longer than its header");
+        // Released: see "Orderings".
+        let write = |word: &AtomicU64, value: u64| word.store(value, Ordering::Release);
+        let mut length = 0;
+        for (word, entry) in block.entries.iter().zip(entries) {
+            write(word, entry.0);
+            length += 1;
+        }
+        write(block.step, newest.0);
+        write(block.counts, (u64::from(start) << 32) | u64::from(used));
+        write(block.length, length);
+        RingRef::new(head.epoch(), class, self.stepped.era(head), number)
+    }
+
+    /// A block for a key that has been granted nothing before, to belong to this head. Its step is not known.
+    pub(super) fn new_empty_block(self, head: Head) -> RingRef {
+        let newest = Newest::unknown(self.store.next_mark());
+        let used = self.stepped.used(head);
+        self.new_block(head, Contents { newest, start: 0, used, most: 0, entries: core::iter::empty() })
+    }
+
+    /// A block, or one that a reference names that is out of date.
+    #[inline]
+    pub(super) fn block_of(self, reference: RingRef) -> Option<Block<'a>> {
+        self.store.blocks.as_ref()?.block_of(reference)
+    }
+
+    /// What is known of a key. `None` if its newest step is not known yet.
+    #[inline]
+    pub(super) fn history(self, head: Head, reference: RingRef) -> Option<History<'a>> {
+        let block = self.block_of(reference)?;
+        let step = Newest(block.step.load(Ordering::Acquire)).step()?;
+        let length = block.length.load(Ordering::Acquire);
+        let length = usize::try_from(length).map_or(0, |length| length.min(block.entries.len()));
+        let start = low_half(block.counts.load(Ordering::Acquire) >> 32);
+        Some(History { step, used: self.stepped.used(head), start, entries: &block.entries[..length] })
+    }
+
+    /// What is known of a cell once its step is. `None` if something had to be done first, or has changed.
+    pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
+        let head = at.head;
+        if head.state() == State::Held {
+            self.store.help(head);
+            return None;
+        }
+        let reference = at.cell.reference();
+        if reference.epoch() != head.epoch() {
+            if head.state().is_growing() {
+                self.open(at);
+            }
+            return None;
+        }
+        // Read after the head, and anew at each attempt.
+        let time = time_of(clock.now());
+        let Some(history) = self.history(head, reference) else {
+            self.settle(at, reference, time);
+            return None;
+        };
+        Some(View { at, reference, history, time })
+    }
+}
+
+impl View<'_> {
+    /// Whether what was seen was there all the time.
+    pub(super) fn stands(&self) -> bool {
+        self.at.stands() && self.at.cell.refers_to(self.reference)
+    }
+}

@@ -171,7 +171,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
 
-    /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains; charges nothing and writes nothing.
+    /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains. Charges nothing.
+    ///
+    /// At the key cap, a look at a new key sweeps out expired keys as its request would.
     pub fn peek<Q>(&self, key: &Q) -> Status
     where
         K: Borrow<Q>,
@@ -180,7 +182,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.look(key, 1)
     }
 
-    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
+    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now. Charges nothing, as [`peek`](Self::peek).
     ///
     /// # Errors
     ///

@@ -43,9 +43,9 @@ mod joint_stalled_tests;
 #[cfg(feature = "serde")]
 mod keep;
 mod lend;
+mod look;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
-mod room;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
 mod route;

@@ -171,7 +171,9 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                 let before = limiter.counts();
                 let looked = limiter.look(&given, cost);
                 let after = limiter.counts();
-                prop_assert_eq!((before.cells, before.refused_at_cap), (after.cells, after.refused_at_cap));
+                // At the cap a look may sweep out what has expired.
+                prop_assert!(after.cells <= before.cells && after.live_keys == before.live_keys);
+                prop_assert_eq!(before.refused_at_cap, after.refused_at_cap);
                 let told = limiter.acquire(&given, cost);
                 let expected = model.ask(&keys, cost, now);
                 // A bucket that does not start full keeps its place for ever.
@@ -184,8 +186,8 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                         "step {at}, at {now}: {keys:?} for {cost}: {said:?}, not {expected:?}"
                     );
                 }
-                // For want of a place the wait is the earliest moment at which there may be one. Looks and requests may tell
-                // different ones.
+                // For want of a place the wait is the earliest moment at which there may be one: the request, which sweeps after
+                // the look, may know better.
                 let is_for_a_place = |denial: Denial| denial.reason() == DenialReason::KeyCap;
                 if !told.into_result().is_err_and(is_for_a_place) {
                     prop_assert_eq!(looked, told, "step {}, at {}: {:?} for {}", at, now, keys, cost);
@@ -216,7 +218,10 @@ proptest! {
 
     #[test]
     fn looks_and_requests_with_few_places(case in case_of(), ops in ops()) {
-        play(&case, false, &ops)?;
+        // Where keys lie in the index differs from limiter to limiter.
+        for _ in 0..2 {
+            play(&case, false, &ops)?;
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Requests on several keys at once, one of each dimension: all of them are charged, or none.
 
-use super::room::NoRoom;
 use super::{BroughtIn, Lent, Table};
 use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
@@ -85,7 +84,7 @@ impl Table {
         }
     }
 
-    /// What [`acquire_together`](Self::acquire_together) would answer. Writes nothing.
+    /// What [`acquire_together`](Self::acquire_together) would answer. Charges nothing.
     pub(crate) fn preview_together(
         &self,
         keys: &[Option<Fingerprint>],
@@ -94,33 +93,32 @@ impl Table {
         clock: &impl Clock,
     ) -> Decision {
         // A key that is denied its first request takes a place all the same: see `open_if_denied`.
-        let mut opened = 0;
+        let (mut new, mut opened) = (0, 0);
         let look = |key| {
             let known = self.look(key, cost, clock);
             let status = known.unwrap_or_else(|| self.cells.status_of_nothing(key, cost, clock));
-            if known.is_none() && !status.is_admitted() {
-                self.room(1, &[], opened, clock).map_err(|no_room| no_room.retry_after_ns)?;
-                opened += 1;
+            if known.is_none() {
+                new += 1;
+                if !status.is_admitted() {
+                    self.make_room(opened + 1, clock)?;
+                    opened += 1;
+                }
             }
             Ok(status)
         };
         let told = ask_each(keys, admits_without_place, look);
-        let wanted = self.new_keys(keys).count();
-        if wanted == 0 || matches!(told, Decision::Denied(_)) {
+        if matches!(told, Decision::Denied(_)) {
             return told;
         }
-        // Making room may take the places of keys of the request itself, which are new then.
-        let idle = |key| self.idle_cell(key, clock);
-        let own: Vec<u32> = by_dimension(keys).filter_map(|(_, key)| idle(key)).collect();
-        let Err(NoRoom { places, retry_after_ns }) = self.room(wanted, &own, 0, clock) else { return told };
-        let mut new = by_dimension(keys).filter(|&(_, key)| !self.has_cell(key) || idle(key).is_some());
-        if !admits_without_place {
-            return new
-                .nth(places)
-                .map_or(told, |(dimension, _)| Decision::Denied(no_place(dimension, retry_after_ns)));
+        let Err(retry_after_ns) = self.make_room_for(keys, new, clock) else { return told };
+        let places = self.cells.room_up_to(MAX_CELLS);
+        match self.new_keys(keys).nth(places) {
+            Some((dimension, _)) if !admits_without_place => Decision::Denied(no_place(dimension, retry_after_ns)),
+            Some(_) if places == 0 && self.new_keys(keys).count() == by_dimension(keys).count() => {
+                Decision::Admitted(Admission::UNCOUNTED)
+            }
+            _ => told,
         }
-        let none_has_a_place = places == 0 && new.count() == by_dimension(keys).count();
-        if none_has_a_place { Decision::Admitted(Admission::UNCOUNTED) } else { told }
     }
 
     /// What a new key says to the request. An error says that it needs a place for that, and how

@@ -31,7 +31,7 @@ use crate::fingerprint::Fingerprint;
 use crate::sync::{Ordering, plain};
 
 /// Slots in a chunk.
-pub(super) const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
+const CHUNK: u32 = if cfg!(tollgate_loom) { 2 } else { 32 };
 
 /// Sixteenths of the slots of an index that may be taken before it turns.
 ///
@@ -79,7 +79,7 @@ const CHUNKS_OF_A_SMALL_INDEX: u32 = 32;
 
 /// Chunks that a new key looks through: what is left of a turn that goes on, and then a whole one,
 /// where the index is small.
-pub(super) fn most_chunks(route: Route) -> u32 {
+fn most_chunks(route: Route) -> u32 {
     let all = (1 << route.size()) / CHUNK;
     if all <= CHUNKS_OF_A_SMALL_INDEX { 2 * CHUNKS_OF_A_SMALL_INDEX } else { CHUNKS_AT_CAP }
 }
@@ -127,19 +127,9 @@ impl Heuristics {
     }
 
     /// Until when every cell is live, as far as the sweep for this generation has shown.
-    pub(super) fn all_live_until(&self, generation: u32) -> Option<u64> {
+    fn all_live_until(&self, generation: u32) -> Option<u64> {
         let floor = self.floor.load(Ordering::Acquire);
         (floor >> 48 == u64::from(generation & 0xffff)).then_some((floor & ((1 << 48) - 1)) << Self::UNIT)
-    }
-
-    /// An end as it is noted: rounded down.
-    pub(super) fn rounded(end: u64) -> u64 {
-        end >> Self::UNIT << Self::UNIT
-    }
-
-    /// Whether a cell may have become idle that no sweep has seen since.
-    pub(super) fn is_forgotten_noted(&self) -> bool {
-        self.forgotten.load(Ordering::Acquire)
     }
 }
 
@@ -288,13 +278,8 @@ impl Table {
         }
     }
 
-    /// The chunks of the old index that have been swept; all of them if the turn is over.
-    pub(super) fn chunks_swept(&self, route: Route) -> u32 {
-        Counted(self.cursor.load(Ordering::Acquire)).of(route.generation()).unwrap_or(u32::MAX)
-    }
-
     /// Looks for cells that can be reclaimed, until there is room for `wanted` new keys. An error
-    /// says how long until there may be. [`room`](Self::room) tells beforehand what becomes of it.
+    /// says how long until there may be.
     pub(super) fn make_room(&self, wanted: usize, clock: &impl Clock) -> Result<(), u64> {
         let mut chunks = 0;
         loop {

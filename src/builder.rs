@@ -3,6 +3,7 @@
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 
+use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Tally;
 use crate::error::BuildError;
@@ -11,42 +12,11 @@ use crate::limiter::Limiter;
 use crate::modes::Wanted;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
+use crate::quotas::{Quotas, check_keys};
 use crate::single::Single;
+#[cfg(feature = "serde")]
+use crate::snapshot::{RestoreError, Snapshot};
 use crate::table::Table;
-
-/// The most keys that a limiter's cap may allow: 250 million. A little more cells can be told apart, 2^28, and as many rings of stamps,
-/// of which threads that are just replacing one need a few to spare.
-pub const MAX_KEY_CAP: usize = 250_000_000;
-const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
-
-/// The cap on keys where none is given: 1,048,576.
-pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
-
-/// What a new key is told when the limiter already holds as many keys as its cap allows and none of them can make way.
-///
-/// Keys that are already held are never affected. A look at a new key ([`peek`](Limiter::peek))
-/// tells what a request would be told, and takes no place.
-///
-/// A new key has its place from the moment at which its cell can be found. A first request takes a
-/// cell before that, for a few instructions. Of two first requests for one key at the last place,
-/// the second may come in these instructions, and is answered as that of any key without a place.
-/// The answer is right: at that moment all places are taken, and nothing has been granted to the
-/// key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum AtKeyCap {
-    /// Denied, with [`DenialReason::KeyCap`](crate::DenialReason::KeyCap): a flood of new keys can't get work done.
-    #[default]
-    Deny,
-    /// Admitted without being charged: a flood of new keys can't lock a new user out.
-    Admit,
-    /// Decided on one shared quota for all the keys that found no place: that of all keys, also for
-    /// a key with [quotas of its own](Limiter::set_quotas_of). A cost that the key's own quota
-    /// allows and the shared one can never admit is denied with
-    /// [`DenialReason::KeyCap`](crate::DenialReason::KeyCap): it needs a place.
-    Share,
-}
 
 /// Makes a [`Limiter`]. Start from [`Limiter::builder`].
 ///
@@ -81,6 +51,22 @@ struct Settings {
     count_decisions: bool,
     keys_with_quotas: usize,
     modes: Wanted,
+}
+
+impl<K: Hash + ?Sized> Limiter<K> {
+    /// A limiter with the default clock, hasher and key cap.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated maxima.
+    pub fn new(quota: Quota) -> Result<Self, BuildError> {
+        Self::builder(quota).build()
+    }
+
+    /// Starts a limiter whose key cap, clock, hasher and the like are not the defaults.
+    pub fn builder(quota: Quota) -> LimiterBuilder<K> {
+        LimiterBuilder::new(quota)
+    }
 }
 
 impl<K: Hash + ?Sized> LimiterBuilder<K> {
@@ -214,7 +200,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`], or more keys are
+    /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP), or more keys are
     /// expected than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
         let Self { settings, clock, fingerprinter, .. } = self;
@@ -242,7 +228,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// [`RestoreError`](crate::RestoreError) when the limiter can't be built, or the snapshot is of another.
     #[cfg(feature = "serde")]
-    pub fn restore(self, snapshot: &crate::Snapshot) -> Result<Limiter<K, C, F>, crate::RestoreError> {
+    pub fn restore(self, snapshot: &Snapshot) -> Result<Limiter<K, C, F>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
     }
@@ -255,27 +241,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     #[cfg(feature = "serde")]
     pub fn restore_after(
         self,
-        snapshot: &crate::Snapshot,
+        snapshot: &Snapshot,
         elapsed: core::time::Duration,
-    ) -> Result<Limiter<K, C, F>, crate::RestoreError> {
+    ) -> Result<Limiter<K, C, F>, RestoreError> {
         snapshot.check_quotas(&[&self.settings.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
         limiter.put_back(snapshot, elapsed)?;
         Ok(limiter)
     }
-}
-
-/// Whether a table can be made for so many keys.
-pub(crate) fn check_keys(key_cap: usize, expected_keys: usize) -> Result<(), BuildError> {
-    if key_cap == 0 {
-        return Err(BuildError::ZeroKeyCap);
-    }
-    if key_cap > MAX_KEY_CAP {
-        return Err(BuildError::KeyCapTooLarge { key_cap });
-    }
-    if expected_keys > key_cap {
-        return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
-    }
-    Ok(())
 }

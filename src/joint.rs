@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::builder::{AtKeyCap, DEFAULT_KEY_CAP, check_keys};
+use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
 use crate::cell::{MAX_CELLS, Unchanged, Whose};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
@@ -12,8 +12,10 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::Keys;
 use crate::modes::Shadow;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
+use crate::quotas::{Quotas, check_keys};
 use crate::reservation::{Lents, LimiterId};
+#[cfg(feature = "serde")]
+use crate::snapshot::{RestoreError, Snapshot};
 use crate::table::{Lent, Table};
 
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
@@ -202,9 +204,9 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// What the limiter holds, to be restored after a restart; see [`Snapshot`](crate::Snapshot).
     #[cfg(feature = "serde")]
     #[must_use]
-    pub fn snapshot(&self) -> crate::Snapshot {
+    pub fn snapshot(&self) -> Snapshot {
         let quotas: Vec<&[Quota]> = self.dimensions().map(|(_, quotas)| quotas).collect();
-        crate::Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
+        Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
     }
 
     /// The name of a dimension, by its place.
@@ -371,7 +373,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     ///
     /// [`RestoreError`](crate::RestoreError) when the limiter can't be built, or the snapshot is of another.
     #[cfg(feature = "serde")]
-    pub fn restore(self, snapshot: &crate::Snapshot) -> Result<JointLimiter<C, F>, crate::RestoreError> {
+    pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<C, F>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
     }
@@ -384,9 +386,9 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     #[cfg(feature = "serde")]
     pub fn restore_after(
         self,
-        snapshot: &crate::Snapshot,
+        snapshot: &Snapshot,
         elapsed: core::time::Duration,
-    ) -> Result<JointLimiter<C, F>, crate::RestoreError> {
+    ) -> Result<JointLimiter<C, F>, RestoreError> {
         let quotas: Vec<&[Quota]> = self.settings.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;

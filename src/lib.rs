@@ -83,6 +83,7 @@
 //! chosen keys) and `once_cell` (lock-free allocation behind a safe interface).
 
 mod builder;
+mod caps;
 mod cell;
 mod change;
 pub mod clock;
@@ -97,6 +98,7 @@ mod keys;
 mod limiter;
 mod lists;
 mod modes;
+mod noted;
 mod penalty;
 #[cfg(feature = "policy")]
 pub mod policy;
@@ -111,22 +113,23 @@ mod snapshot;
 mod sync;
 mod table;
 
-pub use builder::{AtKeyCap, LimiterBuilder, MAX_KEY_CAP};
+pub use builder::LimiterBuilder;
+pub use caps::{AtKeyCap, MAX_KEY_CAP};
 pub use change::ChangeError;
 pub use clock::{Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, Status};
 pub use direct::DirectLimiter;
-pub use error::{BuildError, CostExceedsLimit, JointError, QuotaError};
+pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{DimensionKey, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
-pub use penalty::{Penalty, PenaltyError};
+pub use penalty::Penalty;
 #[cfg(feature = "policy")]
 pub use policy::{Policy, PolicyError};
-pub use quota::{Algorithm, Quota};
+pub use quota::{Algorithm, Quota, QuotaError};
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "serde")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::builder::MAX_KEY_CAP;
+use crate::caps::MAX_KEY_CAP;
 use crate::cell::Revisions;
 use crate::clock::Clock;
 use crate::error::BuildError;

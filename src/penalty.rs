@@ -14,14 +14,14 @@
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 
-use core::fmt;
 use core::time::Duration;
 
+use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
 use crate::cell::Revisions;
 use crate::clock::Clock;
-use crate::error::BuildError;
+use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
-use crate::modes::Noted;
+use crate::noted::Noted;
 use crate::quota::Quota;
 use crate::sync::plain::{AtomicU64, Ordering};
 use crate::table::{Placed, Table};
@@ -86,7 +86,7 @@ pub struct Penalty {
 
 impl Penalty {
     /// The most denials: as many as the largest limit of a quota.
-    pub const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
+    pub const MAX_DENIALS: u32 = MAX_DENIALS;
 
     /// With the last of `denials` denials within `within` a key is blocked, for `blocked_for`. It is checked when a limiter is made
     /// with it.
@@ -161,7 +161,7 @@ impl Penalties {
         let denials = Quota::new(penalty.denials.saturating_sub(1).max(1), penalty.within);
         let block = Quota::new(1, penalty.blocked_for);
         let plans = [Revisions::new(&[denials]), Revisions::new(&[block])];
-        let places = key_cap.saturating_mul(2).min(crate::MAX_KEY_CAP);
+        let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         let table = Table::of_plans(plans.into(), places, 0);
         Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })
     }
@@ -217,52 +217,3 @@ impl Penalties {
         self.table.bytes()
     }
 }
-
-/// Why a [`Penalty`] cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PenaltyError {
-    /// It takes no denials: every key would be blocked from the start.
-    ZeroDenials,
-    /// It takes more denials than [`Penalty::MAX_DENIALS`].
-    TooManyDenials {
-        /// The denials that were asked for.
-        denials: u32,
-    },
-    /// The window of the denials is zero: no two would ever be in it.
-    ZeroWithin,
-    /// The window of the denials is longer than [`Quota::MAX_WINDOW`].
-    WithinTooLong {
-        /// The window that was asked for.
-        within: Duration,
-    },
-    /// The block is over as soon as it begins.
-    ZeroBlock,
-    /// The block is longer than [`Quota::MAX_WINDOW`].
-    BlockTooLong {
-        /// The duration that was asked for.
-        blocked_for: Duration,
-    },
-}
-
-impl fmt::Display for PenaltyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let longest = Quota::MAX_WINDOW;
-        match self {
-            Self::ZeroDenials => f.write_str("a penalty for no denials: give at least one"),
-            Self::TooManyDenials { denials } => {
-                write!(f, "a penalty for {denials} denials is for too many: at most {}", Penalty::MAX_DENIALS)
-            }
-            Self::ZeroWithin => f.write_str("the window of a penalty's denials is zero: give at least one nanosecond"),
-            Self::WithinTooLong { within } => {
-                write!(f, "the window {within:?} of a penalty's denials is too long: at most {longest:?}")
-            }
-            Self::ZeroBlock => f.write_str("a penalty that blocks for no time: give at least one nanosecond"),
-            Self::BlockTooLong { blocked_for } => {
-                write!(f, "a penalty that blocks for {blocked_for:?} is too long: at most {longest:?}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for PenaltyError {}

@@ -1,5 +1,6 @@
 //! The quotas of a limiter: checked, and what they say together.
 
+use crate::caps::MAX_KEY_CAP;
 use crate::cell::Revisions;
 use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
@@ -44,4 +45,18 @@ impl Quotas {
     pub(crate) fn given(&self) -> &[Quota] {
         &self.given
     }
+}
+
+/// Whether a table can be made for so many keys.
+pub(crate) fn check_keys(key_cap: usize, expected_keys: usize) -> Result<(), BuildError> {
+    if key_cap == 0 {
+        return Err(BuildError::ZeroKeyCap);
+    }
+    if key_cap > MAX_KEY_CAP {
+        return Err(BuildError::KeyCapTooLarge { key_cap });
+    }
+    if expected_keys > key_cap {
+        return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
+    }
+    Ok(())
 }

@@ -118,7 +118,7 @@ impl Cells {
     }
 
     /// The same, of the key of a seat.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rules_at(&self, seat: Seat<'_>) -> Rules<'_> {
         self.rules_by(self.plans[seat.plan].for_key(|| seat.cell.key()))
     }
@@ -130,7 +130,7 @@ impl Cells {
         self.rules_by(revisions.for_key(|| cell.key()))
     }
 
-    #[inline(always)]
+    #[inline]
     fn rules_by<'a>(&'a self, revisions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
         match &revisions.current.plan {

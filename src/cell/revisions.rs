@@ -143,7 +143,7 @@ impl Revisions {
     }
 
     /// The current one for a key, to be read as [`current`](Self::current) is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn for_key(&self, key: impl FnOnce() -> Fingerprint) -> ForKey<'_> {
         if self.own.is_empty() {
             return ForKey { all: self, current: self.current() };

@@ -50,8 +50,13 @@ impl Store {
     /// an account by now. Any slot will do then.
     #[inline]
     pub(super) fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
-        let slots = self.slots_at(reference);
-        Ring::new(slots.unwrap_or(core::slice::from_ref(&cell.ring)))
+        if reference.is_ring() {
+            let rings = self.rings.get(reference.class()).and_then(OnceBox::get);
+            if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
+                return Ring::new(slots);
+            }
+        }
+        Ring::new(core::slice::from_ref(&cell.ring))
     }
 
     #[inline]

@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use super::{Clock, MonotonicClock};
+use super::monotonic::MonotonicClock;
+use super::reading::Clock;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
 /// A clock that a reading costs one load of, kept up to date by a thread that wakes once a `resolution`.

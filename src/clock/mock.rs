@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::Clock;
+use super::reading::Clock;
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// A clock that moves only when told to. Clones share the same time, so a test keeps one and gives the other away.

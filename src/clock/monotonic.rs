@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::Clock;
+use super::reading::Clock;
 
 /// The default clock: `quanta`'s monotonic clock, read from the processor's time stamp counter where that is reliable
 /// and from the operating system elsewhere. A reading costs some eight nanoseconds.

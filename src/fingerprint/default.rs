@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::{Fingerprint, Fingerprinter, random_seed};
+use super::kinds::{Fingerprint, Fingerprinter, random_seed};
 
 /// Words that a key may have to be hashed by multiply-shift.
 const WORDS: usize = 3;

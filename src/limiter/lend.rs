@@ -2,8 +2,8 @@
 
 use core::hash::Hash;
 
-use super::Limiter;
-use super::modes::Wants;
+use super::keyed::Limiter;
+use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;

@@ -5,7 +5,9 @@
 use loom::{sync::Arc, thread};
 
 use super::*;
+use crate::caps::AtKeyCap;
 use crate::clock::MockClock;
+use crate::quota::Quota;
 
 /// The keys and what keys without a place share end with the quota of the same change.
 #[test]

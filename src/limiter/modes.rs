@@ -3,26 +3,16 @@
 use core::borrow::Borrow;
 use core::hash::Hash;
 
-use super::Limiter;
+use super::keyed::Limiter;
+use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::lists::{List, ListError};
-use crate::modes::{Modes, Noted};
+use crate::modes::Modes;
+use crate::noted::Noted;
 use crate::penalty::Penalties;
 use crate::reservation::Lents;
-
-/// What is asked for with a decision.
-#[derive(Debug)]
-pub(super) enum Wants {
-    Decision,
-    Numbers,
-    /// To wait for up to so many nanoseconds, and to be able to give back what was charged.
-    ToBeLent {
-        within: u64,
-        lents: Lents,
-    },
-}
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Puts the key on the allow list: from when this returns until it is [taken off](Self::unlist), its requests are admitted without

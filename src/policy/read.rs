@@ -1,19 +1,21 @@
 //! From the text of a policy file to a [`Policy`], or to what is wrong with it.
 
 use core::ops::Range;
+use core::str::FromStr;
 use core::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{PolicyError, PolicyProblem};
-use super::{Dimension, Policy};
-use crate::builder::{AtKeyCap, check_keys};
+use super::model::{Dimension, Policy};
+use super::names::ALGORITHMS;
+use crate::caps::AtKeyCap;
 use crate::duration::parse_duration;
 use crate::error::BuildError;
 use crate::joint::JointLimiter;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::Quotas;
+use crate::quotas::{Quotas, check_keys};
 
 /// The file as it is written. Each value comes with its place, for errors.
 #[derive(Deserialize)]
@@ -53,7 +55,7 @@ struct FileQuota {
 /// A problem and where it is, in bytes.
 type Placed = (Range<usize>, PolicyProblem);
 
-pub(super) fn policy(text: &str) -> Result<Policy, PolicyError> {
+fn policy(text: &str) -> Result<Policy, PolicyError> {
     let file: File = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(text.len(), |span| span.start);
         PolicyError::at(text, start, PolicyProblem::Toml { message: error.message().to_owned() })
@@ -225,17 +227,6 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
     Ok(made)
 }
 
-/// The algorithms by the names that files and options call them.
-pub(super) const ALGORITHMS: [(&str, Algorithm); 7] = [
-    ("sliding-window-log", Algorithm::SlidingWindowLog),
-    ("token-bucket", Algorithm::TokenBucket),
-    ("leaky-bucket", Algorithm::LeakyBucket),
-    ("leaky-queue", Algorithm::LeakyQueue),
-    ("fixed-window", Algorithm::FixedWindow),
-    ("sliding-counter", Algorithm::SlidingCounter),
-    ("quantised-log", Algorithm::QuantisedLog),
-];
-
 fn algorithm_of(name: &str) -> Option<Algorithm> {
     ALGORITHMS.iter().find(|(known, _)| *known == name).map(|&(_, algorithm)| algorithm)
 }
@@ -243,5 +234,24 @@ fn algorithm_of(name: &str) -> Option<Algorithm> {
 impl From<BuildError> for PolicyProblem {
     fn from(error: BuildError) -> Self {
         Self::Refused(error)
+    }
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        Self::from_toml(text)
+    }
+}
+
+impl Policy {
+    /// Reads and checks the text of a policy file.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] for the first thing that is wrong with it.
+    pub fn from_toml(text: &str) -> Result<Self, PolicyError> {
+        policy(text)
     }
 }

@@ -3,8 +3,10 @@
 use core::time::Duration;
 
 use super::*;
-use crate::error::{BuildError, QuotaError};
-use crate::quota::Algorithm;
+use crate::caps::AtKeyCap;
+use crate::error::BuildError;
+use crate::joint::JointLimiter;
+use crate::quota::{Algorithm, Quota, QuotaError};
 
 const SECOND: Duration = Duration::from_secs(1);
 

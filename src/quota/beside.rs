@@ -2,11 +2,11 @@
 
 use core::time::Duration;
 
-use super::{Kind, Quota, ceil_div, duration_of};
+use super::value::{Kind, Quota, ceil_div, duration_of};
 
 impl Quota {
     /// The largest capacity of a bucket, limit of a fixed window, refill or leak: 1,073,741,824 permits (2^30).
-    pub const MAX_CAPACITY: u32 = 1 << 30;
+    pub const MAX_CAPACITY: u32 = super::bounds::MAX_CAPACITY;
 
     /// The largest limit of a sliding window counter: 65,535 permits a window (two such counts share a word).
     pub const MAX_COUNTER_LIMIT: u32 = (1 << 16) - 1;

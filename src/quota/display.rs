@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Kind, Quota};
+use super::value::{Kind, Quota};
 use crate::duration::Plain;
 
 /// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log its name and its numbers.

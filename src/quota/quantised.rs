@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 
-use super::{Kind, Quota};
-use crate::error::QuotaError;
+use super::error::QuotaError;
+use super::value::{Kind, Quota};
 
 impl Quota {
     /// The most steps that the window of a quantised log may have: 16,384 (2^14). Whoever begins a step copies those that count.
-    pub const MAX_STEPS: u32 = 1 << 14;
+    pub const MAX_STEPS: u32 = super::bounds::MAX_STEPS;
 
     /// A sliding window log for very large limits: at most `limit` permits in any interval of `window`, remembered in steps of one
     /// `resolution`, however many there are.

@@ -1,5 +1,7 @@
 //! Every bound of every quota: what is allowed at it, and which error is one past it.
 
+use core::time::Duration;
+
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);

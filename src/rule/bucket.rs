@@ -25,8 +25,8 @@
 //! (10), 1986 (the leaky bucket as a counter); RFC 2215, `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic
 //! cell rate algorithm, with which it agrees for evenly spaced permits).
 
+use super::account::{Account, Given, Opening, Since, Step};
 use super::rate::{Rate, Stride};
-use super::{Account, Given, Opening, Since, Step};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bucket {

@@ -18,8 +18,8 @@
 //! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains", Cloudflare 2017,
 //! <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
 
+use super::account::{Account, Given, Since, Step, saturated};
 use super::window::Grid;
-use super::{Account, Given, Since, Step, saturated};
 
 const COUNT_BITS: u32 = 16;
 

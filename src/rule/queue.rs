@@ -22,8 +22,8 @@
 //!
 //! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue with an even outflow.
 
+use super::account::{Account, Given, Since, Step};
 use super::rate::{Rate, Stride};
-use super::{Account, Given, Since, Step};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Queue {

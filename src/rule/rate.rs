@@ -1,6 +1,6 @@
 //! A rate as a fraction in lowest terms: so many permits in so many nanoseconds, and exact conversions between the two.
 
-use super::saturated;
+use super::account::saturated;
 
 /// `permits` every `period` nanoseconds, without a common divisor: at most 2^30 and 2^60.
 ///

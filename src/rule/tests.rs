@@ -5,8 +5,9 @@ mod traffic;
 
 use proptest::prelude::*;
 
+use super::any::nanos;
 use super::oracle::{Meter, Naive};
-use super::{Account, Rule, Step, nanos};
+use super::{Account, Rule, Step};
 use crate::quota::{Kind, Quota};
 use traffic::{Cost, Gap, LATE_ORIGIN, lengths, quota, requests};
 

@@ -9,7 +9,7 @@
 //!
 //! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis' `INCR`.
 
-use super::{Account, Given, Since, Step};
+use super::account::{Account, Given, Since, Step};
 
 /// Windows that stand still, side by side: one begins at `first` and at every whole number of windows after it. What is before
 /// the first boundary is the rest of a window that began before time did; its anchor is zero.

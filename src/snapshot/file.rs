@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use super::Snapshot;
+use super::contents::Snapshot;
 
 impl Snapshot {
     /// Writes the snapshot to a file. If the process, or the machine, stops at any point of it, the file is what it was before or

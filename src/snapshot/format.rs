@@ -10,7 +10,7 @@ use core::fmt;
 
 use siphasher::sip128::SipHasher13;
 
-use super::Snapshot;
+use super::contents::Snapshot;
 
 const MAGIC: &[u8; 8] = b"tollgate";
 const VERSION: u32 = 1;

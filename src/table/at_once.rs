@@ -1,6 +1,6 @@
 //! Decisions that take nothing out of the ordinary: the key is known, its cell open, and nobody is in the way.
 
-use super::Table;
+use super::find::Table;
 use crate::cell::Head;
 use crate::clock::Clock;
 use crate::decision::AtOnce;

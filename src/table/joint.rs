@@ -1,6 +1,7 @@
 //! Requests on several keys at once, one of each dimension: all of them are charged, or none.
 
-use super::{BroughtIn, Lent, Table};
+use super::find::{BroughtIn, Table};
+use super::lend::Lent;
 use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};

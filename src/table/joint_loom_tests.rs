@@ -6,10 +6,9 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::*;
+use super::kit::*;
 use crate::cell::Reclaimed;
 use crate::decision::Decision;
-use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
 struct At(u64);

@@ -5,10 +5,9 @@
 
 use core::time::Duration;
 
-use super::*;
+use super::kit::*;
 use crate::cell::Stalled;
 use crate::decision::Decision;
-use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
 struct At(u64);

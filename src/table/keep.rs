@@ -1,7 +1,7 @@
 //! What all the keys of a table hold, written down and put back.
 
+use super::find::{Located, Table};
 use super::index::Put;
-use super::{Located, Table};
 use crate::cell::{Kept, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;

@@ -1,6 +1,6 @@
 //! Permits that may be given back, and permits that are reserved.
 
-use super::{Located, Table};
+use super::find::{Located, Table};
 use crate::cell::{Ask, Charged};
 use crate::clock::Clock;
 use crate::decision::Status;

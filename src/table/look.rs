@@ -2,7 +2,7 @@
 //!
 //! At the key cap a look at a new key makes room as its request would, so the two answer the same.
 
-use super::{Located, Placed, Table};
+use super::find::{Located, Placed, Table};
 use crate::cell::Ask;
 use crate::clock::Clock;
 use crate::decision::Status;

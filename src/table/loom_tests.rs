@@ -7,9 +7,8 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use super::index::Seen;
+use super::kit::*;
 use super::route::Counted;
-use super::*;
-use crate::quota::Quota;
 
 /// A clock that stands still at the given reading.
 struct At(u64);

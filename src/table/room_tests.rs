@@ -6,12 +6,9 @@ use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
 
-use super::*;
+use super::kit::*;
 use crate::clock::MockClock;
-use crate::quota::Quota;
 use crate::sync::plain::AtomicBool;
-use route::Counted;
-use turn::{full_at, largest_for, size_for};
 
 const CHUNK: usize = 32;
 

@@ -4,10 +4,9 @@
 
 use core::time::Duration;
 
-use super::*;
+use super::kit::*;
 use crate::cell::Reclaimed;
 use crate::clock::MockClock;
-use crate::quota::Quota;
 
 fn key(number: u64) -> Fingerprint {
     Fingerprint::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number << 4)

@@ -1,6 +1,6 @@
 //! Looking at many keys at once, so that the memory that they need is fetched at the same time.
 
-use super::Table;
+use super::find::Table;
 use crate::fingerprint::Fingerprint;
 
 /// How many keys are looked at together: enough to keep the memory busy, few enough to stay in the nearest cache.

@@ -63,7 +63,7 @@ impl<'a> Log<'a> {
     fn grant(self, ask: Ask, view: &View<'a>, needed: usize, clock: &impl Clock) -> Attempt {
         let View { at, ring, time, .. } = *view;
         let live = view.live(self.limits.live_from(time));
-        let (limit, left) = self.left(view);
+        let (limit, left) = self.left(view, live);
         let granted = |time: u64, left: usize, charged| {
             let reset_after = time.saturating_add(self.limits.window()).saturating_sub(view.reading);
             Attempt::Decided(Status::granted(limit, left.saturating_sub(needed), reset_after), charged)
@@ -91,19 +91,19 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The limit of the quota that leaves the fewest permits, and how many.
-    fn left(self, view: &View<'_>) -> (usize, usize) {
+    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
+    fn left(self, view: &View<'_>, live: usize) -> (usize, usize) {
         if view.is_behind() {
             return self.limits.none();
         }
-        let live = view.live(self.limits.live_from(view.time));
         self.limits.left(view.ring, view.at.head, view.time, live)
     }
 
     /// What is left, and the denial if there is one.
     fn status(self, view: &View<'_>, refusal: Option<Refusal>) -> Status {
-        let (limit, left) = self.left(view);
-        let idle_after = match view.live(self.limits.live_from(view.time)) {
+        let live = view.live(self.limits.live_from(view.time));
+        let (limit, left) = self.left(view, live);
+        let idle_after = match live {
             0 => 0,
             _ => view.newest.time().saturating_add(self.limits.window()).saturating_sub(view.reading),
         };

@@ -5,7 +5,7 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 use crate::quota::{Kind, Quota};
-use crate::rule::nanos;
+use crate::rule::any::nanos;
 
 pub(super) const YEAR: u64 = 31_557_600_000_000_000;
 const MOST: u32 = Quota::MAX_CAPACITY;

@@ -1,0 +1,48 @@
+//! A cost that no wait makes possible.
+
+use core::fmt;
+
+/// A request asked for more permits at once than the limit: it could never be admitted, however long it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CostExceedsLimit {
+    cost: u32,
+    limit: u32,
+}
+
+impl CostExceedsLimit {
+    pub(crate) const fn new(cost: u32, limit: u32) -> Self {
+        Self { cost, limit }
+    }
+
+    /// The permits that were asked for at once.
+    #[must_use]
+    pub const fn cost(&self) -> u32 {
+        self.cost
+    }
+
+    /// The most that can ever be granted at once.
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.limit
+    }
+}
+
+impl fmt::Display for CostExceedsLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cost, limit } = self;
+        write!(f, "a request of cost {cost} can never be admitted under a limit of {limit}: ask for at most {limit}")
+    }
+}
+
+impl core::error::Error for CostExceedsLimit {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_says_what_is_allowed() {
+        let text = CostExceedsLimit::new(7, 5).to_string();
+        assert!(text.contains("cost 7") && text.contains("limit of 5"), "{text}");
+    }
+}

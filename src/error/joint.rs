@@ -1,0 +1,46 @@
+//! Why a request in several dimensions could not be decided.
+
+use core::fmt;
+
+use super::cost::CostExceedsLimit;
+
+/// Why a request in several dimensions could not be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum JointError {
+    /// There are not as many keys as dimensions.
+    WrongNumberOfKeys {
+        /// The keys that were given.
+        keys: usize,
+        /// The dimensions that there are.
+        dimensions: usize,
+    },
+    /// More permits at once than a limit.
+    Cost(CostExceedsLimit),
+}
+
+impl fmt::Display for JointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongNumberOfKeys { keys, dimensions } => {
+                write!(f, "{keys} keys for {dimensions} dimensions: give one for each, or `None` where there is none")
+            }
+            Self::Cost(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for JointError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::WrongNumberOfKeys { .. } => None,
+            Self::Cost(error) => Some(error),
+        }
+    }
+}
+
+impl From<CostExceedsLimit> for JointError {
+    fn from(error: CostExceedsLimit) -> Self {
+        Self::Cost(error)
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a penalty cannot be used.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::caps::MAX_DENIALS;
+use crate::quota::Quota;
+
+/// Why a [`Penalty`](crate::Penalty) cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PenaltyError {
+    /// It takes no denials: every key would be blocked from the start.
+    ZeroDenials,
+    /// It takes more denials than [`Penalty::MAX_DENIALS`](crate::Penalty::MAX_DENIALS).
+    TooManyDenials {
+        /// The denials that were asked for.
+        denials: u32,
+    },
+    /// The window of the denials is zero: no two would ever be in it.
+    ZeroWithin,
+    /// The window of the denials is longer than [`Quota::MAX_WINDOW`].
+    WithinTooLong {
+        /// The window that was asked for.
+        within: Duration,
+    },
+    /// The block is over as soon as it begins.
+    ZeroBlock,
+    /// The block is longer than [`Quota::MAX_WINDOW`].
+    BlockTooLong {
+        /// The duration that was asked for.
+        blocked_for: Duration,
+    },
+}
+
+impl fmt::Display for PenaltyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = Quota::MAX_WINDOW;
+        match self {
+            Self::ZeroDenials => f.write_str("a penalty for no denials: give at least one"),
+            Self::TooManyDenials { denials } => {
+                write!(f, "a penalty for {denials} denials is for too many: at most {}", MAX_DENIALS)
+            }
+            Self::ZeroWithin => f.write_str("the window of a penalty's denials is zero: give at least one nanosecond"),
+            Self::WithinTooLong { within } => {
+                write!(f, "the window {within:?} of a penalty's denials is too long: at most {longest:?}")
+            }
+            Self::ZeroBlock => f.write_str("a penalty that blocks for no time: give at least one nanosecond"),
+            Self::BlockTooLong { blocked_for } => {
+                write!(f, "a penalty that blocks for {blocked_for:?} is too long: at most {longest:?}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PenaltyError {}

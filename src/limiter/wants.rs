@@ -1,0 +1,15 @@
+//! What is asked for with a decision.
+
+use crate::reservation::Lents;
+
+/// What is asked for with a decision.
+#[derive(Debug)]
+pub(super) enum Wants {
+    Decision,
+    Numbers,
+    /// To wait for up to so many nanoseconds, and to be able to give back what was charged.
+    ToBeLent {
+        within: u64,
+        lents: Lents,
+    },
+}

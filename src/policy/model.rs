@@ -1,0 +1,159 @@
+//! What a policy says.
+
+use core::fmt;
+
+use super::names::ALGORITHMS;
+use crate::caps::AtKeyCap;
+use crate::duration::Plain;
+use crate::joint::{JointLimiter, JointLimiterBuilder};
+use crate::quota::{Kind, Quota};
+
+/// Dimensions and their quotas, as a file says them. See [the module](self) for the file.
+///
+/// Printed, it is such a file again: what is read from that is equal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    pub(super) key_cap: Option<usize>,
+    pub(super) at_key_cap: Option<AtKeyCap>,
+    pub(super) shadow: Option<bool>,
+    pub(super) dimensions: Vec<Dimension>,
+}
+
+/// One dimension of a [`Policy`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dimension {
+    pub(super) name: Box<str>,
+    pub(super) key: Vec<String>,
+    pub(super) quotas: Vec<Quota>,
+}
+
+impl Policy {
+    /// Starts a limiter with these dimensions, in this order, and this cap on keys. What a policy does not say, such as the clock,
+    /// can still be set. It can be built: all that could be wrong with a policy was seen to when it was read.
+    pub fn builder(&self) -> JointLimiterBuilder {
+        let mut builder = JointLimiter::builder();
+        for dimension in &self.dimensions {
+            builder = builder.dimension(dimension.name.clone(), dimension.quotas.iter().copied());
+        }
+        if let Some(key_cap) = self.key_cap {
+            builder = builder.key_cap(key_cap);
+        }
+        builder.at_key_cap(self.at_key_cap.unwrap_or_default()).shadow(self.shadow.unwrap_or_default())
+    }
+
+    /// The dimensions, in the order of the file. Requests give their keys in this order.
+    #[must_use]
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.dimensions
+    }
+
+    /// The most keys held at once, if the policy says so.
+    #[must_use]
+    pub const fn key_cap(&self) -> Option<usize> {
+        self.key_cap
+    }
+
+    /// What a request with a new key is told at the cap, if the policy says so.
+    #[must_use]
+    pub const fn at_key_cap(&self) -> Option<AtKeyCap> {
+        self.at_key_cap
+    }
+
+    /// Whether to admit what would be denied, if the policy says so.
+    #[must_use]
+    pub const fn shadow(&self) -> Option<bool> {
+        self.shadow
+    }
+}
+
+impl Dimension {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its keys are made of, together; at least one field. The library makes nothing of it.
+    pub fn key(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.key.iter().map(String::as_str)
+    }
+
+    /// The quotas that each of its keys has, at least one.
+    #[must_use]
+    pub fn quotas(&self) -> &[Quota] {
+        &self.quotas
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(key_cap) = self.key_cap {
+            writeln!(f, "key_cap = {key_cap}")?;
+        }
+        match self.at_key_cap {
+            None => {}
+            Some(AtKeyCap::Admit) => writeln!(f, "at_key_cap = \"admit\"")?,
+            Some(_) => writeln!(f, "at_key_cap = \"deny\"")?,
+        }
+        if let Some(shadow) = self.shadow {
+            writeln!(f, "shadow = {shadow}")?;
+        }
+        for Dimension { name, key, quotas } in &self.dimensions {
+            writeln!(f, "\n[[dimension]]\nname = {}", Quoted(name))?;
+            let fields: Vec<String> = key.iter().map(|field| Quoted(field).to_string()).collect();
+            writeln!(f, "key = [{}]", fields.join(", "))?;
+            for quota in quotas {
+                writeln!(f, "\n[[dimension.quota]]")?;
+                write_quota(f, quota)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_quota(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
+    let (algorithm, limit) = (quota.algorithm(), quota.limit());
+    if let Some((name, _)) = ALGORITHMS.iter().find(|(_, known)| *known == algorithm) {
+        writeln!(f, "algorithm = \"{name}\"")?;
+    }
+    match quota.kind() {
+        Kind::Log | Kind::FixedWindow => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(quota.window()))?,
+        Kind::SlidingCounter { window } => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(window))?,
+        Kind::QuantisedLog { window, resolution } => {
+            writeln!(f, "limit = {limit}\nper = \"{}\"\nresolution = \"{}\"", Plain(window), Plain(resolution))?;
+        }
+        Kind::TokenBucket { refill, per } => {
+            writeln!(f, "capacity = {limit}\nrefill = {refill}\nper = \"{}\"", Plain(per))?;
+        }
+        Kind::LeakyBucket { leak, per } => {
+            writeln!(f, "capacity = {limit}\nleak = {leak}\nper = \"{}\"", Plain(per))?;
+        }
+        Kind::LeakyQueue { leak, per, max_delay } => {
+            writeln!(f, "leak = {leak}\nper = \"{}\"\nmax_delay = \"{}\"", Plain(per), Plain(max_delay))?;
+        }
+    }
+    if let Some(start) = quota.start() {
+        writeln!(f, "start = {start}")?;
+    }
+    if let Some(phase) = quota.phase() {
+        writeln!(f, "phase = \"{}\"", Plain(phase))?;
+    }
+    Ok(())
+}
+
+/// A text as a basic string of TOML.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for char in self.0.chars() {
+            match char {
+                '"' | '\\' => write!(f, "\\{char}")?,
+                _ if char.is_control() => write!(f, "\\u{:04X}", u32::from(char))?,
+                _ => write!(f, "{char}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}

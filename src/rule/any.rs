@@ -1,0 +1,182 @@
+//! One of the rules, with its numbers.
+
+use super::account::{Account, Given, Opening, Since, Step, saturated};
+use super::bucket::Bucket;
+use super::counter::Counter;
+use super::queue::Queue;
+use super::window::Window;
+use crate::quota::{Kind, Quota};
+
+/// An algorithm with its numbers, made ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rule {
+    Bucket(Bucket),
+    Queue(Queue),
+    Window(Window),
+    Counter(Counter),
+}
+
+/// Asks the algorithm.
+macro_rules! ask {
+    ($rule:expr, $question:ident($($with:expr),*)) => {
+        match $rule {
+            Rule::Bucket(bucket) => bucket.$question($($with),*),
+            Rule::Queue(queue) => queue.$question($($with),*),
+            Rule::Window(window) => window.$question($($with),*),
+            Rule::Counter(counter) => counter.$question($($with),*),
+        }
+    };
+}
+
+impl Rule {
+    /// The rule of a quota that has been validated, in a time of which `origin` is the clock's origin. None for a sliding
+    /// window log, which has to keep more than an account.
+    pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
+        debug_assert!(quota.validate().is_ok());
+        let limit = quota.limit();
+        Some(match quota.kind() {
+            Kind::Log | Kind::QuantisedLog { .. } => return None,
+            Kind::TokenBucket { refill, per } => {
+                Self::Bucket(Bucket::new(limit, refill, nanos(per), quota.start().unwrap_or(limit)))
+            }
+            Kind::LeakyBucket { leak, per } => Self::Bucket(Bucket::new(limit, leak, nanos(per), limit)),
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
+            }
+            Kind::FixedWindow => {
+                let first = quota.phase().map(|phase| first_boundary(origin, phase, quota.window_ns()));
+                Self::Window(Window::new(limit, quota.window_ns(), first))
+            }
+            Kind::SlidingCounter { window } => {
+                let window = nanos(window);
+                Self::Counter(Counter::new(
+                    limit,
+                    window,
+                    first_boundary(origin, quota.phase().unwrap_or_default(), window),
+                ))
+            }
+        })
+    }
+
+    /// Decides a request of `cost` permits, at least 1 and at most the limit.
+    #[inline]
+    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+        ask!(self, step(account, now, cost))
+    }
+
+    /// Decides a request that would wait for up to `within` nanoseconds; and says how long it has to. Only buckets and queues let
+    /// anybody wait, and a bucket no longer than it takes to fill.
+    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Step, u64) {
+        match (self, self.step(account, now, cost)) {
+            (Self::Bucket(bucket), Step::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
+            (Self::Queue(queue), step) => queue.reserve(account, now, step, within),
+            (_, step) => (step, 0),
+        }
+    }
+
+    /// What becomes of the running account if up to `cost` permits are given back that were charged to it; `None` if they no longer
+    /// count.
+    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        ask!(self, give_back(account, now, cost, since))
+    }
+
+    /// A running account of another quota of the same algorithm, as it goes on under this one from a time on; `None` if it goes on
+    /// as it is, in windows of another length and with another limit.
+    ///
+    /// A bucket lacks as many permits as the other one did at that time, rounded up, at most all of it; and it owes as many as
+    /// the other one did, at most as many again. The next place of a queue leaves when it would have, or less than one interval later, if the queue can be as long.
+    pub(crate) fn carried(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
+        match (self, other) {
+            (Self::Bucket(bucket), Self::Bucket(other)) => {
+                Some(Account { anchor: at, used: bucket.lacks_after(other, account, at) })
+            }
+            (Self::Queue(queue), Self::Queue(_)) => {
+                Some(Account { anchor: at, used: queue.places_in(other.all_free_at(account).saturating_sub(at)) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The anchor after [`Step::Advance`].
+    #[inline]
+    pub(crate) fn advanced(&self, anchor: u64) -> u64 {
+        ask!(self, advanced(anchor))
+    }
+
+    /// The anchor of an account that opens now. Never later than now.
+    #[inline]
+    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
+        ask!(self, anchor_at(now))
+    }
+
+    /// More than `used` ever is, and at most 2^32.
+    pub(crate) fn used_below(&self) -> u64 {
+        ask!(self, used_below())
+    }
+
+    /// The first moment at which all permits are free, if nothing else is granted.
+    pub(crate) fn all_free_at(&self, account: Account) -> u64 {
+        ask!(self, all_free_at(account))
+    }
+
+    /// Whether an account has another anchor once its quota has changed.
+    pub(crate) fn is_moved(&self) -> bool {
+        matches!(self, Self::Bucket(_) | Self::Queue(_))
+    }
+
+    /// The moment from which on an account of which something was used is over, also if that is given back later.
+    pub(crate) fn ends_at(&self, account: Account) -> u64 {
+        match self {
+            Self::Window(window) => window.ends_at(account),
+            Self::Counter(counter) => counter.ends_at(account),
+            _ => self.all_free_at(account),
+        }
+    }
+
+    /// The first moment from which the account is no different from that of a key that was never seen; `u64::MAX` if there is none.
+    pub(crate) fn over_at(&self, account: Account) -> u64 {
+        ask!(self, over_at(account))
+    }
+
+    /// Whether an account is ever no different from that of a key that was never seen.
+    pub(crate) fn is_ever_over(&self) -> bool {
+        self.over_at(Account { anchor: 0, used: 1 }) != u64::MAX
+    }
+
+    /// Whole permits that one request could get now. A request is admitted if and only if its cost is no more.
+    pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
+        ask!(self, remaining(account, now))
+    }
+
+    /// Nanoseconds until every permit is free, if nothing else is granted; zero when all are.
+    pub(crate) fn reset_after(&self, account: Account, now: u64) -> u64 {
+        self.all_free_at(account).saturating_sub(now)
+    }
+
+    /// How long a request that is admitted now has to wait for its place in the queue, as the account stood before it. Zero for
+    /// every rule that is not a queue.
+    pub(crate) fn delay_ns(&self, before: Account, now: u64) -> u64 {
+        match self {
+            Self::Queue(queue) => queue.delay_ns(before, now),
+            _ => 0,
+        }
+    }
+
+    /// Decides the first request of a key that was never seen. A cost of zero tells what the account is before it.
+    pub(crate) fn opening(&self, cost: u32) -> Opening {
+        match self {
+            Self::Bucket(bucket) => bucket.opening(cost),
+            _ => Opening { used: cost.into(), wait_ns: None },
+        }
+    }
+}
+
+pub(super) fn nanos(duration: core::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The first time at which a window begins, if one begins `phase` after `origin` and they follow one another both ways.
+fn first_boundary(origin: u64, phase: core::time::Duration, window: u64) -> u64 {
+    let boundary = (u128::from(origin) + phase.as_nanos()).checked_rem(window.into());
+    boundary.map_or(0, saturated)
+}

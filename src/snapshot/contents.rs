@@ -1,0 +1,207 @@
+//! [`Snapshot`]: the state of a limiter, to bytes and back, across a restart.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Kept;
+use crate::clock::Clock;
+use crate::error::BuildError;
+use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::quota::{Kind, Quota};
+use crate::table::{PutBackError, Table};
+
+/// What a limiter held at some time: for each key (by its fingerprint; keys are not kept) the permits that were live.
+///
+/// Taking one does not stop traffic. Each key is as it was at some moment while the snapshot was taken, not all at one. Permits
+/// granted later are not in it, so take one when the service stops, or as often as what may be lost allows.
+///
+/// Ages are kept, not readings, so that the clock may start anew. A snapshot also keeps the secret seed of the fingerprints:
+/// who has it can make keys that share their permits, so keep the file as private as the service's other secrets.
+///
+/// ```
+/// use tollgate::{Limiter, Quota, Snapshot};
+///
+/// let before = Limiter::<str>::new(Quota::per_hour(1))?;
+/// assert!(before.try_acquire("alice").is_admitted());
+/// let bytes = before.snapshot().to_bytes();
+///
+/// // A restart later.
+/// let snapshot = Snapshot::from_bytes(&bytes)?;
+/// let after = Limiter::<str>::builder(Quota::per_hour(1)).restore(&snapshot)?;
+/// assert!(after.try_acquire("alice").is_denied());
+/// assert!(after.try_acquire("bob").is_admitted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// When it was taken, in nanoseconds since 1970.
+    pub(super) taken_at: u64,
+    pub(super) secret: Option<[u64; 2]>,
+    /// The fingerprint of a key that every limiter knows.
+    pub(super) probe: (u64, u64),
+    /// For each dimension the numbers of its quotas.
+    pub(super) dimensions: Vec<Vec<Numbers>>,
+    pub(super) keys: Vec<((u64, u64), Kept)>,
+}
+
+const PROBE: &str = "tollgate";
+
+impl Snapshot {
+    pub(crate) fn take(
+        table: &Table,
+        dimensions: &[&[Quota]],
+        fingerprinter: &impl Fingerprinter,
+        clock: &impl Clock,
+    ) -> Self {
+        let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
+        // Of a key that comes twice, the last counts.
+        let keys: BTreeMap<_, _> = table.keep(clock).map(|(key, kept)| ((key.low, key.high), kept)).collect();
+        Self {
+            // Read last: what was read of a key before counts as younger by the time it took, and so matters for longer, not less long.
+            taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
+            secret: fingerprinter.secret(),
+            probe: (low, high),
+            dimensions: dimensions.iter().map(|quotas| quotas.iter().map(numbers).collect()).collect(),
+            keys: keys.into_iter().collect(),
+        }
+    }
+
+    /// How many keys it holds something of.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether it holds nothing of any key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// How long ago it was taken, by the clock on the wall; zero if that has gone back since, so that nothing is forgotten for it.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        let taken_at = UNIX_EPOCH + Duration::from_nanos(self.taken_at);
+        SystemTime::now().duration_since(taken_at).unwrap_or_default()
+    }
+
+    /// The fingerprinter that gives keys the fingerprints that they have here, if it can be made from what it was.
+    pub(crate) fn fingerprinter<F: Fingerprinter>(&self, fingerprinter: F) -> Result<F, RestoreError> {
+        let fingerprinter = match self.secret {
+            Some(secret) => fingerprinter.with_secret(secret),
+            None => fingerprinter,
+        };
+        let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
+        if (low, high) == self.probe { Ok(fingerprinter) } else { Err(RestoreError::OtherFingerprints) }
+    }
+
+    /// Whether a limiter with these quotas can go on where this one stopped.
+    pub(crate) fn check_quotas(&self, dimensions: &[&[Quota]]) -> Result<(), RestoreError> {
+        let fits = |kept: &Vec<Numbers>, quotas: &[Quota]| {
+            let log = Kind::Log.number();
+            let logs =
+                kept.iter().all(|quota| quota[0] == log) && quotas.iter().all(|quota| quota.kind().number() == log);
+            logs || kept.iter().copied().eq(quotas.iter().map(numbers))
+        };
+        let same = self.dimensions.len() == dimensions.len();
+        match same && self.dimensions.iter().zip(dimensions).all(|(kept, quotas)| fits(kept, quotas)) {
+            true => Ok(()),
+            false => Err(RestoreError::OtherQuotas),
+        }
+    }
+
+    pub(crate) fn restore(&self, table: &Table, elapsed: Duration, clock: &impl Clock) -> Result<(), RestoreError> {
+        for ((low, high), kept) in &self.keys {
+            table.put_back(Fingerprint::new(*low, *high), kept, nanos(elapsed), clock).map_err(
+                |error| match error {
+                    PutBackError::Contradictory => RestoreError::Contradictory,
+                    PutBackError::NoRoom => RestoreError::TooManyKeys { keys: self.keys.len() },
+                },
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl core::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // Not the secret.
+        f.debug_struct("Snapshot").field("keys", &self.keys.len()).field("age", &self.age()).finish_non_exhaustive()
+    }
+}
+
+/// Why a limiter could not be made from a snapshot. None was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// It could not have been made without the snapshot either.
+    Build(BuildError),
+    /// The quotas are not those of the snapshot. The numbers of sliding window logs may change, other algorithms and their numbers
+    /// may not, nor may the number of dimensions.
+    OtherQuotas,
+    /// The fingerprinter is not that of the snapshot: no key would be known again.
+    OtherFingerprints,
+    /// The snapshot says of a key what can't be.
+    Contradictory,
+    /// There are more keys than the key cap allows.
+    TooManyKeys {
+        /// The keys in the snapshot.
+        keys: usize,
+    },
+}
+
+impl core::fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Build(error) => error.fmt(f),
+            Self::OtherQuotas => f.write_str(
+                "the snapshot is of other quotas: only the limits and windows of sliding window logs may change across a restart",
+            ),
+            Self::OtherFingerprints => {
+                f.write_str("the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it had")
+            }
+            Self::Contradictory => f.write_str("the snapshot says of a key what can't be: it was not made by this limiter"),
+            Self::TooManyKeys { keys } => write!(f, "the snapshot holds {keys} keys, more than the cap: raise the cap"),
+        }
+    }
+}
+
+impl core::error::Error for RestoreError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Build(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BuildError> for RestoreError {
+    fn from(error: BuildError) -> Self {
+        Self::Build(error)
+    }
+}
+
+/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and phase (each plus one).
+type Numbers = [u64; 8];
+
+fn numbers(quota: &Quota) -> Numbers {
+    let (permits, per, most) = match quota.kind() {
+        Kind::Log | Kind::FixedWindow => (0, Duration::ZERO, Duration::ZERO),
+        Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
+            (permits, per, Duration::ZERO)
+        }
+        Kind::LeakyQueue { leak, per, max_delay } => (leak, per, max_delay),
+        Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
+        Kind::QuantisedLog { window, resolution } => (0, window, resolution),
+    };
+    let start = quota.start().map_or(0, |start| u64::from(start) + 1);
+    let phase = quota.phase().map_or(0, |phase| nanos(phase).saturating_add(1));
+    let (limit, window) = (quota.limit().into(), nanos(quota.window()));
+    [quota.kind().number(), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,332 @@
+//! The table itself: finding the cell of a key, and bringing in new keys.
+
+use once_cell::race::OnceBox;
+
+use super::heuristics::{Heuristics, largest_for, size_for};
+use super::index::{Found, Index, Put};
+use super::route::{Route, SIZES};
+use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, Whose, time_of};
+use crate::clock::Clock;
+use crate::decision::Status;
+use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
+use crate::sync::{Apart, AtomicU64, Ordering, plain};
+
+/// Where a new key ends up.
+pub(crate) enum Placed {
+    /// It, or its cell, has been decided on.
+    Decided(Status),
+    /// As many keys are held as may be. A place may be free after this long.
+    NoRoom { retry_after_ns: u64 },
+}
+
+/// What the table holds.
+pub(crate) struct Held {
+    pub(crate) live_keys: usize,
+    pub(crate) cells: usize,
+    pub(crate) bytes: usize,
+    pub(crate) refused_at_cap: u64,
+}
+
+pub(crate) struct Table {
+    pub(super) cells: Cells,
+    /// The memory of the indexes: by log2 of the slots, and by the generation's parity.
+    pub(super) indexes: [[OnceBox<Box<[AtomicU64]>>; 2]; SIZES],
+    /// Which generation it is, and whether the old one is still being swept.
+    pub(super) route: AtomicU64,
+    /// How far the old generation has been swept.
+    pub(super) cursor: Apart<AtomicU64>,
+    /// Slots of the index taken or about to be, by the generation's parity.
+    pub(super) filled: Apart<[AtomicU64; 2]>,
+    pub(super) largest: u32,
+    pub(super) turns: Apart<Heuristics>,
+    pub(super) refused_at_cap: Apart<plain::AtomicU64>,
+}
+
+/// Where a key's cell was found.
+pub(super) enum Located<'a> {
+    Current(Seat<'a>),
+    /// In the old index only.
+    Old(Seat<'a>),
+    /// Nowhere; and, if sealing was asked for, it can't be put into the old index any more.
+    Nowhere,
+    /// The generation is over.
+    Outdated,
+}
+
+impl Table {
+    /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
+    pub(crate) fn new(plan: Revisions, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of_plans([plan].into(), key_cap, expected_keys)
+    }
+
+    /// As [`new`](Self::new), for keys of several plans.
+    pub(crate) fn of_plans(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
+    }
+
+    /// As [`new`](Self::new), for keys of several plans that may be claimed together.
+    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
+    }
+
+    fn of_cells(cells: Cells, key_cap: usize, expected_keys: usize) -> Self {
+        let (size, largest) = (size_for(expected_keys), largest_for(key_cap));
+        let table = Self {
+            cells,
+            indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
+            route: AtomicU64::new(Route::first(size).0),
+            cursor: Apart(AtomicU64::new(0)),
+            filled: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
+            largest,
+            turns: Apart::default(),
+            refused_at_cap: Apart(plain::AtomicU64::new(0)),
+        };
+        table.make_index(Route::first(size));
+        if cfg!(tollgate_loom) {
+            // The model checker wants its atomics made before the threads that meet at them.
+            for size in size..=largest {
+                table.make_index(Route::first(size));
+                table.make_index(Route::first(size).turned(size));
+            }
+        }
+        table
+    }
+
+    /// How the keys of a plan are limited now.
+    #[inline]
+    pub(crate) fn revision(&self, plan: usize) -> &Revision {
+        self.cells.revisions(plan).current()
+    }
+
+    /// How a key is limited now.
+    #[inline]
+    pub(crate) fn revision_for(&self, key: Fingerprint) -> &Revision {
+        self.cells.revisions(key.plan()).current_for(key)
+    }
+
+    /// Changes the quotas of a plan's keys from now on to others, which have been validated.
+    pub(crate) fn change(
+        &self,
+        plan: usize,
+        whose: Whose,
+        quotas: &[Quota],
+        clock: &impl Clock,
+    ) -> Result<(), Unchanged> {
+        self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))?;
+        // Cells may be idle sooner than a sweep has noted.
+        self.turns.note_forgotten();
+        Ok(())
+    }
+
+    /// Decides a request of `cost` permits, between 1 and the limit.
+    pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
+        loop {
+            let seat = match self.bring_in(self.route(), fingerprint, cost, clock) {
+                BroughtIn::Seat(seat) => seat,
+                BroughtIn::Granted(status) => return Placed::Decided(status),
+                BroughtIn::NoRoom { retry_after_ns } => {
+                    self.count_refused();
+                    return Placed::NoRoom { retry_after_ns };
+                }
+                BroughtIn::Retry => continue,
+            };
+            if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
+                return Placed::Decided(status);
+            }
+        }
+    }
+
+    /// What a request of `cost` permits would be told, if there were a place for every key.
+    pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        let status = self.look(fingerprint, cost, clock);
+        status.unwrap_or_else(|| self.cells.status_of_nothing(fingerprint, cost, clock))
+    }
+
+    /// Gives the key its full quota back. Says whether it had a cell.
+    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
+        loop {
+            match self.locate::<false>(self.route(), fingerprint) {
+                Located::Current(seat) | Located::Old(seat) => {
+                    if self.cells.forget_at(seat.id, seat.head, clock) {
+                        self.turns.note_forgotten();
+                        return true;
+                    }
+                }
+                Located::Nowhere => return false,
+                Located::Outdated => {}
+            }
+        }
+    }
+
+    /// Forgets every key.
+    pub(crate) fn clear(&self, clock: &impl Clock) {
+        for id in self.cells.numbers() {
+            self.cells.forget_any(id, clock);
+        }
+        self.turns.note_forgotten();
+    }
+
+    pub(crate) fn held(&self, clock: &impl Clock) -> Held {
+        let time = time_of(clock.now());
+        let (mut cells, mut live_keys) = (0, 0);
+        for id in self.cells.numbers() {
+            let (in_use, live) = self.cells.look(id, time);
+            cells += usize::from(in_use);
+            live_keys += usize::from(live);
+        }
+        Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+    }
+
+    #[cold]
+    pub(super) fn count_refused(&self) {
+        self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests of new keys that found no place.
+    pub(crate) fn refused_at_cap(&self) -> u64 {
+        self.refused_at_cap.load(Ordering::Relaxed)
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        let indexes = self.indexes.iter().flatten().filter_map(OnceBox::get);
+        self.cells.bytes() + indexes.map(|index| size_of_val(&**index) + size_of_val(index)).sum::<usize>()
+    }
+
+    #[inline]
+    pub(super) fn route(&self) -> Route {
+        Route(self.route.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(super) fn current(&self, route: Route) -> Index<'_> {
+        self.index(route.size(), route.generation())
+    }
+
+    pub(super) fn old(&self, route: Route) -> Index<'_> {
+        self.index(route.old_size(), route.generation().wrapping_sub(1))
+    }
+
+    #[inline]
+    fn index(&self, size: u32, generation: u32) -> Index<'_> {
+        let memory = self.indexes[size as usize % SIZES][(generation & 1) as usize].get();
+        let memory = memory.expect("a route names an index only once its memory is there");
+        #[expect(clippy::cast_possible_truncation, reason = "entries keep the lower half")]
+        Index::new(memory, generation as u16)
+    }
+
+    pub(super) fn make_index(&self, route: Route) {
+        self.indexes[route.size() as usize][(route.generation() & 1) as usize]
+            .get_or_init(|| Box::new(core::iter::repeat_with(|| AtomicU64::new(0)).take(1 << route.size()).collect()));
+    }
+
+    /// Whether the generation is still the current one. Then a head that was read before is of the life that an entry of this
+    /// generation names, not of one 256 lives later: a cell has at most one new life in each generation.
+    pub(super) fn lasts(&self, route: Route) -> bool {
+        self.route().generation() == route.generation()
+    }
+
+    /// Looks for the key in the current index and, during a turn, in the old one.
+    pub(super) fn locate<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located<'_> {
+        match self.look_for::<SEAL>(route, fingerprint) {
+            Located::Current(_) | Located::Old(_) if !self.lasts(route) => Located::Outdated,
+            located => located,
+        }
+    }
+
+    fn look_for<const SEAL: bool>(&self, route: Route, fingerprint: Fingerprint) -> Located<'_> {
+        match self.current(route).find(fingerprint, &self.cells) {
+            Found::Here(seat) => return Located::Current(seat),
+            Found::Absent(_) => {}
+            // The current index is sealed only once it is no longer current.
+            Found::Sealed | Found::Outdated => return Located::Outdated,
+        }
+        if !route.is_turning() {
+            return Located::Nowhere;
+        }
+        let old = self.old(route);
+        loop {
+            return match old.find(fingerprint, &self.cells) {
+                Found::Here(seat) => Located::Old(seat),
+                Found::Outdated => Located::Outdated,
+                Found::Sealed | Found::Absent(None) => Located::Nowhere,
+                Found::Absent(Some((at, word))) if !SEAL || old.seal(at, word) => Located::Nowhere,
+                // Something was put where the seal should go: perhaps this very key.
+                Found::Absent(Some(_)) => continue,
+            };
+        }
+    }
+
+    /// Makes the current index know the key: carries its cell over, or makes one, with its first permits already granted.
+    pub(super) fn bring_in(
+        &self,
+        route: Route,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> BroughtIn<'_> {
+        match self.locate::<true>(route, fingerprint) {
+            Located::Current(seat) => return BroughtIn::Seat(seat),
+            Located::Outdated => return BroughtIn::Retry,
+            Located::Old(seat) => {
+                return match self.carry(route, fingerprint, seat.id, seat.head.life()) {
+                    Put::Done | Put::There => BroughtIn::Seat(seat),
+                    Put::Other | Put::Outdated | Put::Full => BroughtIn::Retry,
+                };
+            }
+            Located::Nowhere => {}
+        }
+        // Before anything is written: a flood of new keys at the cap is in nobody's way.
+        if !self.cells.has_room() {
+            return self.seek_place(fingerprint, clock);
+        }
+        self.sweep_some(route, clock);
+        if !self.reserve(route) {
+            self.make_way(route, clock);
+            return BroughtIn::Retry;
+        }
+        let Some(created) = self.cells.new_cell(fingerprint, cost) else {
+            self.unreserve(route);
+            return self.seek_place(fingerprint, clock);
+        };
+        let put = self.current(route).put(fingerprint, created.id, created.head.life(), &self.cells);
+        if let Put::Done | Put::There = put {
+            let time = time_of(clock.now());
+            self.cells.publish_first(created, clock);
+            self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
+            return BroughtIn::Granted(self.cells.first_status(fingerprint, cost, time));
+        }
+        self.cells.discard(created.id);
+        self.unreserve(route);
+        BroughtIn::Retry
+    }
+
+    /// Makes room for a key that was found nowhere.
+    #[cold]
+    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> BroughtIn<'_> {
+        match self.make_room(1, clock) {
+            Ok(()) => BroughtIn::Retry,
+            // Another thread may have taken the last place for this very key, since it was found
+            // nowhere.
+            Err(_) if self.has_cell(fingerprint) => BroughtIn::Retry,
+            Err(retry_after_ns) => BroughtIn::NoRoom { retry_after_ns },
+        }
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// What bringing a key in came to.
+pub(super) enum BroughtIn<'a> {
+    Seat(Seat<'a>),
+    /// The first permits have been granted.
+    Granted(Status),
+    /// All places are taken, by other keys. One may be free after this long.
+    NoRoom {
+        retry_after_ns: u64,
+    },
+    Retry,
+}

@@ -22,6 +22,8 @@ mod loom_kit;
 mod memory;
 mod plan;
 mod quantised;
+#[cfg(all(test, tollgate_loom))]
+mod reserving_loom_tests;
 mod revisions;
 mod store;
 mod unchanged;

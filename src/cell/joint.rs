@@ -28,7 +28,7 @@
 //!   and releases, so who lets go sees all cells held.
 //! - heads: as for a claim on one cell.
 //!
-//! Exercised by `joint_loom_tests.rs`.
+//! Exercised by `table/joint_loom_tests.rs`.
 
 #[cfg(all(test, not(tollgate_loom)))]
 use super::descriptor::MAX_CELLS;

@@ -1,0 +1,186 @@
+//! Every interleaving of threads that reserve and refuse, on the production code.
+//!
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
+
+use core::time::Duration;
+
+use loom::sync::Arc;
+
+use crate::cell::kit::*;
+use crate::cell::loom_kit::{At, KEY, One, explore, spawned};
+use crate::quota::Quota;
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+/// As [`explore`], with a bound of two preemptions, for what takes many steps.
+fn explore_less(body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    crate::sync::check_model(&model, body);
+}
+
+fn log(limit: u32) -> [Quota; 1] {
+    [Quota::new(limit, nanos(10))]
+}
+
+/// One permit every ten nanoseconds.
+fn bucket(capacity: u32) -> [Quota; 1] {
+    [Quota::token_bucket(capacity, 1, nanos(10))]
+}
+
+#[test]
+fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
+    explore(|| {
+        let (one, charged) = One::lent(&bucket(2), &[2]);
+        let (one, first) = (Arc::new(one), charged[0]);
+        let claims = spawned(&one, |one| one.acquire(2, 5));
+        let back = spawned(&one, move |one| one.give_back(first, 2, 4));
+        assert_eq!(back.join().unwrap(), 2);
+        let granted = claims.join().unwrap();
+        assert_eq!(one.remaining(5), 2 - granted);
+        // One flows in ten nanoseconds after the account opened, which was at 5.
+        assert_eq!([14, 15].map(|at| one.remaining(at)), if granted == 2 { [0, 1] } else { [2, 2] });
+    });
+}
+
+#[test]
+fn loom_an_account_that_is_over_is_given_nothing_back() {
+    for cost in [1, 2] {
+        explore(move || {
+            let (one, charged) = One::lent(&bucket(2), &[1]);
+            let (one, first) = (Arc::new(one), charged[0]);
+            // The account is over at 10, and another opens.
+            let back = spawned(&one, move |one| one.give_back(first, 1, 9));
+            let left = 2 - cost;
+            assert_eq!((one.acquire(cost, 10), one.remaining(10)), (cost, left));
+            let given = back.join().unwrap();
+            assert_eq!([10, 19, 20].map(|at| one.remaining(at)), [left, left, left + 1], "{given} given back");
+        });
+    }
+}
+
+#[test]
+fn loom_a_place_ahead_is_reserved_once() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 9, 4).map(|(delay, _)| delay));
+        let mine = one.reserve(1, 9, 5).map(|(delay, _)| delay);
+        let both = (mine, other.join().unwrap());
+        assert!(both == (Some(5), None) || both == (None, Some(6)), "{both:?}");
+        assert_eq!([10, 19, 20].map(|at| one.acquire(1, at)), [0, 0, 1]);
+    });
+}
+
+#[test]
+fn loom_two_places_ahead_are_one_behind_the_other() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(2), 1, 0));
+        assert_eq!(one.acquire(1, 4), 1);
+        let other = spawned(&one, |one| one.reserve(1, 10, 5).map(|(delay, _)| delay));
+        let mine = one.reserve(1, 10, 5).map(|(delay, _)| delay);
+        let both = (mine, other.join().unwrap());
+        assert!(both == (Some(5), Some(9)) || both == (Some(9), Some(5)), "{both:?}");
+        assert_eq!([10, 14, 19].map(|at| one.acquire(1, at)), [0, 0, 0]);
+        assert_eq!([20, 24].map(|at| one.acquire(1, at)), [1, 1]);
+    });
+}
+
+#[test]
+fn loom_nobody_overtakes_what_is_reserved() {
+    explore_less(|| {
+        let one = Arc::new(One::of(&log(2), 2, 0));
+        // Both fit at 10, or what was reserved and one of the claims; never before.
+        let claims = spawned(&one, |one| [one.acquire(1, 9), one.acquire(1, 10), one.acquire(1, 11)]);
+        let ahead = one.reserve(1, 9, 5);
+        let [at_nine, at_ten, at_eleven] = claims.join().unwrap();
+        assert_eq!(at_nine, 0);
+        assert_eq!(u32::from(ahead.is_some()) + at_ten + at_eleven, 2, "{ahead:?}");
+        assert_eq!(one.acquire(1, 19), 0);
+    });
+}
+
+#[test]
+fn loom_a_reservation_is_cancelled_or_has_come() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let (delay, ahead) = one.reserve(1, 9, 5).unwrap();
+        let claim = spawned(&one, |one| one.acquire(1, 10));
+        assert_eq!((delay, one.give_back(ahead, 1, 7)), (5, 1));
+        let granted = claim.join().unwrap();
+        assert_eq!(granted + one.acquire(1, 10), 1);
+        assert_eq!([19, 20].map(|at| one.acquire(1, at)), [0, 1]);
+    });
+}
+
+#[test]
+fn loom_what_a_cancelled_reservation_took_the_place_of_is_still_there() {
+    explore_less(|| {
+        let one = Arc::new(One::of(&log(2), 2, 0));
+        let other = spawned(&one, |one| {
+            let (_, ahead) = one.reserve(2, 9, 5).unwrap();
+            one.give_back(ahead, 2, 6)
+        });
+        let claims = spawned(&one, |one| one.acquire(1, 9));
+        assert_eq!((claims.join().unwrap(), other.join().unwrap()), (0, 2));
+        assert_eq!([9, 10].map(|at| one.remaining(at)), [0, 2]);
+    });
+}
+
+#[test]
+fn loom_a_key_with_a_reservation_is_forgotten() {
+    explore(|| {
+        let one = Arc::new(One::of(&log(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 9, 5).is_some());
+        assert!(one.cells.forget(one.id, one.life, &At(6)));
+        other.join().unwrap();
+        assert!(one.seat().is_none());
+        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(6), &At(6)), Reclaimed::Gone);
+        // Nobody else's permits are put off for it.
+        let horizon = one.cells.store.horizon();
+        assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
+        let (id, life) = one.cells.create(KEY, 1).unwrap();
+        one.cells.grant(id, life, &At(7));
+        let next = One { id, life, ..Arc::try_unwrap(one).ok().unwrap() };
+        assert_eq!([16, 17].map(|at| next.remaining(at)), [0, 1]);
+    });
+}
+
+#[test]
+fn loom_a_bucket_reserves_ahead_once() {
+    explore(|| {
+        let one = Arc::new(One::of(&bucket(1), 1, 0));
+        let other = spawned(&one, |one| one.reserve(1, 9, 4).map(|(delay, _)| delay));
+        let mine = spawned(&one, |one| one.reserve(1, 9, 5)).join().unwrap();
+        let both = (mine.map(|(delay, _)| delay), other.join().unwrap());
+        assert!(both == (Some(5), None) || both == (None, Some(6)), "{both:?}");
+        assert_eq!([10, 19].map(|at| one.acquire(1, at)), [0, 0]);
+        if let Some((_, ahead)) = mine {
+            assert_eq!((one.give_back(ahead, 1, 6), one.acquire(1, 9), one.acquire(1, 10)), (1, 0, 1));
+        }
+    });
+}
+
+#[test]
+fn loom_a_refused_request_counts() {
+    explore(|| {
+        let one = Arc::new(One::of(&[log(1)[0].counting_refused()], 1, 0));
+        let refused = spawned(&one, |one| one.acquire(1, 9));
+        let claim = spawned(&one, |one| one.acquire(1, 10));
+        let (refused, granted) = (refused.join().unwrap(), claim.join().unwrap());
+        assert_eq!(refused, 0);
+        // Granted or not, the newest request came at 10.
+        assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 1], "{granted}");
+    });
+}
+
+#[test]
+fn loom_two_refused_requests_count_both() {
+    explore_less(|| {
+        let one = Arc::new(One::of(&[log(2)[0].counting_refused()], 2, 0));
+        let threads = [5, 6].map(|at| spawned(&one, move |one| one.acquire(1, at)));
+        assert_eq!(threads.map(|thread| thread.join().unwrap()), [0, 0]);
+        assert_eq!([14, 16].map(|at| one.remaining(at)), [0, 2]);
+    });
+}

@@ -1,0 +1,56 @@
+//! Every interleaving of threads that take and give back.
+
+use super::*;
+use loom::{sync::Arc, thread};
+
+/// Two threads take, mark and give back; nobody ever sees another's mark in a block of its own.
+#[test]
+fn loom_pool() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    crate::sync::check_model(&model, || {
+        let slab = Arc::new(<Slab>::new(2, 2));
+        for block in [slab.take(), slab.take()].into_iter().flatten() {
+            slab.give_back(block);
+        }
+        let work = |mark: u64| {
+            let slab = Arc::clone(&slab);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let Some(block) = slab.take() else { continue };
+                    let word = &slab.block(block)[1];
+                    word.store(mark, Ordering::Relaxed);
+                    thread::yield_now();
+                    assert_eq!(word.load(Ordering::Relaxed), mark);
+                    slab.give_back(block);
+                }
+            })
+        };
+        let threads = [work(1), work(2)];
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(slab.take().is_some() && slab.take().is_some() && slab.take().is_none());
+    });
+}
+
+/// One thread sleeps between reading the top's link and swapping the top, while another takes two blocks and gives the
+/// first back: the top is the same again, but its link is not.
+#[test]
+fn loom_pool_with_the_same_top_again() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    crate::sync::check_model(&model, || {
+        let slab = Arc::new(<Slab>::new(2, 3));
+        for block in [slab.take(), slab.take(), slab.take()].into_iter().flatten() {
+            slab.give_back(block);
+        }
+        let sleeper = Arc::clone(&slab);
+        let thread = thread::spawn(move || sleeper.take());
+        let (first, kept) = (slab.take().unwrap(), slab.take().unwrap());
+        slab.give_back(first);
+        assert!(thread.join().unwrap().is_some());
+        assert!(slab.take().is_some_and(|block| block != kept), "{kept} is taken twice");
+        assert_eq!(slab.take(), None);
+    });
+}

@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tollgate::policy::parse_duration;
 
+use crate::algorithm::{AlgorithmName, parse_count};
 use crate::filter::{Filter, parse_moment};
 use crate::formats::Format;
 use crate::key::Field;
-use crate::plan::{AlgorithmName, parse_count};
-use crate::suggest::{Of, Share};
+use crate::suggest::share::{Of, Share};
+use crate::terminal::When;
 use crate::time::{Nanos, TimeUnit};
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
@@ -198,14 +199,6 @@ fn parse_report_format(text: &str) -> Result<ReportFormat, String> {
         Ok(_) => format!("--format is for the report (text, json): write --log-format {text}"),
         Err(_) => "write text or json".to_owned(),
     })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    Always,
-    Never,
 }
 
 const SUGGEST_HELP: &str = "\

@@ -119,6 +119,11 @@ pub(crate) fn describe(fields: &[Field]) -> String {
     fields.iter().map(Field::to_string).collect::<Vec<_>>().join(" + ")
 }
 
+/// What keys are made of: `client or path`.
+pub(crate) fn describe_all(keys: &[Vec<Field>]) -> String {
+    keys.iter().map(|fields| describe(fields)).collect::<Vec<_>>().join(" or ")
+}
+
 /// Puts a record's keys together, one for each dimension.
 ///
 /// A key of one part is that part as it stands. Where there are several they are set apart by spaces, and spaces and

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::errors::{FileError, LineError, RunError};
+use crate::errors::{FileError, LineCounts, LineError, RunError};
 use crate::filter::Selection;
 use crate::formats::{self, Format, Stamp, Wanted};
 use crate::input::{Extent, LONGEST_LINE, Source};
@@ -34,19 +34,6 @@ pub(crate) struct Unusable {
     pub(crate) line: u64,
     pub(crate) error: LineError,
     pub(crate) text: Vec<u8>,
-}
-
-/// What became of the lines that were read.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LineCounts {
-    pub(crate) read: u64,
-    pub(crate) unusable: u64,
-    /// Good records that the time range or a filter leaves out.
-    pub(crate) left_out: u64,
-    /// Good records that have none of the values that keys are made of.
-    pub(crate) without_key: u64,
-    /// Blank lines and headers.
-    pub(crate) not_records: u64,
 }
 
 /// Everything that was read.

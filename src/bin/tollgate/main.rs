@@ -1,5 +1,6 @@
 //! The `tollgate` command-line program: what would a rate limit have done to the traffic in a log?
 
+mod algorithm;
 mod args;
 mod check;
 mod compare;
@@ -20,6 +21,7 @@ mod run;
 mod sample;
 mod suggest;
 mod terminal;
+mod text;
 mod time;
 mod timeline;
 mod words;

@@ -10,7 +10,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use plotters::prelude::*;
 
 use crate::errors::RunError;
-use crate::terminal::shortened;
+use crate::text::shortened;
 use crate::time::{Nanos, axis_label, length};
 use crate::timeline::{Bucket, Timeline, steps};
 

@@ -8,9 +8,10 @@ use crate::errors::{LineError, NothingToDecide, RunError};
 use crate::filter::Selection;
 use crate::formats::Wanted;
 use crate::input::Source;
-use crate::key::{self, Field};
+use crate::key::{Field, describe_all};
 use crate::log::Log;
-use crate::terminal::{self, excerpt, harmless};
+use crate::terminal;
+use crate::text::{excerpt, harmless};
 use crate::time::{length, rfc3339};
 use crate::words::human;
 
@@ -29,7 +30,7 @@ pub(crate) struct Asked<'a> {
 /// [`RunError::NothingToDecide`] if there is not one request, and those of [`Log::read`].
 pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> {
     let sources = Source::all(&args.files);
-    let selection = Selection::new(args);
+    let selection = Selection::new(args.from, args.until, args.filters.clone());
     let wanted = Wanted {
         key: asked.keys.concat(),
         key_option: asked.key_option,
@@ -52,15 +53,10 @@ pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> 
         })));
     }
     for (file, error) in &log.unread {
-        terminal::complain(&format!("{}: {error}", terminal::harmless(file)));
+        terminal::complain(&format!("{}: {error}", harmless(file)));
     }
     complain_about_lines(&log);
     Ok(log)
-}
-
-/// What keys are made of: `client or path`.
-pub(crate) fn describe_all(keys: &[Vec<Field>]) -> String {
-    keys.iter().map(|fields| key::describe(fields)).collect::<Vec<_>>().join(" or ")
 }
 
 /// When the requests came.
@@ -115,7 +111,7 @@ pub(crate) fn spare_inputs<'a>(
 /// Tells on standard error which lines could not be used, and where they are.
 fn complain_about_lines(log: &Log) {
     for unusable in &log.unusable {
-        let (file, line) = (terminal::harmless(&unusable.file), unusable.line);
+        let (file, line) = (harmless(&unusable.file), unusable.line);
         terminal::complain(&format!("{file}:{line}: {}", unusable.error));
         if unusable.error != LineError::Binary {
             terminal::complain(&format!("    {}", excerpt(&unusable.text)));

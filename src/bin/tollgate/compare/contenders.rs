@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tollgate::Quota;
 
+use crate::algorithm::AlgorithmName;
 use crate::args::CompareArgs;
 use crate::errors::RunError;
 use crate::key::{self, Field};
-use crate::plan::{AlgorithmName, Dimension, Plan, quota_in_words};
-use crate::terminal::harmless;
+use crate::plan::{Dimension, Plan, quota_in_words};
+use crate::text::harmless;
 
 #[derive(Debug)]
 pub(super) struct Contender {

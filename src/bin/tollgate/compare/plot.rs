@@ -5,10 +5,10 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use crate::errors::RunError;
 use crate::plot::{COLOURS, FONT, TimeAxis, write_svg};
-use crate::terminal::shortened;
+use crate::text::shortened;
 use crate::time::length;
 use crate::words::human;
 

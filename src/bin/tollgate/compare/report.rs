@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Comparison, Contender, Finish};
+use super::comparison::{Comparison, Finish};
+use super::contenders::Contender;
+use crate::key::describe_all;
 use crate::plan::quota_in_words;
-use crate::reading::{describe_all, lines_words, span_words};
+use crate::reading::{lines_words, span_words};
 use crate::report::json::log;
-use crate::terminal::harmless;
+use crate::text::harmless;
 use crate::time::length;
 use crate::words::{count_of, human, percent, put, put_wrapped};
 

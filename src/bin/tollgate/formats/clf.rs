@@ -3,7 +3,7 @@
 
 use core::net::IpAddr;
 
-use super::{LineParser, Stamp, Wanted, column, cost_of, named, no_column};
+use super::record::{LineParser, Stamp, Wanted, column, cost_of, named, no_column};
 use crate::errors::{FileError, LineError};
 use crate::key::{Field, KeyText};
 use crate::time;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tollgate::Quota;
 
-use super::{Candidate, Ladder, QUANTILES, Suggestion};
+use super::suggestion::{Candidate, Ladder, QUANTILES, Suggestion};
 use crate::plan::quota_in_words;
 use crate::replay::KeyTally;
 use crate::report::json::log;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Spread, Suggestion};
+use super::slots::Spread;
+use super::suggestion::Suggestion;
 use crate::errors::RunError;
 use crate::plot::{COLOURS, FONT, write_svg};
-use crate::terminal::{harmless, shortened};
+use crate::text::{harmless, shortened};
 use crate::time::length;
 use crate::words::{count_of, human};
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tollgate::{Policy, Quota};
 
-use super::{Of, Share, Spread, least_limit};
+use super::share::{Of, Share};
+use super::slots::{Spread, least_limit};
 use crate::errors::RunError;
 use crate::key::Field;
 use crate::log::Log;

@@ -1,9 +1,10 @@
 //! The suggestion for people.
 
-use super::{Candidate, Ladder, QUANTILES, Suggestion, policy};
+use super::policy;
+use super::suggestion::{Candidate, Ladder, QUANTILES, Suggestion};
 use crate::plan::quota_in_words;
 use crate::reading::{lines_words, span_words};
-use crate::terminal::{harmless, shortened};
+use crate::text::{harmless, shortened};
 use crate::time::length;
 use crate::words::{count_of, human, percent, put, put_wrapped};
 

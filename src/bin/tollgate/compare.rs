@@ -11,10 +11,11 @@ use std::time::Duration;
 use tollgate::Quota;
 
 use crate::args::{CompareArgs, ReportFormat};
+use crate::decide::decide;
+use crate::drawing::check_name;
 use crate::errors::RunError;
-use crate::reading::{self, Asked};
-use crate::replay::{Verdict, decide};
-use crate::run::Ending;
+use crate::outcome::Verdict;
+use crate::reading::{self, Asked, Ending};
 use crate::terminal::{self, Style};
 use crate::timeline::Timeline;
 use bursts::Granted;
@@ -28,13 +29,13 @@ use comparison::{Comparison, Finish};
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     let mut contenders = contenders::all(args)?;
     let windows = windows_of(args)?;
-    let plot = args.plot.as_deref();
+    let plot = args.output.plot.as_deref();
     let inputs = args.input.files.iter().chain(&args.policy).map(AsRef::as_ref);
     reading::spare_inputs(inputs, &[("--plot", plot)])?;
-    plot.map_or(Ok(()), crate::plot::check_name)?;
+    plot.map_or(Ok(()), check_name)?;
 
     let keys = contenders::share_keys(&mut contenders);
-    let asked = Asked { keys: &keys, key_option: "--key", cost_column: args.cost_column.as_deref() };
+    let asked = Asked { keys: &keys, key_option: "--key", cost_column: args.cost.cost_column.as_deref() };
     let log = reading::read(&args.input, asked)?;
     let (first, last) = log.span();
     let mut all = Vec::with_capacity(contenders.len());

@@ -4,20 +4,23 @@ mod algorithm;
 mod args;
 mod check;
 mod compare;
+mod decide;
 mod decisions;
+mod drawing;
 mod errors;
 mod filter;
 mod formats;
 mod input;
 mod key;
 mod log;
+mod log_clock;
+mod outcome;
 mod plan;
 mod plot;
 mod progress;
 mod reading;
 mod replay;
 mod report;
-mod run;
 mod sample;
 mod suggest;
 mod terminal;
@@ -30,11 +33,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use reading::Ending;
+
 fn main() -> ExitCode {
     let result = match args::Cli::parse().command {
-        args::Command::Replay(args) => run::replay(&args).map(run::Ending::exit_code),
-        args::Command::Suggest(args) => suggest::suggest(&args).map(run::Ending::exit_code),
-        args::Command::Compare(args) => compare::compare(&args).map(run::Ending::exit_code),
+        args::Command::Replay(args) => replay::replay(&args).map(Ending::exit_code),
+        args::Command::Suggest(args) => suggest::suggest(&args).map(Ending::exit_code),
+        args::Command::Compare(args) => compare::compare(&args).map(Ending::exit_code),
         args::Command::Check(args) => check::check(&args),
         args::Command::Sample(args) => sample::print(&args).map(|()| ExitCode::SUCCESS),
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, MAX_KEY_CAP, Policy, Quota};
 
 use crate::algorithm::AlgorithmName;
-use crate::args::ReplayArgs;
+use crate::args::{ReplayArgs, SpecialArgs};
 use crate::errors::RunError;
 use crate::key::{self, Field, describe_all};
 use crate::text::harmless;
@@ -45,8 +45,8 @@ impl Plan {
         for quota in &quotas {
             quota.validate().map_err(|error| RunError::Limit(error.into()))?;
         }
-        let name = key::describe(&args.key);
-        Ok(Self::of_dimension(Dimension { name, key: args.key.clone(), quotas, column: 0 }))
+        let name = key::describe(&args.keys.key);
+        Ok(Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, column: 0 }))
     }
 
     /// One dimension, and room for every key of the log.
@@ -161,7 +161,8 @@ pub(crate) fn idle_quotas(quotas: &[Quota]) -> Vec<Option<usize>> {
 }
 
 fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
-    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, max_delay, resolution, .. } = args;
+    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, special, .. } = args;
+    let SpecialArgs { max_delay, resolution } = special;
     let given = [
         ("--limit", limit.len()),
         ("--per", per.len()),

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::process::ExitCode;
 
 use crate::args::InputArgs;
 use crate::errors::{LineError, NothingToDecide, RunError};
@@ -14,6 +15,27 @@ use crate::terminal;
 use crate::text::{excerpt, harmless};
 use crate::time::{length, rfc3339};
 use crate::words::human;
+
+/// How a run ended that came to a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Complete,
+    /// The report lacks what is in a file that could not be read.
+    SomeUnread,
+}
+
+impl Ending {
+    pub(crate) fn of(log: &Log) -> Self {
+        if log.unread.is_empty() { Self::Complete } else { Self::SomeUnread }
+    }
+
+    pub(crate) fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Complete => ExitCode::SUCCESS,
+            Self::SomeUnread => ExitCode::FAILURE,
+        }
+    }
+}
 
 /// The keys that requests are told apart by, and how to ask for others.
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,9 @@
 pub(crate) mod json;
 
 use crate::log::Log;
+use crate::outcome::{KeyTally, Outcome};
 use crate::plan::{Plan, quota_in_words};
 use crate::reading::{lines_words, span_words};
-use crate::replay::{KeyTally, Outcome};
 use crate::terminal::Style;
 use crate::text::{harmless, shortened};
 use crate::time::{axis_label, length};

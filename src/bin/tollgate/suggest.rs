@@ -13,11 +13,11 @@ use std::time::Duration;
 use tollgate::Quota;
 
 use crate::args::{ReportFormat, SuggestArgs};
+use crate::drawing::check_name;
 use crate::errors::RunError;
 use crate::key::describe_all;
 use crate::log::Log;
-use crate::reading::{self, Asked};
-use crate::run::Ending;
+use crate::reading::{self, Asked, Ending};
 use crate::terminal::{self, Style};
 use share::{Of, Share};
 use slots::{HitKey, Spread, TimesByKey, least_limit};
@@ -30,18 +30,18 @@ use suggestion::{Candidate, Ladder, Suggestion};
 /// [`RunError`] when there is no report.
 pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     let windows = windows_of(args)?;
-    let (plot, policy_out) = (args.plot.as_deref(), args.policy_out.as_deref());
+    let (plot, policy_out) = (args.output.plot.as_deref(), args.policy_out.as_deref());
     let inputs = args.input.files.iter().map(AsRef::as_ref);
     reading::spare_inputs(inputs, &[("--plot", plot), ("--policy-out", policy_out)])?;
-    plot.map_or(Ok(()), crate::plot::check_name)?;
+    plot.map_or(Ok(()), check_name)?;
 
-    let keys = [args.key.clone()];
+    let keys = [args.keys.key.clone()];
     let log = reading::read(&args.input, Asked { keys: &keys, key_option: "--key", cost_column: None })?;
     let times = TimesByKey::new(&log);
     let spreads: Vec<Spread> = windows.iter().map(|window| Spread::new(&times, nanos(*window))).collect();
     let ladders = args.deny.iter().map(|&share| ladder(&log, &times, &spreads, share, args.of)).collect();
     let first = args.deny.first().copied().ok_or_else(|| RunError::Options("--deny names no share".to_owned()))?;
-    let chosen = policy::choose(&log, &args.key, &spreads, first, args.of)?;
+    let chosen = policy::choose(&log, &args.keys.key, &spreads, first, args.of)?;
 
     let mut to_stdout = true;
     if let Some(path) = policy_out {
@@ -50,7 +50,7 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     }
     let style = Style::new(to_stdout, args.output.width, args.output.color);
     let key = describe_all(&keys);
-    let (of, top) = (args.of, args.top);
+    let (of, top) = (args.of, args.worst.top);
     let suggestion = Suggestion { log: &log, key, of, spreads, ladders, chosen, top, style };
     if let Some(path) = plot {
         plot::write(path, &suggestion)?;

@@ -1,6 +1,6 @@
 //! Requests over time, in steps that people count in.
 
-use crate::replay::Verdict;
+use crate::outcome::Verdict;
 use crate::time::{Nanos, SECOND};
 
 /// How much was admitted and denied in one step.

@@ -4,7 +4,7 @@ use super::bursts::Burst;
 use super::contenders::Contender;
 use crate::key::Field;
 use crate::log::Log;
-use crate::replay::{DimensionOutcome, Outcome};
+use crate::outcome::{DimensionOutcome, Outcome};
 use crate::terminal::Style;
 use crate::timeline::Timeline;
 

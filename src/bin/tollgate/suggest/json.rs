@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use tollgate::Quota;
 
 use super::suggestion::{Candidate, Ladder, QUANTILES, Suggestion};
+use crate::outcome::KeyTally;
 use crate::plan::quota_in_words;
-use crate::replay::KeyTally;
 use crate::report::json::log;
 use crate::time::length;
 

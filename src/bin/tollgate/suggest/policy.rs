@@ -7,11 +7,12 @@ use tollgate::{Policy, Quota};
 
 use super::share::{Of, Share};
 use super::slots::{Spread, least_limit};
+use crate::decide::decide;
 use crate::errors::RunError;
 use crate::key::Field;
 use crate::log::Log;
+use crate::outcome::{KeyTally, Outcome};
 use crate::plan::{Plan, idle_quotas, quota_in_words};
-use crate::replay::{KeyTally, Outcome, decide};
 use crate::terminal;
 use crate::time::rfc3339;
 use crate::words::{count_of, human, percent};

@@ -44,7 +44,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         let mut granted = Granted::new(&contender.plan);
         let mut waits = Vec::new();
         let outcome = decide(&log, &contender.plan, |event, verdict| {
-            timeline.add(event.time, verdict);
+            timeline.add(event.time, verdict.is_admitted());
             match verdict {
                 Verdict::Admitted { delay_ns } => granted.add(&log, event, delay_ns),
                 Verdict::Denied(denial) => {

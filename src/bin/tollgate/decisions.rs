@@ -7,8 +7,9 @@ use std::path::Path;
 use tollgate::{Denial, DenialReason};
 
 use crate::errors::RunError;
+use crate::events::Event;
 use crate::key::KeyText;
-use crate::log::{Event, Log};
+use crate::log::Log;
 use crate::outcome::Verdict;
 use crate::plan::{Plan, quota_in_words};
 use crate::time;

@@ -197,11 +197,15 @@ impl OneKey {
         }
         self.present += 1;
         for chunk in part.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                if self.size > 1 && matches!(char, ' ' | '\\') {
-                    self.text.push('\\');
+            if self.size == 1 || memchr::memchr2(b' ', b'\\', chunk.valid().as_bytes()).is_none() {
+                self.text.push_str(chunk.valid());
+            } else {
+                for char in chunk.valid().chars() {
+                    if matches!(char, ' ' | '\\') {
+                        self.text.push('\\');
+                    }
+                    self.text.push(char);
                 }
-                self.text.push(char);
             }
             for byte in chunk.invalid() {
                 // Not replaced by a stand-in: that would make one key of different ones.

@@ -2,12 +2,14 @@
 
 mod algorithm;
 mod args;
+mod batch;
 mod check;
 mod compare;
 mod decide;
 mod decisions;
 mod drawing;
 mod errors;
+mod events;
 mod filter;
 mod formats;
 mod input;
@@ -18,6 +20,7 @@ mod outcome;
 mod plan;
 mod plot;
 mod progress;
+mod reader;
 mod reading;
 mod replay;
 mod report;

@@ -79,9 +79,9 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn of_nothing(log: &Log, plan: &Plan) -> Self {
+    pub(crate) fn of_nothing(plan: &Plan) -> Self {
         let dimension = |dimension: &Dimension| DimensionOutcome {
-            by_key: vec![KeyTally::default(); log.keys[dimension.column].len()],
+            by_key: Vec::new(),
             decided: 0,
             in_the_way: 0,
             by_quota: vec![0; dimension.quotas.len()],
@@ -91,8 +91,15 @@ impl Outcome {
         Self { totals: Tally::default(), dimensions, delayed: 0, longest_delay_ns: 0 }
     }
 
+    /// Makes room for every key that is known.
+    pub(crate) fn make_room(&mut self, log: &Log, plan: &Plan) {
+        for (outcome, dimension) in self.dimensions.iter_mut().zip(&plan.dimensions) {
+            outcome.by_key.resize(log.keys[dimension.column].len(), KeyTally::default());
+        }
+    }
+
     /// `keys` are those of the request, and `most` has the largest cost of each dimension.
-    pub(crate) fn count(&mut self, keys: &[Option<usize>], cost: u32, verdict: Verdict, most: &[u32]) {
+    pub(crate) fn count(&mut self, keys: &[Option<u32>], cost: u32, verdict: Verdict, most: &[u32]) {
         self.totals.add(verdict);
         let mut in_the_way = 0_u32;
         match verdict {
@@ -116,7 +123,7 @@ impl Outcome {
             let Some(key) = keys[at] else { continue };
             let violated = in_the_way & (1 << at) != 0;
             dimension.in_the_way += u64::from(violated);
-            let key = &mut dimension.by_key[key];
+            let key = &mut dimension.by_key[key as usize];
             key.requests += 1;
             key.turned_away += u64::from(violated || verdict == Verdict::NeverPasses && cost > most[at]);
         }

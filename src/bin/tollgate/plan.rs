@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, MAX_KEY_CAP, Policy, Quota};
+use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Policy, Quota};
 
 use crate::algorithm::AlgorithmName;
 use crate::args::{ReplayArgs, SpecialArgs};
 use crate::errors::RunError;
 use crate::key::{self, Field, describe_all};
+use crate::log_clock::Pause;
 use crate::text::harmless;
 use crate::time::length;
 use crate::words::human;
@@ -79,17 +80,30 @@ impl Plan {
         Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
     }
 
-    /// The limiter: of a policy, the very one that a service makes of it, but never in shadow mode.
-    pub(crate) fn builder(&self) -> JointLimiterBuilder {
+    /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys of.
+    pub(crate) fn single(&self) -> Option<LimiterBuilder<u32>> {
+        let ([dimension], None) = (self.dimensions.as_slice(), &self.policy) else { return None };
+        let (first, others) = dimension.quotas.split_first()?;
+        // Every key of the log has a place, so that only the quotas decide.
+        let limiter = Limiter::builder(*first).key_cap(MAX_KEY_CAP);
+        Some(others.iter().fold(limiter, |limiter, quota| limiter.and(*quota)))
+    }
+
+    /// The limiter of a policy: the very one that a service makes of it, but never in shadow mode.
+    pub(crate) fn joint(&self) -> JointLimiterBuilder {
         if let Some((policy, _)) = &self.policy {
             // A shadow denies nobody, and what it would deny is what is to be told.
             return policy.builder().shadow(false);
         }
-        // Every key of the log has a place, so that only the quotas decide.
         let limiter = JointLimiter::builder().key_cap(MAX_KEY_CAP);
         self.dimensions.iter().fold(limiter, |limiter, dimension| {
             limiter.dimension(dimension.name.as_str(), dimension.quotas.iter().copied())
         })
+    }
+
+    /// What the log's clock has to know of the quotas.
+    pub(crate) fn pauses(&self) -> Vec<Pause> {
+        self.quotas().map(Pause::of).collect()
     }
 
     /// Whether the cap on keys is part of what is replayed.

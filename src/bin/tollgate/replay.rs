@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use crate::args::{ReplayArgs, ReportFormat};
-use crate::decide::decide;
+use crate::decide::Decider;
 use crate::decisions::DecisionsFile;
 use crate::drawing::check_name;
 use crate::errors::RunError;
+use crate::events::Event;
 use crate::key::Field;
+use crate::log::Log;
+use crate::outcome::{Outcome, Verdict};
 use crate::plan::Plan;
 use crate::plot;
 use crate::reading::{self, Asked, Ending};
@@ -30,24 +33,31 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
 
     let keys: Vec<Vec<Field>> = plan.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
     let asked = Asked { keys: &keys, key_option: plan.key_option(), cost_column: args.cost.cost_column.as_deref() };
-    let log = reading::read(&args.input, asked)?;
-    let (first, last) = log.span();
+    let mut beside = Beside::new(&plan);
+    let log = reading::read_beside(&args.input, asked, |log| {
+        // The file of decisions is begun once all is read: a log that turns out not to be in order is decided anew.
+        if decisions.is_none() {
+            beside.go_on(log, |_, _| Ok(()));
+        }
+    })?;
+    if !log.was_in_order() {
+        beside = Beside::new(&plan);
+    }
+    let mut file = decisions.map(|path| DecisionsFile::create(path, &plan)).transpose()?;
+    beside.go_on(&log, |event, verdict| file.as_mut().map_or(Ok(()), |file| file.add(event, &log, verdict)));
+    let (outcome, admitted) = beside.finish()?;
+    if let Some(file) = file {
+        file.finish()?;
+    }
 
     let to_stdout = decisions == Some(Path::new("-"));
     let style = Style::new(!to_stdout, args.output.width, args.output.color);
+    let (first, last) = log.span();
     let mut shown = Timeline::new(first, last, columns_for_chart(style));
     let mut plotted = Timeline::new(first, last, plot::STEPS_AT_MOST);
-    let mut decisions = decisions.map(|path| DecisionsFile::create(path, &plan)).transpose()?;
-    let outcome = decide(&log, &plan, |event, verdict| {
-        shown.add(event.time, verdict);
-        plotted.add(event.time, verdict);
-        match &mut decisions {
-            Some(decisions) => decisions.add(event, &log, verdict),
-            None => Ok(()),
-        }
-    })?;
-    if let Some(decisions) = decisions {
-        decisions.finish()?;
+    for (event, admitted) in log.events().zip(&admitted) {
+        shown.add(event.time, *admitted);
+        plotted.add(event.time, *admitted);
     }
     if let Some(path) = plot {
         plot::write(path, &plan.title(), &plotted)?;
@@ -63,4 +73,34 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
         terminal::print(&text)?
     }
     Ok(Ending::of(&log))
+}
+
+/// The decisions, made while the log is still read.
+struct Beside<'a> {
+    decider: Result<Decider<'a>, RunError>,
+    /// Whether each request was admitted.
+    admitted: Vec<bool>,
+}
+
+impl<'a> Beside<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        Self { decider: Decider::new(plan), admitted: Vec::new() }
+    }
+
+    /// Decides what is settled. After an error nothing is decided any more: it is told once all is read.
+    fn go_on(&mut self, log: &Log, mut witness: impl FnMut(&Event, Verdict) -> Result<(), RunError>) {
+        let Ok(decider) = &mut self.decider else { return };
+        let admitted = &mut self.admitted;
+        let went = decider.go_on(log, |event, verdict| {
+            admitted.push(verdict.is_admitted());
+            witness(event, verdict)
+        });
+        if let Err(error) = went {
+            self.decider = Err(error);
+        }
+    }
+
+    fn finish(self) -> Result<(Outcome, Vec<bool>), RunError> {
+        Ok((self.decider?.outcome(), self.admitted))
+    }
 }

@@ -70,7 +70,7 @@ impl Report<'_> {
             let share = percent(hit, keys);
             line("keys", keys, &[format!("{share:>7} of keys were ever denied:"), format!("{}{which}", human(hit))]);
         }
-        line("lines", log.lines.read, &lines_words(log, &plan.describe_keys()));
+        line("lines", log.account.lines.read, &lines_words(log, &plan.describe_keys()));
     }
 
     /// Which dimensions and quotas the denials come from, where there are several to tell apart.

@@ -21,8 +21,8 @@ impl Comparison<'_> {
         let mut line = |name: &str, count: u64, notes: &[String]| {
             put_wrapped(&mut out, &format!("  {name:<9} {:>12}  ", human(count)), notes, width);
         };
-        line("requests", count_of(self.log.events.len()), &span_words(self.log));
-        line("lines", self.log.lines.read, &lines_words(self.log, &key));
+        line("requests", count_of(self.log.requests()), &span_words(self.log));
+        line("lines", self.log.account.lines.read, &lines_words(self.log, &key));
         put(&mut out, "");
         let windows: String = self.windows.iter().map(|window| format!(" {:>8}", length(*window))).collect();
         let over = format!("{:>1$}", "most in any", 40 + 9 * self.windows.len());
@@ -61,7 +61,7 @@ impl Comparison<'_> {
     pub(super) fn json(&self) -> Value {
         json!({
             "log": log(self.log),
-            "requests": self.log.events.len(),
+            "requests": self.log.requests(),
             "compared": self.all.iter().map(|(contender, finish)| self.one(contender, finish)).collect::<Vec<_>>(),
         })
     }

@@ -31,7 +31,7 @@ impl Suggestion<'_> {
         json!({
             "key": self.key,
             "log": log(self.log),
-            "requests": self.log.events.len(),
+            "requests": self.log.requests(),
             "keys": self.log.keys[0].len(),
             "windows": windows.collect::<Vec<_>>(),
             "limits": self.ladders.iter().flat_map(|ladder| self.limits(ladder)).collect::<Vec<_>>(),

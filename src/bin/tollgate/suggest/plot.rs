@@ -32,7 +32,7 @@ fn draw(svg: &mut String, suggestion: &Suggestion<'_>) -> Result<(), Box<dyn Err
     let style = (FONT, 20).into_text_style(&heading).color(&BLACK);
     heading.draw(&Text::new(shortened(&harmless(&title), 80), (18, 12), style))?;
     let (upper, lower) = panels.split_vertically(340);
-    let (requests, keys) = (count_of(suggestion.log.events.len()), count_of(suggestion.log.keys[0].len()));
+    let (requests, keys) = (count_of(suggestion.log.requests()), count_of(suggestion.log.keys[0].len()));
     draw_panel(&upper, suggestion, "requests denied", requests, Spread::denied)?;
     draw_panel(&lower, suggestion, "keys denied at least once", keys, |spread, limit| {
         count_of(spread.keys_hit(limit))

@@ -19,7 +19,7 @@ impl Suggestion<'_> {
     }
 
     fn requests(&self) -> u64 {
-        count_of(self.log.events.len())
+        count_of(self.log.requests())
     }
 
     fn keys(&self) -> u64 {
@@ -34,7 +34,7 @@ impl Suggestion<'_> {
         };
         line("requests", self.requests(), &span_words(self.log));
         line("keys", self.keys(), &[]);
-        line("lines", self.log.lines.read, &lines_words(self.log, &self.key));
+        line("lines", self.log.account.lines.read, &lines_words(self.log, &self.key));
     }
 
     fn distribution(&self, out: &mut String) {

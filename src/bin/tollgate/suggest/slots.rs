@@ -32,7 +32,7 @@ pub(super) struct TimesByKey {
 impl TimesByKey {
     /// Of the first dimension of a log.
     pub(super) fn new(log: &Log) -> Self {
-        let numbers = || log.events.iter().filter_map(|event| Some((log.key(event, 0)?, event.time)));
+        let numbers = || log.events().filter_map(|event| Some((log.key(&event, 0)? as usize, event.time)));
         let mut counts = vec![0; log.keys[0].len()];
         numbers().for_each(|(key, _)| counts[key] += 1);
         // Where the next time of each key goes; in the end, where its times end.
@@ -151,7 +151,7 @@ impl Spread {
 
 /// The least limit of a window that denies no more than the share.
 pub(super) fn least_limit(spread: &Spread, log: &Log, share: Share, of: Of) -> u32 {
-    let (requests, keys) = (count_of(log.events.len()), count_of(log.keys[0].len()));
+    let (requests, keys) = (count_of(log.requests()), count_of(log.keys[0].len()));
     spread.least_limit(|denied, hit| match of {
         Of::Requests => share.allows(denied, requests),
         Of::Keys => share.allows(count_of(hit), keys),

@@ -1,17 +1,17 @@
 //! The command line.
 
+mod shared;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use tollgate::policy::parse_duration;
 
-use crate::filter::{Filter, parse_moment};
-use crate::formats::Format;
-use crate::key::Field;
-use crate::plan::{AlgorithmName, parse_count};
-use crate::suggest::{Of, Share};
-use crate::time::{Nanos, TimeUnit};
+use crate::algorithm::{AlgorithmName, parse_count};
+use crate::suggest::share::{Of, Share};
+use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
+pub(crate) use shared::{InputArgs, ReportFormat, SpecialArgs};
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
 #[derive(Debug, Parser)]
@@ -98,26 +98,14 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) leak: Option<u32>,
 
-    /// The longest that a request may be kept in a queue
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) max_delay: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) special: SpecialArgs,
 
-    /// How long the steps are that a quantised log remembers permits in
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) resolution: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
 
-    /// What the limit is per: client, user, path, method, a column's name, or several with commas between.
-    /// `column:NAME` is the column NAME even where NAME is one of those words
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
-    pub(crate) key: Vec<Field>,
-
-    /// A column that holds each request's cost in permits; each costs 1 otherwise
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cost_column: Option<String>,
-
-    /// Draw admitted and denied requests over time
-    #[arg(long, value_name = "FILE.svg")]
-    pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cost: CostArgs,
 
     /// Write every decision as CSV, in the order decided: time,key,allowed,retry_after_ns; and, if
     /// there is more to it than one sliding window log, delay_ns,dimension,quota,in_the_way. `-` is
@@ -125,87 +113,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) decisions: Option<PathBuf>,
 
-    /// How many of the worst keys to show
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) worst: TopArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-/// What is read, and how.
-#[derive(Debug, Args)]
-pub(crate) struct InputArgs {
-    /// Logs to read, together; `-` or none for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// How the lines are to be read, if not as the first of them look
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) log_format: Option<Format>,
-
-    /// The column that holds the time, if not one of the usual names
-    #[arg(long, value_name = "NAME")]
-    pub(crate) time_column: Option<String>,
-
-    /// What times that are plain numbers count since 1970, if not what their size suggests
-    #[arg(long, value_enum, value_name = "UNIT")]
-    pub(crate) time_unit: Option<TimeUnit>,
-
-    /// Only requests at this time or later: RFC 3339, an access log's date, a day such as
-    /// 2026-03-02 (from midnight, UTC), or a number since 1970
-    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
-    pub(crate) from: Option<Nanos>,
-
-    /// Only requests before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
-    pub(crate) until: Option<Nanos>,
-
-    /// Only requests whose field is this (or, with `!=`, is not): `method=POST`, `path!=/health`,
-    /// `path=/api/*`. `*` is any text, `-` is no value. All of several have to hold
-    #[arg(long = "where", value_name = "FIELD=VALUE")]
-    pub(crate) filters: Vec<Filter>,
-}
-
-/// What the report looks like.
-#[derive(Debug, Args)]
-pub(crate) struct OutputArgs {
-    /// How the report is written
-    #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
-    pub(crate) format: ReportFormat,
-
-    /// Columns to draw the report in, if not the terminal's width (72 without a terminal)
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
-    pub(crate) width: Option<u16>,
-
-    /// Whether to colour the report
-    #[arg(long, value_enum, default_value_t = When::Auto)]
-    pub(crate) color: When,
-}
-
-/// How a report is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportFormat {
-    /// For people
-    Text,
-    /// One JSON object
-    Json,
-}
-
-/// Sends a format of logs to the option that it belongs to.
-fn parse_report_format(text: &str) -> Result<ReportFormat, String> {
-    ReportFormat::from_str(text, false).map_err(|_| match Format::from_str(text, false) {
-        Ok(_) => format!("--format is for the report (text, json): write --log-format {text}"),
-        Err(_) => "write text or json".to_owned(),
-    })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    Always,
-    Never,
 }
 
 const SUGGEST_HELP: &str = "\
@@ -237,10 +149,8 @@ pub(crate) struct SuggestArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// What the limit is per: client, user, path, method, a column's name, or several with commas
-    /// between. `column:NAME` is the column NAME even where NAME is one of those words
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
-    pub(crate) key: Vec<Field>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
 
     /// Lengths of windows: 500ms, 10s, 1m, 1h, 1d, 1h30m
     #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
@@ -259,13 +169,8 @@ pub(crate) struct SuggestArgs {
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) policy_out: Option<PathBuf>,
 
-    /// Draw what each limit denies
-    #[arg(long, value_name = "FILE.svg")]
-    pub(crate) plot: Option<PathBuf>,
-
-    /// How many of the worst keys to show
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) worst: TopArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -304,33 +209,22 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) algorithm: Vec<AlgorithmName>,
 
-    /// The longest that a request may be kept in a queue
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) max_delay: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) special: SpecialArgs,
 
-    /// How long the steps are that a quantised log remembers permits in
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) resolution: Option<Duration>,
-
-    /// What --limit is per, as for `replay`; policies have keys of their own
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
-    pub(crate) key: Vec<Field>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
 
     /// A policy file; may be given several times
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) policy: Vec<PathBuf>,
 
-    /// A column that holds each request's cost in permits; each costs 1 otherwise
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cost_column: Option<String>,
+    #[command(flatten)]
+    pub(crate) cost: CostArgs,
 
     /// Windows to look for bursts in; --per unless said, and 1s and 1m without it
     #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
     pub(crate) window: Vec<Duration>,
-
-    /// Draw what each denied over time
-    #[arg(long, value_name = "FILE.svg")]
-    pub(crate) plot: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -11,7 +11,8 @@ use tollgate::{Algorithm, AtKeyCap, Policy, PolicyError, Quota};
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem};
 use crate::plan::{idle_quotas, quota_in_words};
-use crate::terminal::{self, harmless};
+use crate::terminal;
+use crate::text::harmless;
 use crate::words::{count_of, human, put};
 
 /// What became of one file.

@@ -1,6 +1,7 @@
 //! `tollgate compare`: one log through several policies and algorithms, side by side.
 
 mod bursts;
+mod comparison;
 mod contenders;
 mod plot;
 mod report;
@@ -10,37 +11,15 @@ use std::time::Duration;
 use tollgate::Quota;
 
 use crate::args::{CompareArgs, ReportFormat};
+use crate::decide::decide;
+use crate::drawing::check_name;
 use crate::errors::RunError;
-use crate::key::Field;
-use crate::log::Log;
-use crate::reading::{self, Asked};
-use crate::replay::{Outcome, Verdict, decide};
-use crate::run::Ending;
+use crate::outcome::Verdict;
+use crate::reading::{self, Asked, Ending};
 use crate::terminal::{self, Style};
 use crate::timeline::Timeline;
-use bursts::{Burst, Granted};
-use contenders::Contender;
-
-/// What one contender did.
-#[derive(Debug)]
-struct Finish {
-    outcome: Outcome,
-    /// The waits of the requests that were denied and could pass later, ascending.
-    waits: Vec<u64>,
-    /// The largest burst in each of the windows.
-    bursts: Vec<Burst>,
-    timeline: Timeline,
-}
-
-/// Everything that the report is made of.
-#[derive(Debug)]
-struct Comparison<'a> {
-    log: &'a Log,
-    keys: &'a [Vec<Field>],
-    windows: Vec<u64>,
-    all: Vec<(Contender, Finish)>,
-    style: Style,
-}
+use bursts::Granted;
+use comparison::{Comparison, Finish};
 
 /// Reads once, decides by each contender, and reports.
 ///
@@ -50,13 +29,13 @@ struct Comparison<'a> {
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     let mut contenders = contenders::all(args)?;
     let windows = windows_of(args)?;
-    let plot = args.plot.as_deref();
+    let plot = args.output.plot.as_deref();
     let inputs = args.input.files.iter().chain(&args.policy).map(AsRef::as_ref);
     reading::spare_inputs(inputs, &[("--plot", plot)])?;
-    plot.map_or(Ok(()), crate::plot::check_name)?;
+    plot.map_or(Ok(()), check_name)?;
 
     let keys = contenders::share_keys(&mut contenders);
-    let asked = Asked { keys: &keys, key_option: "--key", cost_column: args.cost_column.as_deref() };
+    let asked = Asked { keys: &keys, key_option: "--key", cost_column: args.cost.cost_column.as_deref() };
     let log = reading::read(&args.input, asked)?;
     let (first, last) = log.span();
     let mut all = Vec::with_capacity(contenders.len());
@@ -65,7 +44,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         let mut granted = Granted::new(&contender.plan);
         let mut waits = Vec::new();
         let outcome = decide(&log, &contender.plan, |event, verdict| {
-            timeline.add(event.time, verdict);
+            timeline.add(event.time, verdict.is_admitted());
             match verdict {
                 Verdict::Admitted { delay_ns } => granted.add(&log, event, delay_ns),
                 Verdict::Denied(denial) => {
@@ -101,30 +80,4 @@ fn windows_of(args: &CompareArgs) -> Result<Vec<u64>, RunError> {
         Quota::new(1, *window).validate().map_err(|error| RunError::Limit(error.into()))?;
     }
     Ok(windows.iter().map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)).collect())
-}
-
-impl Finish {
-    fn keys(&self) -> usize {
-        self.outcome
-            .dimensions
-            .iter()
-            .map(|dimension| dimension.by_key.iter().filter(|key| key.requests > 0).count())
-            .sum()
-    }
-
-    fn keys_denied(&self) -> usize {
-        let denied = |dimension: &crate::replay::DimensionOutcome| {
-            dimension.by_key.iter().filter(|key| key.turned_away > 0).count()
-        };
-        self.outcome.dimensions.iter().map(denied).sum()
-    }
-
-    /// The wait that half of those denied were not told to exceed: the nearest rank.
-    fn median_wait(&self) -> u64 {
-        self.waits.get(self.waits.len().div_ceil(2).saturating_sub(1)).copied().unwrap_or(0)
-    }
-
-    fn longest_wait(&self) -> u64 {
-        self.waits.last().copied().unwrap_or(0)
-    }
 }

@@ -7,10 +7,11 @@ use std::path::Path;
 use tollgate::{Denial, DenialReason};
 
 use crate::errors::RunError;
+use crate::events::Event;
 use crate::key::KeyText;
-use crate::log::{Event, Log};
+use crate::log::Log;
+use crate::outcome::Verdict;
 use crate::plan::{Plan, quota_in_words};
-use crate::replay::Verdict;
 use crate::time;
 
 /// Writes `time,key,allowed,retry_after_ns`.

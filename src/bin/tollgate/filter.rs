@@ -2,7 +2,6 @@
 
 use core::str::FromStr;
 
-use crate::args::InputArgs;
 use crate::key::Field;
 use crate::time::{self, Nanos, TimeProblem};
 
@@ -61,8 +60,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn new(args: &InputArgs) -> Self {
-        Self { from: args.from, until: args.until, filters: args.filters.clone() }
+    pub(crate) fn new(from: Option<Nanos>, until: Option<Nanos>, filters: Vec<Filter>) -> Self {
+        Self { from, until, filters }
     }
 
     /// `values` are those of the filters' fields, in their order.

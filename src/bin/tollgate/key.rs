@@ -119,6 +119,11 @@ pub(crate) fn describe(fields: &[Field]) -> String {
     fields.iter().map(Field::to_string).collect::<Vec<_>>().join(" + ")
 }
 
+/// What keys are made of: `client or path`.
+pub(crate) fn describe_all(keys: &[Vec<Field>]) -> String {
+    keys.iter().map(|fields| describe(fields)).collect::<Vec<_>>().join(" or ")
+}
+
 /// Puts a record's keys together, one for each dimension.
 ///
 /// A key of one part is that part as it stands. Where there are several they are set apart by spaces, and spaces and
@@ -192,11 +197,15 @@ impl OneKey {
         }
         self.present += 1;
         for chunk in part.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                if self.size > 1 && matches!(char, ' ' | '\\') {
-                    self.text.push('\\');
+            if self.size == 1 || memchr::memchr2(b' ', b'\\', chunk.valid().as_bytes()).is_none() {
+                self.text.push_str(chunk.valid());
+            } else {
+                for char in chunk.valid().chars() {
+                    if matches!(char, ' ' | '\\') {
+                        self.text.push('\\');
+                    }
+                    self.text.push(char);
                 }
-                self.text.push(char);
             }
             for byte in chunk.invalid() {
                 // Not replaced by a stand-in: that would make one key of different ones.

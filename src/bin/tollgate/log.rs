@@ -1,188 +1,112 @@
-//! A log in memory: the events of all sources in time order, and an account of every line that is not one.
+//! A log in memory: the requests of all sources in time order, and an account of every line that is not one.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
-use crate::errors::{FileError, LineError, RunError};
-use crate::filter::Selection;
-use crate::formats::{self, Format, Stamp, Wanted};
-use crate::input::{Extent, LONGEST_LINE, Source};
-use crate::key::{Field, KeyText};
-use crate::progress::Progress;
+use crate::batch::Batch;
+use crate::errors::RunError;
+use crate::events::{Event, Events};
+use crate::input::Source;
+use crate::reader::{Account, Question, Reader};
 use crate::time::Nanos;
 
-/// How many of the lines that could not be used are shown.
-const SHOWN: usize = 5;
-
-/// A request as the log has it. Kept small, since a log may have a hundred million of them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Event {
-    pub(crate) time: Nanos,
-    pub(crate) cost: u32,
-    /// Where the log has its keys.
-    row: u32,
-}
-
-/// The number of a key that a request does not have.
-const NO_KEY: u32 = u32::MAX;
-
-/// A line that could not be used.
-#[derive(Debug)]
-pub(crate) struct Unusable {
-    pub(crate) file: String,
-    pub(crate) line: u64,
-    pub(crate) error: LineError,
-    pub(crate) text: Vec<u8>,
-}
-
-/// What became of the lines that were read.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LineCounts {
-    pub(crate) read: u64,
-    pub(crate) unusable: u64,
-    /// Good records that the time range or a filter leaves out.
-    pub(crate) left_out: u64,
-    /// Good records that have none of the values that keys are made of.
-    pub(crate) without_key: u64,
-    /// Blank lines and headers.
-    pub(crate) not_records: u64,
-}
+/// How many batches may wait between the thread that reads and the one that decides.
+const BATCHES_AHEAD: usize = 8;
 
 /// Everything that was read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Log {
-    /// In time order once [`Log::read`] returns.
-    pub(crate) events: Vec<Event>,
+    events: Events,
     /// The keys of each dimension.
     pub(crate) keys: Vec<Keys>,
-    /// The numbers of each request's keys, a row of them a request, in the order read.
-    numbers: Vec<u32>,
-    pub(crate) lines: LineCounts,
-    /// The first few of the lines that could not be used.
-    pub(crate) unusable: Vec<Unusable>,
-    /// The files that could not be read, or not to the end.
-    pub(crate) unread: Vec<(String, FileError)>,
+    pub(crate) account: Account,
 }
 
 impl Log {
-    /// Reads all there is. What can't be read or used is kept account of and the rest goes on.
+    /// Reads all there is on a thread of its own. As requests come, `beside` may look at those whose places are
+    /// [settled](Self::settled). What can't be read or used is kept account of and the rest goes on.
     ///
     /// # Errors
     ///
     /// Only [`RunError::TooManyKeys`] and [`RunError::TooManyRequests`].
     pub(crate) fn read(
         sources: &[Source],
-        format: Option<Format>,
-        wanted: &Wanted,
-        keys: &[Vec<Field>],
-        selection: &Selection,
+        question: &Question<'_>,
+        mut beside: impl FnMut(&Self),
     ) -> Result<Self, RunError> {
-        let total = sources.iter().map(Source::size).sum::<Option<u64>>();
-        let progress = Rc::new(RefCell::new(Progress::new(total)));
-        let mut log = Self { keys: keys.iter().map(|_| Keys::default()).collect(), ..Self::default() };
-        // The values that filters look at come after the keys, as more of them.
-        let sizes = keys.iter().map(Vec::len).chain(selection.filters.iter().map(|_| 1));
-        let mut key = KeyText::of_sizes(sizes);
-        for source in sources {
-            log.read_source(source, format, wanted, &mut key, selection, &progress)?;
-        }
-        // Stable: requests of the same time stay in the order they were logged in.
-        log.events.sort_by_key(|event| event.time);
+        let keys: Vec<Keys> = question.keys.iter().map(|_| Keys::default()).collect();
+        let mut log = Self { events: Events::new(keys.len()), keys, account: Account::default() };
+        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+        log.account = thread::scope(|scope| {
+            // The channel is closed once this thread has gone: the reader stops then.
+            let reader = scope.spawn(|| Reader::new(question, move |batch| sender.send(batch).is_ok()).read(sources));
+            for batch in batches {
+                log.add(&batch)?;
+                log.events.settle();
+                beside(&log);
+            }
+            Ok(reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })?;
+        log.events.settle_all();
         Ok(log)
     }
 
-    fn read_source(
-        &mut self,
-        source: &Source,
-        format: Option<Format>,
-        wanted: &Wanted,
-        key: &mut KeyText,
-        selection: &Selection,
-        progress: &Rc<RefCell<Progress>>,
-    ) -> Result<(), RunError> {
-        let name = source.name();
-        let opened = source.open(progress).and_then(|mut lines| {
-            let parser = formats::parser_for(&mut lines, format, wanted)?;
-            Ok((lines, parser))
-        });
-        let (mut lines, mut parser) = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                self.unread.push((name, error));
-                return Ok(());
-            }
-        };
-        let mut line = Vec::new();
-        loop {
-            let extent = match lines.next_into(&mut line) {
-                Ok(Some(extent)) => extent,
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    self.unread.push((name, error));
-                    return Ok(());
-                }
-            };
-            self.lines.read += 1;
-            if extent == Extent::Whole && formats::is_blank(&line) {
-                self.lines.not_records += 1;
-                continue;
-            }
-            key.clear();
-            let parsed = match extent {
-                // Zeros before a line are what a crash leaves behind; they would make another client of its first word.
-                Extent::Whole if line.contains(&0) => Err(LineError::Binary),
-                Extent::Whole => parser.parse(&line, key),
-                Extent::TooLong => Err(LineError::TooLong { most: LONGEST_LINE }),
-            };
-            match parsed {
-                Ok(Some(stamp)) if !selection.keeps(stamp.time, key.each().skip(self.keys.len())) => {
-                    self.lines.left_out += 1;
-                }
-                Ok(Some(stamp)) if key.each().take(self.keys.len()).any(|key| key.is_some()) => {
-                    self.add(stamp, key)?;
-                }
-                Ok(Some(_)) => self.lines.without_key += 1,
-                Ok(None) => self.lines.not_records += 1,
-                Err(error) => self.note_unusable(&name, lines.number(), &line, error),
+    fn add(&mut self, batch: &Batch) -> Result<(), RunError> {
+        let mut texts = batch.keys();
+        for stamp in batch.stamps() {
+            u32::try_from(self.events.len()).map_err(|_| RunError::TooManyRequests)?;
+            self.events.add(stamp.time, stamp.cost);
+            for keys in &mut self.keys {
+                let key = texts.next().flatten();
+                self.events.add_key(key.map(|key| keys.number_of(key)).transpose()?);
             }
         }
+        Ok(())
     }
 
-    fn add(&mut self, stamp: Stamp, key: &KeyText) -> Result<(), RunError> {
-        let row = u32::try_from(self.events.len()).map_err(|_| RunError::TooManyRequests)?;
-        for (keys, key) in self.keys.iter_mut().zip(key.each()) {
-            self.numbers.push(key.map_or(Ok(NO_KEY), |key| keys.number_of(key))?);
-        }
-        self.events.push(Event { time: stamp.time, cost: stamp.cost, row });
-        Ok(())
+    /// How many requests there are.
+    pub(crate) fn requests(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The first so many requests keep their places, whatever else is read.
+    pub(crate) fn settled(&self) -> usize {
+        self.events.settled()
+    }
+
+    /// Whether what was called settled while the log was read has stayed so.
+    pub(crate) fn was_in_order(&self) -> bool {
+        self.events.were_in_order()
+    }
+
+    /// The request in that place.
+    pub(crate) fn event(&self, row: usize) -> Event {
+        self.events.event(row)
+    }
+
+    /// The requests in time order.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+        (0..self.events.len()).map(|row| self.events.event(row))
     }
 
     /// When the first and the last request came.
     pub(crate) fn span(&self) -> (Nanos, Nanos) {
-        let time = |event: Option<&Event>| event.map_or(0, |event| event.time);
-        (time(self.events.first()), time(self.events.last()))
+        match self.requests().checked_sub(1) {
+            Some(last) => (self.event(0).time, self.event(last).time),
+            None => (0, 0),
+        }
     }
 
     /// The number of the request's key in a dimension; `None` where it has none.
-    pub(crate) fn key(&self, event: &Event, dimension: usize) -> Option<usize> {
-        // No platform that the standard library runs on with files and terminals has a smaller usize.
-        let number = self.numbers[event.row as usize * self.keys.len() + dimension];
-        (number != NO_KEY).then_some(number as usize)
+    pub(crate) fn key(&self, event: &Event, dimension: usize) -> Option<u32> {
+        self.events.key(event, dimension)
     }
 
     /// The request's keys, one for each dimension.
     pub(crate) fn key_texts(&self, event: &Event) -> impl Iterator<Item = Option<&str>> {
-        self.keys.iter().enumerate().map(|(at, keys)| Some(keys.text(self.key(event, at)?)))
-    }
-
-    fn note_unusable(&mut self, file: &str, line: u64, text: &[u8], error: LineError) {
-        self.lines.unusable += 1;
-        if self.unusable.len() < SHOWN {
-            let error = if formats::is_binary(text) { LineError::Binary } else { error };
-            let text = text[..text.len().min(256)].to_vec();
-            self.unusable.push(Unusable { file: file.to_owned(), line, error, text });
-        }
+        self.keys.iter().enumerate().map(|(at, keys)| Some(keys.text(self.key(event, at)? as usize)))
     }
 }
 
@@ -198,7 +122,8 @@ impl Keys {
         if let Some(&number) = self.numbers.get(text) {
             return Ok(number);
         }
-        let number = u32::try_from(self.texts.len()).ok().filter(|&number| number != NO_KEY);
+        // The largest number stands for no key.
+        let number = u32::try_from(self.texts.len()).ok().filter(|&number| number != u32::MAX);
         let number = number.ok_or(RunError::TooManyKeys)?;
         let shared: Rc<str> = Rc::from(text);
         self.texts.push(Rc::clone(&shared));

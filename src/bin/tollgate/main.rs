@@ -1,25 +1,33 @@
 //! The `tollgate` command-line program: what would a rate limit have done to the traffic in a log?
 
+mod algorithm;
 mod args;
+mod batch;
 mod check;
 mod compare;
+mod decide;
 mod decisions;
+mod drawing;
 mod errors;
+mod events;
 mod filter;
 mod formats;
 mod input;
 mod key;
 mod log;
+mod log_clock;
+mod outcome;
 mod plan;
 mod plot;
 mod progress;
+mod reader;
 mod reading;
 mod replay;
 mod report;
-mod run;
 mod sample;
 mod suggest;
 mod terminal;
+mod text;
 mod time;
 mod timeline;
 mod words;
@@ -28,11 +36,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use reading::Ending;
+
 fn main() -> ExitCode {
     let result = match args::Cli::parse().command {
-        args::Command::Replay(args) => run::replay(&args).map(run::Ending::exit_code),
-        args::Command::Suggest(args) => suggest::suggest(&args).map(run::Ending::exit_code),
-        args::Command::Compare(args) => compare::compare(&args).map(run::Ending::exit_code),
+        args::Command::Replay(args) => replay::replay(&args).map(Ending::exit_code),
+        args::Command::Suggest(args) => suggest::suggest(&args).map(Ending::exit_code),
+        args::Command::Compare(args) => compare::compare(&args).map(Ending::exit_code),
         args::Command::Check(args) => check::check(&args),
         args::Command::Sample(args) => sample::print(&args).map(|()| ExitCode::SUCCESS),
     };

@@ -3,58 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, MAX_KEY_CAP, Policy, Quota};
+use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Policy, Quota};
 
-use crate::args::ReplayArgs;
+use crate::algorithm::AlgorithmName;
+use crate::args::{ReplayArgs, SpecialArgs};
 use crate::errors::RunError;
-use crate::key::{self, Field};
-use crate::reading::describe_all;
-use crate::terminal::harmless;
+use crate::key::{self, Field, describe_all};
+use crate::log_clock::Pause;
+use crate::text::harmless;
 use crate::time::length;
 use crate::words::human;
-
-/// The algorithms, by the names that policy files call them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AlgorithmName {
-    /// At most --limit in any --per; the pair may be given several times
-    SlidingWindowLog,
-    /// Holds --capacity permits, and --refill come back every --per
-    TokenBucket,
-    /// Holds --capacity permits, and --leak run out every --per
-    LeakyBucket,
-    /// --leak leave every --per, and no request waits longer than --max-delay
-    LeakyQueue,
-    /// --limit from a first request until --per later
-    FixedWindow,
-    /// --limit per --per, by the counts of two windows
-    SlidingCounter,
-    /// At most --limit in any --per, remembered in steps of --resolution
-    QuantisedLog,
-}
-
-impl AlgorithmName {
-    /// The options that it takes, all of them needed.
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::SlidingWindowLog | Self::FixedWindow | Self::SlidingCounter => &["--limit", "--per"],
-            Self::TokenBucket => &["--capacity", "--refill", "--per"],
-            Self::LeakyBucket => &["--capacity", "--leak", "--per"],
-            Self::LeakyQueue => &["--leak", "--per", "--max-delay"],
-            Self::QuantisedLog => &["--limit", "--per", "--resolution"],
-        }
-    }
-
-    /// The algorithms that take an option, as a sentence names them.
-    fn that_take(option: &str) -> String {
-        let all = Self::value_variants().iter().filter(|algorithm| algorithm.options().contains(&option));
-        all.map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(" and ")
-    }
-
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-}
 
 /// One dimension: what its keys are, and the quotas that each of them has.
 #[derive(Debug)]
@@ -88,8 +46,8 @@ impl Plan {
         for quota in &quotas {
             quota.validate().map_err(|error| RunError::Limit(error.into()))?;
         }
-        let name = key::describe(&args.key);
-        Ok(Self::of_dimension(Dimension { name, key: args.key.clone(), quotas, column: 0 }))
+        let name = key::describe(&args.keys.key);
+        Ok(Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, column: 0 }))
     }
 
     /// One dimension, and room for every key of the log.
@@ -122,17 +80,30 @@ impl Plan {
         Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
     }
 
-    /// The limiter: of a policy, the very one that a service makes of it, but never in shadow mode.
-    pub(crate) fn builder(&self) -> JointLimiterBuilder {
+    /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys of.
+    pub(crate) fn single(&self) -> Option<LimiterBuilder<u32>> {
+        let ([dimension], None) = (self.dimensions.as_slice(), &self.policy) else { return None };
+        let (first, others) = dimension.quotas.split_first()?;
+        // Every key of the log has a place, so that only the quotas decide.
+        let limiter = Limiter::builder(*first).key_cap(MAX_KEY_CAP);
+        Some(others.iter().fold(limiter, |limiter, quota| limiter.and(*quota)))
+    }
+
+    /// The limiter of a policy: the very one that a service makes of it, but never in shadow mode.
+    pub(crate) fn joint(&self) -> JointLimiterBuilder {
         if let Some((policy, _)) = &self.policy {
             // A shadow denies nobody, and what it would deny is what is to be told.
             return policy.builder().shadow(false);
         }
-        // Every key of the log has a place, so that only the quotas decide.
         let limiter = JointLimiter::builder().key_cap(MAX_KEY_CAP);
         self.dimensions.iter().fold(limiter, |limiter, dimension| {
             limiter.dimension(dimension.name.as_str(), dimension.quotas.iter().copied())
         })
+    }
+
+    /// What the log's clock has to know of the quotas.
+    pub(crate) fn pauses(&self) -> Vec<Pause> {
+        self.quotas().map(Pause::of).collect()
     }
 
     /// Whether the cap on keys is part of what is replayed.
@@ -204,7 +175,8 @@ pub(crate) fn idle_quotas(quotas: &[Quota]) -> Vec<Option<usize>> {
 }
 
 fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
-    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, max_delay, resolution, .. } = args;
+    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, special, .. } = args;
+    let SpecialArgs { max_delay, resolution } = special;
     let given = [
         ("--limit", limit.len()),
         ("--per", per.len()),
@@ -267,23 +239,4 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
         AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
         AlgorithmName::QuantisedLog => Quota::quantised_log(limit, per, resolution.unwrap_or(Duration::ZERO)),
     }])
-}
-
-/// Reads a number of permits. How many an algorithm takes at most is said here too: a number that is past all of them is told the
-/// true range and not that of some integer.
-pub(crate) fn parse_count(text: &str) -> Result<u32, String> {
-    let text = text.trim();
-    text.parse::<u32>().map_err(|_| {
-        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return "not a whole number: write it with digits alone, such as 100".to_owned();
-        }
-        let (log, counter, others) = (Quota::MAX_LIMIT, Quota::MAX_COUNTER_LIMIT, Quota::MAX_CAPACITY);
-        format!(
-            "at least 1 and at most {} (sliding-window-log), {} (sliding-counter) or {} (the other algorithms)",
-            human(log.into()),
-            human(counter.into()),
-            human(others.into())
-        )
-    })
 }

@@ -2,17 +2,41 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::process::ExitCode;
 
 use crate::args::InputArgs;
 use crate::errors::{LineError, NothingToDecide, RunError};
 use crate::filter::Selection;
 use crate::formats::Wanted;
 use crate::input::Source;
-use crate::key::{self, Field};
+use crate::key::{Field, describe_all};
 use crate::log::Log;
-use crate::terminal::{self, excerpt, harmless};
+use crate::reader::Question;
+use crate::terminal;
+use crate::text::{excerpt, harmless};
 use crate::time::{length, rfc3339};
 use crate::words::human;
+
+/// How a run ended that came to a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Complete,
+    /// The report lacks what is in a file that could not be read.
+    SomeUnread,
+}
+
+impl Ending {
+    pub(crate) fn of(log: &Log) -> Self {
+        if log.account.unread.is_empty() { Self::Complete } else { Self::SomeUnread }
+    }
+
+    pub(crate) fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Complete => ExitCode::SUCCESS,
+            Self::SomeUnread => ExitCode::FAILURE,
+        }
+    }
+}
 
 /// The keys that requests are told apart by, and how to ask for others.
 #[derive(Debug, Clone, Copy)]
@@ -22,14 +46,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) cost_column: Option<&'a str>,
 }
 
-/// Reads all logs, and complains on standard error.
+/// Reads all logs, and complains on standard error. `beside` looks on while they are read, as [`Log::read`] says.
 ///
 /// # Errors
 ///
 /// [`RunError::NothingToDecide`] if there is not one request, and those of [`Log::read`].
-pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> {
+pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut(&Log)) -> Result<Log, RunError> {
     let sources = Source::all(&args.files);
-    let selection = Selection::new(args);
+    let selection = Selection::new(args.from, args.until, args.filters.clone());
     let wanted = Wanted {
         key: asked.keys.concat(),
         key_option: asked.key_option,
@@ -41,26 +65,31 @@ pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> 
     if sources.iter().any(|source| matches!(source, Source::Stdin)) && io::stdin().is_terminal() {
         terminal::complain("reading a log from standard input (end it with Ctrl-D); --help says what else there is");
     }
-    let mut log = Log::read(&sources, args.log_format, &wanted, asked.keys, &selection)?;
-    if log.events.is_empty() {
+    let question = Question { format: args.log_format, wanted, keys: asked.keys, selection };
+    let mut log = Log::read(&sources, &question, beside)?;
+    if log.requests() == 0 {
         complain_about_lines(&log);
         return Err(RunError::NothingToDecide(Box::new(NothingToDecide {
-            lines: log.lines,
-            unread: core::mem::take(&mut log.unread),
+            lines: log.account.lines,
+            unread: core::mem::take(&mut log.account.unread),
             key: describe_all(asked.keys),
             key_option: asked.key_option,
         })));
     }
-    for (file, error) in &log.unread {
-        terminal::complain(&format!("{}: {error}", terminal::harmless(file)));
+    for (file, error) in &log.account.unread {
+        terminal::complain(&format!("{}: {error}", harmless(file)));
     }
     complain_about_lines(&log);
     Ok(log)
 }
 
-/// What keys are made of: `client or path`.
-pub(crate) fn describe_all(keys: &[Vec<Field>]) -> String {
-    keys.iter().map(|fields| key::describe(fields)).collect::<Vec<_>>().join(" or ")
+/// Reads all logs, and complains on standard error.
+///
+/// # Errors
+///
+/// Those of [`read_beside`].
+pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> {
+    read_beside(args, asked, |_| ())
 }
 
 /// When the requests came.
@@ -74,7 +103,7 @@ pub(crate) fn span_words(log: &Log) -> Vec<String> {
 
 /// What the lines were that are not requests with such a key.
 pub(crate) fn lines_words(log: &Log, key: &str) -> Vec<String> {
-    let lines = &log.lines;
+    let lines = &log.account.lines;
     let without_key = format!("without a {key}");
     let kinds = [
         (lines.unusable, "could not be used"),
@@ -114,15 +143,18 @@ pub(crate) fn spare_inputs<'a>(
 
 /// Tells on standard error which lines could not be used, and where they are.
 fn complain_about_lines(log: &Log) {
-    for unusable in &log.unusable {
-        let (file, line) = (terminal::harmless(&unusable.file), unusable.line);
+    for unusable in &log.account.unusable {
+        let (file, line) = (harmless(&unusable.file), unusable.line);
         terminal::complain(&format!("{file}:{line}: {}", unusable.error));
         if unusable.error != LineError::Binary {
             terminal::complain(&format!("    {}", excerpt(&unusable.text)));
         }
     }
-    let shown = u64::try_from(log.unusable.len()).unwrap_or(u64::MAX);
-    if log.lines.unusable > shown {
-        terminal::complain(&format!("... and {} more lines that could not be used", log.lines.unusable - shown));
+    let shown = u64::try_from(log.account.unusable.len()).unwrap_or(u64::MAX);
+    if log.account.lines.unusable > shown {
+        terminal::complain(&format!(
+            "... and {} more lines that could not be used",
+            log.account.lines.unusable - shown
+        ));
     }
 }

@@ -3,10 +3,11 @@
 pub(crate) mod json;
 
 use crate::log::Log;
+use crate::outcome::{KeyTally, Outcome};
 use crate::plan::{Plan, quota_in_words};
 use crate::reading::{lines_words, span_words};
-use crate::replay::{KeyTally, Outcome};
-use crate::terminal::{Style, harmless, shortened};
+use crate::terminal::Style;
+use crate::text::{harmless, shortened};
 use crate::time::{axis_label, length};
 use crate::timeline::{Bucket, Timeline};
 use crate::words::{count_of, human, percent, put, put_wrapped};
@@ -69,7 +70,7 @@ impl Report<'_> {
             let share = percent(hit, keys);
             line("keys", keys, &[format!("{share:>7} of keys were ever denied:"), format!("{}{which}", human(hit))]);
         }
-        line("lines", log.lines.read, &lines_words(log, &plan.describe_keys()));
+        line("lines", log.account.lines.read, &lines_words(log, &plan.describe_keys()));
     }
 
     /// Which dimensions and quotas the denials come from, where there are several to tell apart.

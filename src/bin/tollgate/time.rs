@@ -91,6 +91,48 @@ pub(crate) fn parse_clf(text: &str) -> Result<Nanos, TimeProblem> {
     in_range(parsed.to_timestamp().map_err(|_| TimeProblem::OutOfRange)?)
 }
 
+/// Reads access logs' dates faster than [`parse_clf`]: the midnight of the last date is remembered, and a time of the same
+/// date and offset is added to it.
+#[derive(Debug, Default)]
+pub(crate) struct Dates {
+    /// Date and offset, such as `17/May/2015` and ` +0000`.
+    date: [u8; 11],
+    offset: [u8; 6],
+    midnight: Option<Nanos>,
+}
+
+impl Dates {
+    pub(crate) fn parse_clf(&mut self, text: &[u8]) -> Result<Nanos, TimeProblem> {
+        let known = self.midnight.zip(self.since_midnight(text));
+        if let Some(time) = known.and_then(|(midnight, since)| midnight.checked_add(since)) {
+            return Ok(time);
+        }
+        let time = parse_clf(&String::from_utf8_lossy(text))?;
+        if let (Some(date), Some(offset)) = (text.first_chunk(), text.last_chunk()) {
+            (self.date, self.offset) = (*date, *offset);
+            self.midnight = self.since_midnight(text).and_then(|since| time.checked_sub(since));
+        }
+        Ok(time)
+    }
+
+    /// The time of day of `17/May/2015:10:05:03 +0000`; `None` if it is not of that date and offset, or not of that form.
+    fn since_midnight(&self, text: &[u8]) -> Option<Nanos> {
+        let (date, rest) = text.split_first_chunk()?;
+        let (time, offset) = rest.split_last_chunk()?;
+        let [b':', h1, h2, b':', m1, m2, b':', s1, s2] = *time else { return None };
+        if *date != self.date || *offset != self.offset {
+            return None;
+        }
+        let number = |tens: u8, ones: u8, below: u8| {
+            let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+            (tens < 10 && ones < 10 && tens * 10 + ones < below).then(|| Nanos::from(tens * 10 + ones))
+        };
+        // A second 60 is left to the slower way.
+        let seconds = number(h1, h2, 24)? * 3600 + number(m1, m2, 60)? * 60 + number(s1, s2, 60)?;
+        Some(seconds * SECOND)
+    }
+}
+
 /// Reads a time in any of the known ways; `unit` is what plain numbers count, if that is known.
 pub(crate) fn parse_any(text: &str, unit: Option<TimeUnit>) -> Result<Nanos, TimeProblem> {
     let text = text.trim();
@@ -239,6 +281,36 @@ mod tests {
             "1.431857103e9",
         ] {
             assert_eq!(parse_any(text, None), Ok(moment), "{text}");
+        }
+    }
+
+    #[test]
+    fn remembered_dates_give_the_same_times() {
+        let mut dates = Dates::default();
+        for _ in 0..2 {
+            for text in [
+                "17/May/2015:10:05:03 +0000",
+                "17/May/2015:23:59:59 +0000",
+                "17/May/2015:23:59:59 -0130",
+                "18/May/2015:00:00:00 -0130",
+                "17/May/2015:00:00:00 +0000",
+                "17/May/2015:24:00:00 +0000",
+                "17/May/2015:10:60:00 +0000",
+                "17/May/2015:10:05:60 +0000",
+                "17/May/2015:10:05:0x +0000",
+                "17/May/2015:10:05:03.25 +0000",
+                "17/May/2015 10:05:03 +0000",
+                "31/Feb/2015:10:05:03 +0000",
+                "17/May/99999:10:05:03 +0000",
+                "11/Apr/2262:23:47:16 +0000",
+                "11/Apr/2262:23:47:17 +0000",
+                "21/Sep/1677:00:12:44 +0000",
+                "21/Sep/1677:00:12:43 +0000",
+                "17/May/2015",
+                "",
+            ] {
+                assert_eq!(dates.parse_clf(text.as_bytes()), parse_clf(text), "{text}");
+            }
         }
     }
 

@@ -1,6 +1,5 @@
 //! Requests over time, in steps that people count in.
 
-use crate::replay::Verdict;
 use crate::time::{Nanos, SECOND};
 
 /// How much was admitted and denied in one step.
@@ -33,10 +32,10 @@ impl Timeline {
         Self { start, step, buckets: vec![Bucket::default(); count] }
     }
 
-    pub(crate) fn add(&mut self, time: Nanos, verdict: Verdict) {
+    pub(crate) fn add(&mut self, time: Nanos, admitted: bool) {
         let at = usize::try_from(time.abs_diff(self.start) / self.step.unsigned_abs()).unwrap_or(usize::MAX);
         if let Some(bucket) = self.buckets.get_mut(at) {
-            if verdict.is_admitted() {
+            if admitted {
                 bucket.admitted += 1;
             } else {
                 bucket.denied += 1;
@@ -80,9 +79,9 @@ mod tests {
                 assert!(timeline.start <= first && first + span < timeline.end());
                 assert_eq!(timeline.start.rem_euclid(timeline.step), 0);
                 for time in [first, first + span / 2, first + span] {
-                    timeline.add(time, Verdict::Admitted { delay_ns: 0 });
+                    timeline.add(time, true);
                 }
-                timeline.add(first, Verdict::NeverPasses);
+                timeline.add(first, false);
                 assert_eq!(timeline.buckets.iter().map(|bucket| bucket.admitted).sum::<u64>(), 3);
                 assert_eq!(timeline.buckets[0].denied, 1);
             }

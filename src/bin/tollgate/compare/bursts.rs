@@ -1,6 +1,7 @@
 //! The most that was let through in any window.
 
-use crate::log::{Event, Log};
+use crate::events::Event;
+use crate::log::Log;
 use crate::plan::Plan;
 use crate::time::Nanos;
 
@@ -29,7 +30,7 @@ impl Granted {
     pub(super) fn add(&mut self, log: &Log, event: &Event, delay_ns: u64) {
         let passes = event.time.saturating_add_unsigned(delay_ns);
         for (&column, permits) in self.columns.iter().zip(&mut self.permits) {
-            if let Some(key) = log.key(event, column).and_then(|key| u32::try_from(key).ok()) {
+            if let Some(key) = log.key(event, column) {
                 permits.push((key, passes, event.cost));
             }
         }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tollgate::Quota;
 
+use crate::algorithm::AlgorithmName;
 use crate::args::CompareArgs;
 use crate::errors::RunError;
 use crate::key::{self, Field};
-use crate::plan::{AlgorithmName, Dimension, Plan, quota_in_words};
-use crate::terminal::harmless;
+use crate::plan::{Dimension, Plan, quota_in_words};
+use crate::text::harmless;
 
 #[derive(Debug)]
 pub(super) struct Contender {
@@ -35,7 +36,7 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
                 let quota = quota(args, algorithm, limit, per)?;
                 quota.validate().map_err(|error| RunError::Limit(error.into()))?;
                 let name = format!("{}: {}", algorithm.name(), quota_in_words(&quota));
-                let (title, key) = (key::describe(&args.key), args.key.clone());
+                let (title, key) = (key::describe(&args.keys.key), args.keys.key.clone());
                 let dimension = Dimension { name: title, key, quotas: vec![quota], column: 0 };
                 contenders.push(Contender { name, plan: Plan::of_dimension(dimension) });
             }
@@ -63,8 +64,8 @@ fn algorithms(args: &CompareArgs) -> Vec<AlgorithmName> {
     if !args.algorithm.is_empty() {
         return args.algorithm.clone();
     }
-    let queue = args.max_delay.map(|_| AlgorithmName::LeakyQueue);
-    let quantised = args.resolution.map(|_| AlgorithmName::QuantisedLog);
+    let queue = args.special.max_delay.map(|_| AlgorithmName::LeakyQueue);
+    let quantised = args.special.resolution.map(|_| AlgorithmName::QuantisedLog);
     USUAL.into_iter().chain(queue).chain(quantised).collect()
 }
 
@@ -77,10 +78,12 @@ fn quota(args: &CompareArgs, algorithm: AlgorithmName, limit: u32, per: Duration
         AlgorithmName::SlidingWindowLog => Quota::new(limit, per),
         AlgorithmName::TokenBucket => Quota::token_bucket(limit, limit, per),
         AlgorithmName::LeakyBucket => Quota::leaky_bucket(limit, limit, per),
-        AlgorithmName::LeakyQueue => Quota::leaky_queue(limit, per, needed("--max-delay", args.max_delay)?),
+        AlgorithmName::LeakyQueue => Quota::leaky_queue(limit, per, needed("--max-delay", args.special.max_delay)?),
         AlgorithmName::FixedWindow => Quota::fixed_window(limit, per),
         AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
-        AlgorithmName::QuantisedLog => Quota::quantised_log(limit, per, needed("--resolution", args.resolution)?),
+        AlgorithmName::QuantisedLog => {
+            Quota::quantised_log(limit, per, needed("--resolution", args.special.resolution)?)
+        }
     })
 }
 

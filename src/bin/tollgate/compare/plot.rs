@@ -5,12 +5,12 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::Comparison;
+use super::comparison::Comparison;
+use crate::drawing::{TIME, TimeAxis, draw_axes, draw_legend, draw_line, panel, write_svg};
 use crate::errors::RunError;
-use crate::plot::{COLOURS, FONT, TimeAxis, write_svg};
-use crate::terminal::shortened;
+
+use crate::text::shortened;
 use crate::time::length;
-use crate::words::human;
 
 /// Coarse enough for lines to be told apart.
 pub(super) const STEPS_AT_MOST: usize = 120;
@@ -33,37 +33,16 @@ fn draw(svg: &mut String, comparison: &Comparison<'_>) -> Result<(), Box<dyn Err
     let (start, end, step) = (first.timeline.start, first.timeline.end(), first.timeline.step);
     let denied = comparison.all.iter().flat_map(|(_, finish)| &finish.timeline.buckets).map(|bucket| bucket.denied);
     let highest = denied.max().unwrap_or(0);
-    let mut chart = ChartBuilder::on(&root)
-        .margin(14)
-        .x_label_area_size(46)
-        .y_label_area_size(72)
-        .build_cartesian_2d(TimeAxis(start..end), 0..highest + highest / 20 + 1)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .light_line_style(WHITE)
-        .bold_line_style(BLACK.mix(0.12))
-        .axis_style(BLACK.mix(0.6))
-        .label_style((FONT, 13))
-        .axis_desc_style((FONT, 14))
-        .x_desc("time (UTC)")
-        .y_desc(format!("denied per {}", length(step.unsigned_abs())))
-        .y_label_formatter(&|count| human(*count))
-        .draw()?;
-    for ((contender, finish), colour) in comparison.all.iter().zip(COLOURS.iter().cycle()) {
+    let (times, counts) = (TimeAxis(start..end), 0..highest + highest / 20 + 1);
+    let mut chart = panel(&root).y_label_area_size(72).build_cartesian_2d(times, counts)?;
+    let every = format!("denied per {}", length(step.unsigned_abs()));
+    draw_axes(chart.configure_mesh().disable_x_mesh().light_line_style(WHITE), TIME, &every)?;
+    for (nth, (contender, finish)) in comparison.all.iter().enumerate() {
         let times = core::iter::successors(Some(start), |time| time.checked_add(step));
         let points = times.zip(finish.timeline.buckets.iter().map(|bucket| bucket.denied));
-        chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
-            .label(shortened(&contender.name, 64))
-            .legend(move |(x, y)| Rectangle::new([(x, y - 2), (x + 16, y + 2)], colour.filled()));
+        draw_line(&mut chart, nth, shortened(&contender.name, 64), points)?;
     }
-    chart
-        .configure_series_labels()
-        .label_font((FONT, 13))
-        .border_style(BLACK.mix(0.2))
-        .background_style(WHITE)
-        .draw()?;
+    draw_legend(&mut chart)?;
     root.present()?;
     Ok(())
 }

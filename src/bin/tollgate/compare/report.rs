@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Comparison, Contender, Finish};
+use super::comparison::{Comparison, Finish};
+use super::contenders::Contender;
+use crate::key::describe_all;
 use crate::plan::quota_in_words;
-use crate::reading::{describe_all, lines_words, span_words};
+use crate::reading::{lines_words, span_words};
 use crate::report::json::log;
-use crate::terminal::harmless;
+use crate::text::harmless;
 use crate::time::length;
 use crate::words::{count_of, human, percent, put, put_wrapped};
 
@@ -19,8 +21,8 @@ impl Comparison<'_> {
         let mut line = |name: &str, count: u64, notes: &[String]| {
             put_wrapped(&mut out, &format!("  {name:<9} {:>12}  ", human(count)), notes, width);
         };
-        line("requests", count_of(self.log.events.len()), &span_words(self.log));
-        line("lines", self.log.lines.read, &lines_words(self.log, &key));
+        line("requests", count_of(self.log.requests()), &span_words(self.log));
+        line("lines", self.log.account.lines.read, &lines_words(self.log, &key));
         put(&mut out, "");
         let windows: String = self.windows.iter().map(|window| format!(" {:>8}", length(*window))).collect();
         let over = format!("{:>1$}", "most in any", 40 + 9 * self.windows.len());
@@ -59,7 +61,7 @@ impl Comparison<'_> {
     pub(super) fn json(&self) -> Value {
         json!({
             "log": log(self.log),
-            "requests": self.log.events.len(),
+            "requests": self.log.requests(),
             "compared": self.all.iter().map(|(contender, finish)| self.one(contender, finish)).collect::<Vec<_>>(),
         })
     }

@@ -3,10 +3,10 @@
 
 use core::net::IpAddr;
 
-use super::{LineParser, Stamp, Wanted, column, cost_of, named, no_column};
+use super::record::{LineParser, Stamp, Wanted, column, cost_of, named, no_column};
 use crate::errors::{FileError, LineError};
 use crate::key::{Field, KeyText};
-use crate::time;
+use crate::time::Dates;
 
 /// One line, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl<'a> Line<'a> {
     /// A line counts as whole when it has all of the common format. What may follow is not looked at here.
     pub(super) fn split(line: &'a [u8]) -> Result<Self, LineError> {
         let lacks = |part| move || LineError::Lacks(part);
-        let (who, rest) = split_at(line, b" [").ok_or_else(lacks("no [time] follows the client"))?;
+        let (who, rest) = split_at_bracket(line).ok_or_else(lacks("no [time] follows the client"))?;
         let (time, rest) = split_at(rest, b"] \"").ok_or_else(lacks("no \"request\" follows the time"))?;
         let (request, rest) = until_quote(rest).ok_or_else(lacks("the request's closing quote is missing"))?;
         let mut words = rest.strip_prefix(b" ").unwrap_or_default().splitn(3, |byte| *byte == b' ');
@@ -71,19 +71,31 @@ impl<'a> Line<'a> {
 }
 
 fn split_at<'a>(text: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let at = text.windows(mark.len()).position(|window| window == mark)?;
+    let first = *mark.first()?;
+    let at = memchr::memchr_iter(first, text).find(|&at| text[at..].starts_with(mark))?;
     Some((&text[..at], &text[at + mark.len()..]))
+}
+
+/// Splits at the first `[` that a space precedes.
+fn split_at_bracket(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr_iter(b'[', text).find(|&at| at > 0 && text[at - 1] == b' ')?;
+    Some((&text[..at - 1], &text[at + 1..]))
 }
 
 /// Splits at the first quote that no backslash precedes.
 fn until_quote(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut escaped = false;
-    let at = text.iter().position(|byte| {
-        let closes = *byte == b'"' && !escaped;
-        escaped = *byte == b'\\' && !escaped;
-        closes
-    })?;
-    Some((&text[..at], &text[at + 1..]))
+    let mut start = 0;
+    loop {
+        let at = start + memchr::memchr2(b'"', b'\\', &text[start..])?;
+        if text[at] == b'"' {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+        // What follows a backslash closes nothing.
+        start = at + 2;
+        if start > text.len() {
+            return None;
+        }
+    }
 }
 
 fn is_number(word: &[u8]) -> bool {
@@ -143,6 +155,7 @@ const COLUMNS: &[(&str, Column)] = &[
 pub(super) struct AccessLog {
     key: Vec<(Field, Column)>,
     cost: Option<Column>,
+    dates: Dates,
 }
 
 impl AccessLog {
@@ -163,15 +176,17 @@ impl AccessLog {
             }
             None => None,
         };
-        Ok(Self { key, cost })
+        Ok(Self { key, cost, dates: Dates::default() })
     }
 }
 
 impl LineParser for AccessLog {
     fn parse(&mut self, line: &[u8], key: &mut KeyText) -> Result<Option<Stamp>, LineError> {
         let line = Line::split(line)?;
-        let time = String::from_utf8_lossy(line.time);
-        let time = time::parse_clf(&time).map_err(|problem| LineError::Time { text: time.into_owned(), problem })?;
+        let time = self
+            .dates
+            .parse_clf(line.time)
+            .map_err(|problem| LineError::Time { text: String::from_utf8_lossy(line.time).into_owned(), problem })?;
         let cost = match self.cost {
             Some(column) => cost_of(line.get(column).unwrap_or_default())?,
             None => 1,

@@ -3,7 +3,7 @@
 //! Each line is read on its own. A quoted value could run over several lines by the letter of RFC 4180, but then one
 //! stray quote would swallow everything after it, and no access log is written that way.
 
-use super::{LineParser, Stamp, Wanted, column, cost_of, named, no_column, time_of};
+use super::record::{LineParser, Stamp, Wanted, column, cost_of, named, no_column, time_of};
 use crate::errors::{FileError, LineError};
 use crate::key::{Field, KeyText};
 use crate::time::{TimeUnit, USUAL_NAMES};

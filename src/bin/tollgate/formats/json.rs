@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{LineParser, Stamp, Wanted, cost_of, named, time_of};
+use super::record::{LineParser, Stamp, Wanted, cost_of, named, time_of};
 use crate::errors::LineError;
 use crate::key::{Field, KeyText};
 use crate::time::{TimeUnit, USUAL_NAMES};

@@ -54,15 +54,15 @@ impl Report<'_> {
 /// What was read.
 pub(crate) fn log(log: &Log) -> Value {
     let (first, last) = log.span();
-    let unread = log.unread.iter().map(|(file, error)| json!({ "file": file, "error": error.to_string() }));
+    let unread = log.account.unread.iter().map(|(file, error)| json!({ "file": file, "error": error.to_string() }));
     json!({
         "first": rfc3339(first),
         "last": rfc3339(last),
-        "lines": log.lines.read,
-        "lines_not_used": log.lines.unusable,
-        "lines_left_out": log.lines.left_out,
-        "lines_without_key": log.lines.without_key,
-        "lines_blank_or_header": log.lines.not_records,
+        "lines": log.account.lines.read,
+        "lines_not_used": log.account.lines.unusable,
+        "lines_left_out": log.account.lines.left_out,
+        "lines_without_key": log.account.lines.without_key,
+        "lines_blank_or_header": log.account.lines.not_records,
         "unread_files": unread.collect::<Vec<_>>(),
     })
 }

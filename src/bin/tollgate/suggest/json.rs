@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use tollgate::Quota;
 
-use super::{Candidate, Ladder, QUANTILES, Suggestion};
+use super::suggestion::{Candidate, Ladder, QUANTILES, Suggestion};
+use crate::outcome::KeyTally;
 use crate::plan::quota_in_words;
-use crate::replay::KeyTally;
 use crate::report::json::log;
 use crate::time::length;
 
@@ -31,7 +31,7 @@ impl Suggestion<'_> {
         json!({
             "key": self.key,
             "log": log(self.log),
-            "requests": self.log.events.len(),
+            "requests": self.log.requests(),
             "keys": self.log.keys[0].len(),
             "windows": windows.collect::<Vec<_>>(),
             "limits": self.ladders.iter().flat_map(|ladder| self.limits(ladder)).collect::<Vec<_>>(),

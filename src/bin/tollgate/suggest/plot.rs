@@ -5,14 +5,16 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Spread, Suggestion};
+use super::slots::Spread;
+use super::suggestion::Suggestion;
+use crate::drawing::{Area, FONT, draw_axes, draw_legend, draw_line, panel, write_svg};
 use crate::errors::RunError;
-use crate::plot::{COLOURS, FONT, write_svg};
-use crate::terminal::{harmless, shortened};
+use crate::text::{harmless, shortened};
 use crate::time::length;
 use crate::words::{count_of, human};
 
 const SIZE: (u32, u32) = (1000, 720);
+
 /// Draws the shares of requests and of keys by the limit, a line for each window, and writes the file.
 ///
 /// # Errors
@@ -30,56 +32,35 @@ fn draw(svg: &mut String, suggestion: &Suggestion<'_>) -> Result<(), Box<dyn Err
     let style = (FONT, 20).into_text_style(&heading).color(&BLACK);
     heading.draw(&Text::new(shortened(&harmless(&title), 80), (18, 12), style))?;
     let (upper, lower) = panels.split_vertically(340);
-    let (requests, keys) = (count_of(suggestion.log.events.len()), count_of(suggestion.log.keys[0].len()));
-    panel(&upper, suggestion, "requests denied", requests, Spread::denied)?;
-    panel(&lower, suggestion, "keys denied at least once", keys, |spread, limit| count_of(spread.keys_hit(limit)))?;
+    let (requests, keys) = (count_of(suggestion.log.requests()), count_of(suggestion.log.keys[0].len()));
+    draw_panel(&upper, suggestion, "requests denied", requests, Spread::denied)?;
+    draw_panel(&lower, suggestion, "keys denied at least once", keys, |spread, limit| {
+        count_of(spread.keys_hit(limit))
+    })?;
     root.present()?;
     Ok(())
 }
 
 /// Both axes grow by powers of ten: what matters is at the far end of both.
-fn panel(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+fn draw_panel(
+    area: &Area<'_>,
     suggestion: &Suggestion<'_>,
     title: &str,
     whole: u64,
     count: impl Fn(&Spread, u32) -> u64,
 ) -> Result<(), Box<dyn Error>> {
     let most = suggestion.spreads.iter().map(Spread::most).max().unwrap_or(1);
-    let mut chart = ChartBuilder::on(area)
-        .margin_right(24)
-        .margin_top(10)
-        .margin_left(8)
-        .x_label_area_size(46)
-        .y_label_area_size(84)
-        .build_cartesian_2d((1..most.saturating_add(1).max(10)).log_scale(), (1..whole.max(10)).log_scale())?;
-    chart
-        .configure_mesh()
-        .light_line_style(BLACK.mix(0.04))
-        .bold_line_style(BLACK.mix(0.12))
-        .axis_style(BLACK.mix(0.6))
-        .label_style((FONT, 13))
-        .axis_desc_style((FONT, 14))
-        .x_desc("limit (permits a window)")
-        .y_desc(format!("{title}, of {}", human(whole)))
-        .x_label_formatter(&|limit| human(u64::from(*limit)))
-        .y_label_formatter(&|count| human(*count))
-        .draw()?;
-    for (spread, colour) in suggestion.spreads.iter().zip(COLOURS.iter().cycle()) {
+    let limits = (1..most.saturating_add(1).max(10)).log_scale();
+    let mut chart = panel(area).y_label_area_size(84).build_cartesian_2d(limits, (1..whole.max(10)).log_scale())?;
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(BLACK.mix(0.04)).x_label_formatter(&|limit| human(u64::from(*limit)));
+    draw_axes(&mut mesh, "limit (permits a window)", &format!("{title}, of {}", human(whole)))?;
+    for (nth, spread) in suggestion.spreads.iter().enumerate() {
         // Where nothing is denied any more the line ends, on the axis.
         let points = steps_up_to(spread.most()).map(|limit| (limit, count(spread, limit).max(1)));
-        chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
-            .label(length(spread.window))
-            .legend(move |(x, y)| Rectangle::new([(x, y - 2), (x + 16, y + 2)], colour.filled()));
+        draw_line(&mut chart, nth, length(spread.window), points)?;
     }
-    chart
-        .configure_series_labels()
-        .label_font((FONT, 13))
-        .border_style(BLACK.mix(0.2))
-        .background_style(WHITE)
-        .draw()?;
-    Ok(())
+    draw_legend(&mut chart)
 }
 
 /// Limits from 1 to the last, so close that none is a pixel from the next.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tollgate::{Policy, Quota};
 
-use super::{Of, Share, Spread, least_limit};
+use super::share::{Of, Share};
+use super::slots::{Spread, least_limit};
+use crate::decide::decide;
 use crate::errors::RunError;
 use crate::key::Field;
 use crate::log::Log;
+use crate::outcome::{KeyTally, Outcome};
 use crate::plan::{Plan, idle_quotas, quota_in_words};
-use crate::replay::{KeyTally, Outcome, decide};
 use crate::terminal;
 use crate::time::rfc3339;
 use crate::words::{count_of, human, percent};
@@ -42,7 +44,7 @@ impl Chosen {
 /// Each is the least limit that alone denies no more than that. If together they deny more, half the share is tried, and half of
 /// that. It ends: of a share that is less than one request, no limit denies any, and neither do all together.
 pub(super) fn choose(log: &Log, key: &[Field], spreads: &[Spread], share: Share, of: Of) -> Result<Chosen, RunError> {
-    let (requests, keys) = (count_of(log.events.len()), count_of(log.keys[0].len()));
+    let (requests, keys) = (count_of(log.requests()), count_of(log.keys[0].len()));
     let mut part = share;
     loop {
         let quota =
@@ -88,7 +90,7 @@ fn policy_of(key: &[Field], quotas: &[Quota], keys: usize) -> Result<Policy, Run
 /// What the policy is from and what it does, as comments.
 fn heading(log: &Log, chosen: &Chosen) -> String {
     let (first, last) = log.span();
-    let (denied, requests) = (chosen.outcome.totals.denied, count_of(log.events.len()));
+    let (denied, requests) = (chosen.outcome.totals.denied, count_of(log.requests()));
     let (hit, keys) = (count_of(chosen.keys_hit()), count_of(log.keys[0].len()));
     format!(
         "# Suggested by tollgate from {} requests of {} keys,\n# {} to {}.\n\

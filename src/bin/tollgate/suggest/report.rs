@@ -1,9 +1,10 @@
 //! The suggestion for people.
 
-use super::{Candidate, Ladder, QUANTILES, Suggestion, policy};
+use super::policy;
+use super::suggestion::{Candidate, Ladder, QUANTILES, Suggestion};
 use crate::plan::quota_in_words;
 use crate::reading::{lines_words, span_words};
-use crate::terminal::{harmless, shortened};
+use crate::text::{harmless, shortened};
 use crate::time::length;
 use crate::words::{count_of, human, percent, put, put_wrapped};
 
@@ -18,7 +19,7 @@ impl Suggestion<'_> {
     }
 
     fn requests(&self) -> u64 {
-        count_of(self.log.events.len())
+        count_of(self.log.requests())
     }
 
     fn keys(&self) -> u64 {
@@ -33,7 +34,7 @@ impl Suggestion<'_> {
         };
         line("requests", self.requests(), &span_words(self.log));
         line("keys", self.keys(), &[]);
-        line("lines", self.log.lines.read, &lines_words(self.log, &self.key));
+        line("lines", self.log.account.lines.read, &lines_words(self.log, &self.key));
     }
 
     fn distribution(&self, out: &mut String) {

@@ -16,8 +16,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::share::{Of, Share};
 use crate::log::Log;
 use crate::time::Nanos;
+use crate::words::count_of;
 
 /// The times of each key's requests, in order.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub(super) struct TimesByKey {
 impl TimesByKey {
     /// Of the first dimension of a log.
     pub(super) fn new(log: &Log) -> Self {
-        let numbers = || log.events.iter().filter_map(|event| Some((log.key(event, 0)?, event.time)));
+        let numbers = || log.events().filter_map(|event| Some((log.key(&event, 0)? as usize, event.time)));
         let mut counts = vec![0; log.keys[0].len()];
         numbers().for_each(|(key, _)| counts[key] += 1);
         // Where the next time of each key goes; in the end, where its times end.
@@ -145,6 +147,15 @@ impl Spread {
         }
         high
     }
+}
+
+/// The least limit of a window that denies no more than the share.
+pub(super) fn least_limit(spread: &Spread, log: &Log, share: Share, of: Of) -> u32 {
+    let (requests, keys) = (count_of(log.requests()), count_of(log.keys[0].len()));
+    spread.least_limit(|denied, hit| match of {
+        Of::Requests => share.allows(denied, requests),
+        Of::Keys => share.allows(count_of(hit), keys),
+    })
 }
 
 /// A key of which a limit denies some requests.

@@ -1,0 +1,122 @@
+//! Options that several commands have.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tollgate::policy::parse_duration;
+
+use crate::filter::{Filter, parse_moment};
+use crate::formats::Format;
+use crate::key::Field;
+use crate::terminal::When;
+use crate::time::{Nanos, TimeUnit};
+
+/// What is read, and how.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// Logs to read, together; `-` or none for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How the lines are to be read, if not as the first of them look
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<Format>,
+
+    /// The column that holds the time, if not one of the usual names
+    #[arg(long, value_name = "NAME")]
+    pub(crate) time_column: Option<String>,
+
+    /// What times that are plain numbers count since 1970, if not what their size suggests
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub(crate) time_unit: Option<TimeUnit>,
+
+    /// Only requests at this time or later: RFC 3339, an access log's date, a day such as
+    /// 2026-03-02 (from midnight, UTC), or a number since 1970
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    pub(crate) from: Option<Nanos>,
+
+    /// Only requests before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    pub(crate) until: Option<Nanos>,
+
+    /// Only requests whose field is this (or, with `!=`, is not): `method=POST`, `path!=/health`,
+    /// `path=/api/*`. `*` is any text, `-` is no value. All of several have to hold
+    #[arg(long = "where", value_name = "FIELD=VALUE")]
+    pub(crate) filters: Vec<Filter>,
+}
+
+/// What the report looks like.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Draw the result over time, or by the limit
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// How the report is written
+    #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
+    pub(crate) format: ReportFormat,
+
+    /// Columns to draw the report in, if not the terminal's width (72 without a terminal)
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
+    pub(crate) width: Option<u16>,
+
+    /// Whether to colour the report
+    #[arg(long, value_enum, default_value_t = When::Auto)]
+    pub(crate) color: When,
+}
+
+/// What requests are told apart by.
+#[derive(Debug, Args)]
+pub(crate) struct KeyArgs {
+    /// What the limit is per: client, user, path, method, a column's name, or several with commas
+    /// between. `column:NAME` is the column NAME even where NAME is one of those words. Policies
+    /// have keys of their own
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
+    pub(crate) key: Vec<Field>,
+}
+
+/// What requests cost.
+#[derive(Debug, Args)]
+pub(crate) struct CostArgs {
+    /// A column that holds each request's cost in permits; each costs 1 otherwise
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cost_column: Option<String>,
+}
+
+/// What only one algorithm takes.
+#[derive(Debug, Args)]
+pub(crate) struct SpecialArgs {
+    /// The longest that a request may be kept in a queue
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) max_delay: Option<Duration>,
+
+    /// How long the steps are that a quantised log remembers permits in
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) resolution: Option<Duration>,
+}
+
+/// Which keys the report shows.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// How many of the worst keys to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+}
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+}
+
+/// Sends a format of logs to the option that it belongs to.
+pub(super) fn parse_report_format(text: &str) -> Result<ReportFormat, String> {
+    ReportFormat::from_str(text, false).map_err(|_| match Format::from_str(text, false) {
+        Ok(_) => format!("--format is for the report (text, json): write --log-format {text}"),
+        Err(_) => "write text or json".to_owned(),
+    })
+}

@@ -1,0 +1,98 @@
+//! What can go wrong with one file, and with one line.
+
+use core::fmt;
+use std::io;
+
+use crate::text::excerpt;
+use crate::time::TimeProblem;
+
+/// Why a file, or the rest of it, could not be read.
+#[derive(Debug)]
+pub(crate) enum FileError {
+    Open(io::Error),
+    Read {
+        after_line: u64,
+        error: io::Error,
+    },
+    /// Starts as a file of another kind does, with the way to read it all the same.
+    Foreign {
+        kind: &'static str,
+        remedy: &'static str,
+    },
+    UnknownFormat {
+        first_line: Vec<u8>,
+    },
+    /// The columns that are there don't include one that is needed.
+    NoColumn {
+        wanted: String,
+        option: &'static str,
+        there: Vec<String>,
+    },
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => write!(f, "can't be opened: {error}: check its name and permissions"),
+            Self::Read { after_line: 0, error } => write!(f, "can't be read: {error}"),
+            Self::Read { after_line, error } => {
+                write!(f, "can't be read past line {after_line}: {error} (what came before is counted)")
+            }
+            Self::Foreign { kind, remedy } => write!(f, "is {kind}, which is not read as it is: {remedy}"),
+            Self::UnknownFormat { first_line } => write!(
+                f,
+                "is in no format that is known by its first lines ({}): if it is one, say which with --log-format",
+                excerpt(first_line)
+            ),
+            Self::NoColumn { wanted, option, there } => {
+                let there = there.iter().map(|name| excerpt(name.as_bytes())).collect::<Vec<_>>().join(", ");
+                write!(f, "has no column for the {wanted}: its columns are {there}; name one of them with {option}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for FileError {}
+
+/// Why a line is not an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LineError {
+    TooLong {
+        most: usize,
+    },
+    Binary,
+    /// An access log's line lacks a part, or is cut off before it.
+    Lacks(&'static str),
+    Time {
+        text: String,
+        problem: TimeProblem,
+    },
+    NoField(String),
+    UnclosedQuote,
+    Columns {
+        there: usize,
+        expected: usize,
+    },
+    NotJson(String),
+    NotAnObject,
+    Cost(String),
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { most } => write!(f, "longer than {most} bytes"),
+            Self::Binary => f.write_str("binary data, not text"),
+            Self::Lacks(part) => write!(f, "cut off or malformed: {part}"),
+            Self::Time { text, problem } => write!(f, "{} {problem}", excerpt(text.as_bytes())),
+            Self::NoField(name) => write!(f, "has no {name}"),
+            Self::UnclosedQuote => f.write_str("a quote is opened and not closed on the same line"),
+            Self::Columns { there, expected } => write!(f, "{there} columns where the header has {expected}"),
+            Self::NotJson(error) => write!(f, "not JSON: {error}"),
+            Self::NotAnObject => f.write_str("JSON, but not an object with fields"),
+            Self::Cost(text) => write!(f, "{} is not a cost (a whole number from 0)", excerpt(text.as_bytes())),
+        }
+    }
+}
+
+impl core::error::Error for LineError {}

@@ -112,8 +112,14 @@ impl Reader<'_> {
         while at < self.tokens.len() {
             let token = &self.tokens[at];
             let next_is = |ahead: usize, text| self.tokens.get(at + ahead).is_some_and(|token| token.is(text));
-            if token.is("use") {
+            // `use<'a>` says which lifetimes a type captures.
+            if token.is("use") && !next_is(1, "<") {
                 at = self.read_use(at + 1, &[], inner.len());
+                continue;
+            }
+            // `pub(in path)` says where an item is seen.
+            if token.is("in") && at > 1 && self.tokens[at - 1].is("(") && self.tokens[at - 2].is("pub") {
+                at += self.tokens[at..].iter().position(|token| token.is(")")).unwrap_or(1);
                 continue;
             }
             match token.text.as_str() {

@@ -150,8 +150,19 @@ fn closed(tokens: &[Token], open: usize) -> usize {
 }
 
 fn is_for_tests(attribute: &[Token]) -> bool {
-    let words: Vec<&str> = attribute.iter().filter(|token| token.is_word()).map(|token| token.text.as_str()).collect();
-    matches!(words.as_slice(), ["cfg", "test"] | ["cfg", "all", ..] if words.contains(&"test") && !words.contains(&"not"))
+    let (mut words, mut at) = (Vec::new(), 0);
+    while at < attribute.len() {
+        // What is inside `not(...)` does not ask for tests.
+        if attribute[at].is("not") {
+            at = closed(attribute, at + 1);
+            continue;
+        }
+        if attribute[at].is_word() {
+            words.push(attribute[at].text.as_str());
+        }
+        at += 1;
+    }
+    matches!(words.as_slice(), ["cfg", "test"] | ["cfg", "all", ..] if words.contains(&"test"))
 }
 
 /// Behind the item that begins there: its body, or its semicolon.

@@ -104,7 +104,7 @@ fn loom_keep_beside_a_claim_of_several() {
 
 /// One claim takes the place of what another has just put there: once around the ring.
 #[test]
-fn loom_keep_beside_claims_that_go_around() {
+fn loom_long_keep_beside_claims_that_go_around() {
     explore(|| {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let kept = kept_beside(&one, 20, |one| {
@@ -129,7 +129,7 @@ fn loom_keep_while_the_ring_grows() {
 
 /// The ring that was replaced goes to another cell's key while it is read.
 #[test]
-fn loom_keep_while_the_ring_changes_hands() {
+fn loom_long_keep_while_the_ring_changes_hands() {
     explore(|| {
         let one = One::of(&log(8), 2, 0);
         let (other, life) = one.cells.create(NEXT, 1).unwrap();
@@ -147,7 +147,7 @@ fn loom_keep_while_the_ring_changes_hands() {
 
 /// One thread has replaced the ring and not yet opened the cell, and the ring is another key's by now.
 #[test]
-fn loom_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
+fn loom_long_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
     explore_with(2, || {
         let one = One::of(&log(5), 2, 0);
         let (other, life) = one.cells.create(NEXT, 1).unwrap();
@@ -165,7 +165,7 @@ fn loom_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
 }
 
 #[test]
-fn loom_keep_while_permits_are_given_back() {
+fn loom_long_keep_while_permits_are_given_back() {
     explore(|| {
         let one = One::of(&log(4), 1, 0);
         let charged = one.reserve(2, 0, 2).unwrap().1;
@@ -180,7 +180,7 @@ fn loom_keep_while_permits_are_given_back() {
 
 /// What is reserved is kept beside all that is live, whose place it may have to give back.
 #[test]
-fn loom_keep_while_permits_are_reserved_ahead() {
+fn loom_long_keep_while_permits_are_reserved_ahead() {
     explore_with(2, || {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let kept = kept_beside(&one, 5, |one| {
@@ -278,7 +278,7 @@ fn loom_keep_while_the_key_is_forgotten() {
 
 /// The cell goes to another key while it is read: each key has what is its own.
 #[test]
-fn loom_keep_while_the_cell_changes_hands() {
+fn loom_long_keep_while_the_cell_changes_hands() {
     for (quotas, next) in [(log(2), Kept::Stamps(vec![0])), (bucket(2), Kept::Account { age: 0, used: 1 })] {
         explore_with(2, move || {
             let one = Arc::new(One::of(&quotas, 2, 0));

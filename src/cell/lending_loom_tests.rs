@@ -65,7 +65,7 @@ fn loom_what_is_given_back_is_claimed_once() {
 }
 
 #[test]
-fn loom_two_give_back_what_each_has_taken() {
+fn loom_long_two_give_back_what_each_has_taken() {
     for quotas in [log(4), bucket(4)] {
         explore(move || {
             let (one, charged) = One::lent(&quotas, &[2, 1]);

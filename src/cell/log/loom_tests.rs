@@ -114,7 +114,7 @@ fn loom_growing_loses_no_stamp_and_adds_none() {
 /// A thread sees the cell grow and looks at the ring two growths later, when that is of the same epoch and the head has not followed yet.
 /// What it offers then must not take that ring's place: the cell would never open again.
 #[test]
-fn loom_a_ring_that_is_seen_two_growths_later_stays() {
+fn loom_long_a_ring_that_is_seen_two_growths_later_stays() {
     explore_with(2, || {
         let one = Arc::new(One::log(16, 1, 0));
         one.cells.replace_and_stall(one.seat().unwrap());

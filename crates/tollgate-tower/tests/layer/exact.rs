@@ -140,9 +140,13 @@ async fn cost_and_skip_are_asked_for_each_request() {
     assert!(ask(&service, get("/4")).await.status.is_client_error());
     assert_eq!(limiter.peek().remaining(), 3);
     let free = ask(&service, get("/0")).await;
-    assert!(free.status.is_success() && !free.has("ratelimit"));
+    assert!(free.status.is_success() && !free.fields.contains_key("ratelimit"));
     let skipped = ask(&service, with(get("/9"), "internal", "yes")).await;
-    assert!(skipped.status.is_success() && !skipped.has("ratelimit") && !skipped.has("ratelimit-policy"));
+    assert!(
+        skipped.status.is_success()
+            && !skipped.fields.contains_key("ratelimit")
+            && !skipped.fields.contains_key("ratelimit-policy")
+    );
     assert_eq!(limiter.peek().remaining(), 3);
     assert!(ask(&service, get("/3")).await.status.is_success());
 }

@@ -10,7 +10,7 @@ use tollgate_http::{DenialKind, Headers, Problem, QuotaUnit};
 use crate::answer;
 use crate::charge::{Charge, Fields, Lent};
 use crate::gate::{Gate, Granted, Refusal, Request, Verdict};
-use crate::key::{Head, KeyExtractor, Missing};
+use crate::key::{Head, KeyError, KeyExtractor, Missing};
 use crate::prepared::{Collect, Prepared};
 use crate::settings::Settings;
 
@@ -22,12 +22,23 @@ pub(crate) struct Shared<L, X: KeyExtractor> {
     pub(crate) settings: Settings,
     /// What was prepared last: for the quotas of all keys, and for those of keys with their own.
     prepared: RwLock<VecDeque<Arc<Prepared>>>,
+    /// Whether it has been logged that the set-up provides no key.
+    #[cfg(feature = "tracing")]
+    is_logged: core::sync::atomic::AtomicBool,
 }
 
 impl<L, X: KeyExtractor> Shared<L, X> {
     pub(crate) fn new(limiter: Arc<L>, extractor: X, settings: Settings) -> Self {
         let (extractor, missing) = (Arc::new(extractor), Missing::Reject);
-        Self { limiter, extractor, missing, settings, prepared: RwLock::default() }
+        Self {
+            limiter,
+            extractor,
+            missing,
+            settings,
+            prepared: RwLock::default(),
+            #[cfg(feature = "tracing")]
+            is_logged: false.into(),
+        }
     }
 }
 
@@ -40,6 +51,8 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
             settings: self.settings.clone(),
             // It depends on the settings.
             prepared: RwLock::default(),
+            #[cfg(feature = "tracing")]
+            is_logged: false.into(),
         }
     }
 }
@@ -68,7 +81,10 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Ok(Some(keys)) => keys,
             Ok(None) => return Judgement::Pass(None),
             Err(_) if settings.overrules() => return Judgement::Pass(None),
-            Err(error) => return Judgement::Answer(answer::rejected(error, head)),
+            Err(error) => {
+                self.log(error);
+                return Judgement::Answer(answer::rejected(error, head));
+            }
         };
         let with_status = settings.headers != Headers::Off;
         let prepared = with_status.then(|| self.prepared(&keys));
@@ -83,6 +99,18 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             }
         }
     }
+
+    /// Logs that the set-up provides no key, with the remedy: once, or each request would write.
+    #[cfg(feature = "tracing")]
+    fn log(&self, error: KeyError) {
+        let is_set_up = error.status().is_server_error();
+        if is_set_up && !self.is_logged.swap(true, core::sync::atomic::Ordering::Relaxed) {
+            tracing::error!("requests are answered with 500: {error}");
+        }
+    }
+
+    #[cfg(not(feature = "tracing"))]
+    const fn log(&self, _: KeyError) {}
 
     /// What is left to do when the response comes.
     fn charge(

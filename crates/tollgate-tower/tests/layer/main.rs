@@ -7,6 +7,8 @@ mod denied;
 mod exact;
 mod fields;
 mod keys;
+#[cfg(feature = "tracing")]
+mod log;
 mod modes;
 mod refunds;
 mod support;

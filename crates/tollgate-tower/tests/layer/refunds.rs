@@ -161,10 +161,10 @@ fn a_panic_of_the_inner_service_is_no_answer() {
                 std::future::ready(Ok(Response::new(Full::<Bytes>::default())))
             }
         });
-        let in_future = tower::service_fn(|_: Request<Full<Bytes>>| async {
-            let answer: Option<Response<Full<Bytes>>> = None;
-            Ok::<_, Infallible>(answer.expect("an answer"))
-        });
+        async fn panic(_: Request<Full<Bytes>>) -> Result<Response<Full<Bytes>>, Infallible> {
+            panic!("in the future")
+        }
+        let in_future = tower::service_fn(panic);
         assert!(panics(|| block_on(layer.layer(in_call).oneshot(get("/call")))));
         assert!(panics(|| block_on(layer.layer(in_future).oneshot(get("/")))));
         assert_eq!(limiter.peek().remaining(), if refund { 9 } else { 7 });

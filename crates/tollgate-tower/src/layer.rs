@@ -119,9 +119,9 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
 
     /// Whether CORS preflights are not limited; they are unless said.
     ///
-    /// A preflight is `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Anybody can send
-    /// such requests, so say `true` only where the service does no work for them: best with a CORS
-    /// layer outside this one, which answers them and makes denials readable to pages.
+    /// A preflight is `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Every client can
+    /// send such requests, so say `true` only where the service does no work for them. It is better
+    /// to have a CORS layer outside this one: it answers preflights, and pages can read denials.
     pub fn skip_preflights(self, skip: bool) -> Self {
         self.with(|shared| shared.settings.skip_preflights = skip)
     }

@@ -1,5 +1,5 @@
-//! Who asks: middleware that comes before the limits, and leaves with the request what they count
-//! by. A real service would look these up.
+//! Credentials: middleware outside the limits, which leaves with the request what they count by. A
+//! real service would look users and keys up.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl ApiKey {
     }
 }
 
-/// A request without a known API key is answered here, so that nobody can make keys up.
+/// A request without a known API key is answered here, so that clients cannot make keys up.
 pub(crate) async fn api_key(mut request: Request, next: Next) -> Response {
     let sent = request.headers().get("x-api-key");
     let Some(known) = ApiKey::KNOWN.into_iter().find(|&known| sent.is_some_and(|sent| sent == known)) else {

@@ -43,6 +43,14 @@ async fn of_several_quotas_the_tightest_is_told() {
 }
 
 #[tokio::test]
+async fn of_quotas_with_the_same_limit_the_longest_window_is_told() {
+    let limiter = Limiter::<&str>::builder(Quota::per_second(5)).and(Quota::per_minute(5)).clock(MockClock::new());
+    let layer = RateLimitLayer::new(Arc::new(limiter.build().unwrap())).key(constant("alice"));
+    let answer = ask(&Inner::default().behind(&layer), get("/")).await;
+    assert_eq!(items(answer.one("ratelimit")), [item("default-1m", [("r", 4), ("t", 60)])]);
+}
+
+#[tokio::test]
 async fn fields_of_inner_layers_are_kept_and_ours_appended() {
     let limiter = Arc::new(DirectLimiter::with_clock(Quota::per_minute(9), MockClock::new()).unwrap());
     let service = Inner::default().behind(&RateLimitLayer::new(limiter));

@@ -40,14 +40,14 @@ async fn a_request_without_a_peer_is_rejected_and_told_nothing_about_the_set_up(
 #[tokio::test]
 async fn requests_without_a_peer_share_a_key_or_are_not_limited_as_configured() {
     let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_hour(2)).unwrap());
-    let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let layer = RateLimitLayer::new(Arc::clone(&limiter)).key(ClientIp::peer());
-    let sharing = Inner::default().behind(&layer.clone().on_missing(Missing::Share(nobody)));
+    let sharing = Inner::default().behind(&layer.clone().on_missing(Missing::Share(unknown)));
     for n in 0..4 {
         assert_eq!(ask(&sharing, get("/")).await.status.is_success(), n < 2, "request {n}");
         assert_eq!(ask(&sharing, from("192.0.2.1")).await.status.is_success(), n < 2, "request {n}");
     }
-    assert_eq!(limiter.peek(&nobody).remaining(), 0);
+    assert_eq!(limiter.peek(&unknown).remaining(), 0);
     let skipping = Inner::default().behind(&layer.on_missing(Missing::Skip));
     for _ in 0..4 {
         let answer = ask(&skipping, get("/")).await;
@@ -146,9 +146,9 @@ async fn a_layer_s_answer_counts_for_the_dimensions_that_have_none() {
         RateLimitLayer::new(Arc::new(limiter.unwrap()))
     };
     let user = || extension(|user: &User| user.0);
-    let nobody = IpAddr::from([0, 0, 0, 0]);
+    let unknown = IpAddr::from([0, 0, 0, 0]);
 
-    let share = joint().key((user(), ClientIp::peer())).on_missing(Missing::Share((0, nobody)));
+    let share = joint().key((user(), ClientIp::peer())).on_missing(Missing::Share((0, unknown)));
     let share = Inner::default().behind(&share);
     assert_eq!(ask(&share, get("/")).await.status, 200);
     assert_eq!(ask(&share, of_user(1)).await.status, 429, "the shared address is exhausted");

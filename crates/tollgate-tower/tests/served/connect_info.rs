@@ -45,8 +45,8 @@ async fn without_connect_info_requests_are_rejected_and_not_told_why() {
 
 #[tokio::test]
 async fn without_connect_info_requests_share_a_key_if_configured() {
-    let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let layer = RateLimitLayer::new(limiter(2)).key(ClientIp::peer()).on_missing(Missing::Share(nobody));
+    let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let layer = RateLimitLayer::new(limiter(2)).key(ClientIp::peer()).on_missing(Missing::Share(unknown));
     let address = serve_without(app().layer(layer)).await;
     for n in 0..4 {
         let status = Connection::open(address).await.send(get("/")).await.status;

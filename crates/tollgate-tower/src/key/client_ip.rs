@@ -1,0 +1,128 @@
+//! The address of the client as a key.
+
+use core::fmt;
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use http::{Extensions, HeaderName};
+use tollgate_http::{ClientAddress, Peer, TrustedProxies};
+
+use super::{Head, KeyError, KeyExtractor};
+
+/// The address of the client: that of the peer, or what trusted proxies say. IPv6 counts by
+/// network. [`ClientAddress`] has the rules.
+///
+/// The peer's address is an extension of the request, of type [`Peer`], which the server or an
+/// outer layer inserts. With the feature `axum`, axum's `ConnectInfo<SocketAddr>` is found as well,
+/// and `MockConnectInfo<SocketAddr>` for tests. Anything else is for [`peer_from`](Self::peer_from).
+///
+/// Without a peer's address the key is [not provided](KeyError::not_provided), so that a request is
+/// answered with 500 unless [`Missing`](crate::Missing) says otherwise. So is a request by a Unix
+/// socket, unless it is [trusted](TrustedProxies::unix_sockets) and names an address.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tollgate_http::{Peer, TrustedProxies};
+/// use tollgate_tower::{ClientIp, Head, KeyExtractor};
+///
+/// let clients = ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"])?);
+///
+/// // What the client wrote itself is on the left.
+/// let lines = "203.0.113.99, 192.0.2.7";
+/// let mut request = http::Request::builder().header("x-forwarded-for", lines).body(())?;
+/// request.extensions_mut().insert(Peer::Address("10.0.0.2".parse()?));
+/// assert_eq!(clients.extract(&Head::of(&request)), Ok("192.0.2.7".parse::<IpAddr>()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ClientIp {
+    clients: ClientAddress,
+    /// The field whose lines are read.
+    header: Option<HeaderName>,
+    peer: Option<Arc<PeerFrom>>,
+}
+
+type PeerFrom = dyn Fn(&Extensions) -> Option<Peer> + Send + Sync;
+
+impl ClientIp {
+    /// The address of the peer, whatever header fields say.
+    #[must_use]
+    pub fn peer() -> Self {
+        Self::new(ClientAddress::peer())
+    }
+
+    /// What these proxies say in `X-Forwarded-For`.
+    #[must_use]
+    pub fn behind(proxies: TrustedProxies) -> Self {
+        Self::new(ClientAddress::behind(proxies))
+    }
+
+    /// The address that these rules find: another header field, or another length of IPv6 prefixes.
+    #[must_use]
+    pub fn new(clients: ClientAddress) -> Self {
+        // It has been checked that this is the name of a header field.
+        let header = clients.header().and_then(|name| HeaderName::try_from(name).ok());
+        Self { clients, header, peer: None }
+    }
+
+    /// Another way to find the peer, in place of all others.
+    ///
+    /// ```
+    /// use std::net::SocketAddr;
+    /// use tollgate_tower::ClientIp;
+    ///
+    /// /// What a server leaves with each request; tonic's is `TcpConnectInfo`.
+    /// #[derive(Clone)]
+    /// struct Connection { remote: Option<SocketAddr> }
+    ///
+    /// let clients = ClientIp::peer().peer_from(|extensions| {
+    ///     extensions.get::<Connection>()?.remote.map(Into::into)
+    /// });
+    /// # let _ = clients;
+    /// ```
+    #[must_use]
+    pub fn peer_from(self, peer: impl Fn(&Extensions) -> Option<Peer> + Send + Sync + 'static) -> Self {
+        Self { peer: Some(Arc::new(peer)), ..self }
+    }
+
+    fn peer_of(&self, extensions: &Extensions) -> Peer {
+        let peer = match &self.peer {
+            Some(peer) => peer(extensions),
+            None => extensions.get().copied().or_else(|| framework_peer(extensions)),
+        };
+        peer.unwrap_or(Peer::Unknown)
+    }
+}
+
+/// The peer as axum tells it.
+#[cfg(feature = "axum")]
+fn framework_peer(extensions: &Extensions) -> Option<Peer> {
+    use axum::extract::connect_info::{ConnectInfo, MockConnectInfo};
+    use core::net::SocketAddr;
+
+    let real = extensions.get().map(|&ConnectInfo::<SocketAddr>(peer)| peer);
+    let mock = || extensions.get().map(|&MockConnectInfo::<SocketAddr>(peer)| peer);
+    real.or_else(mock).map(Peer::from)
+}
+
+#[cfg(not(feature = "axum"))]
+const fn framework_peer(_: &Extensions) -> Option<Peer> {
+    None
+}
+
+impl KeyExtractor for ClientIp {
+    type Key = IpAddr;
+
+    fn extract(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
+        let lines = self.header.iter().flat_map(|name| head.headers.get_all(name));
+        self.clients
+            .key(self.peer_of(head.extensions), lines)
+            .map_err(|error| if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() })
+    }
+}
+
+impl fmt::Debug for ClientIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIp").field("clients", &self.clients).finish_non_exhaustive()
+    }
+}

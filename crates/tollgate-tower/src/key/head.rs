@@ -1,0 +1,38 @@
+//! The head of a request.
+
+use http::{Extensions, HeaderMap, Method, Request, Uri};
+
+/// A request without its body, which is never read.
+///
+/// ```
+/// use tollgate_tower::Head;
+///
+/// let request = http::Request::get("/login").body("not looked at")?;
+/// assert_eq!(Head::of(&request).uri.path(), "/login");
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Head<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The target.
+    pub uri: &'a Uri,
+    /// The header fields.
+    pub headers: &'a HeaderMap,
+    /// What the server and outer layers have left with the request.
+    pub extensions: &'a Extensions,
+}
+
+impl<'a> Head<'a> {
+    /// The head of this request.
+    #[must_use]
+    pub fn of<B>(request: &'a Request<B>) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The route that axum has matched.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use axum::extract::MatchedPath;
+
+use super::{Head, KeyError, KeyExtractor};
+
+/// The path of the route that axum has matched, such as `/users/{id}`: the clients cannot make
+/// keys up by it. Requests that match no route have one key together.
+///
+/// Give the layer to [`Router::layer`](https://docs.rs/axum/0.8/axum/struct.Router.html#method.layer)
+/// or `route_layer`. A layer around the whole router comes before routes are matched.
+#[must_use]
+pub const fn matched_path() -> MatchedRoute {
+    MatchedRoute(())
+}
+
+/// The route that axum has matched. Made by [`matched_path`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatchedRoute(());
+
+impl KeyExtractor for MatchedRoute {
+    type Key = Route;
+
+    fn extract(&self, head: &Head<'_>) -> Result<Route, KeyError> {
+        Ok(Route(head.extensions.get().cloned()))
+    }
+}
+
+/// The key of a route.
+#[derive(Clone)]
+pub struct Route(Option<MatchedPath>);
+
+impl Route {
+    /// The path, with the names of its parameters; `None` for requests that match no route.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_ref().map(MatchedPath::as_str)
+    }
+}
+
+impl PartialEq for Route {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Route {}
+
+impl Hash for Route {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Route").field(&self.as_str()).finish()
+    }
+}

@@ -1,0 +1,279 @@
+//! The layer, and how it is set up.
+
+use core::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use tollgate_http::{Headers, PolicyError, Problem, QuotaUnit};
+use tower_layer::Layer;
+
+use crate::gate::Gate;
+use crate::key::{Head, KeyExtractor, Missing, NoKey};
+use crate::prepared::check_name;
+use crate::service::RateLimit;
+use crate::settings::Settings;
+use crate::shadow::ShadowSwitch;
+use crate::shared::Shared;
+
+/// Limits the requests to a service.
+///
+/// The limiter is shared: by the clones of a layer, by the services that it makes, and by several
+/// layers that are given the same `Arc`. See [the crate](crate) for what a request goes through.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use std::sync::Arc;
+/// use tollgate::{Limiter, Quota};
+/// use tollgate_tower::{ClientIp, RateLimitLayer};
+///
+/// let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(100))?);
+/// let layer = RateLimitLayer::new(Arc::clone(&limiter))
+///     .key(ClientIp::peer())
+///     .skip(|head| head.uri.path() == "/health")
+///     .cost(|head| if head.method == http::Method::GET { 1 } else { 5 });
+/// # let _ = layer;
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[must_use = "a layer does nothing until it is put in front of a service"]
+pub struct RateLimitLayer<L, X: KeyExtractor = NoKey> {
+    shared: Arc<Shared<L, X>>,
+}
+
+impl<L> RateLimitLayer<L> {
+    /// A layer in front of this limiter, without a key yet.
+    pub fn new(limiter: Arc<L>) -> Self {
+        Self { shared: Arc::new(Shared::new(limiter, NoKey, Settings::default())) }
+    }
+}
+
+impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
+    /// What requests are counted by: an extractor, or a tuple of them. Forgets what
+    /// [`on_missing`](Self::on_missing) said.
+    ///
+    /// # Panics
+    ///
+    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions. Where they
+    /// come from a file, use [`try_key`](Self::try_key).
+    pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
+    where
+        Y: KeyExtractor,
+        L: Gate<Y>,
+    {
+        match self.try_key(extractor) {
+            Ok(layer) => layer,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As [`key`](Self::key).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{JointLimiter, Quota};
+    /// use tollgate_tower::{ClientIp, RateLimitLayer, constant};
+    ///
+    /// let limiter = JointLimiter::builder().dimension("address", [Quota::per_second(10)]).build()?;
+    /// let layer = RateLimitLayer::new(Arc::new(limiter));
+    /// let error = layer.try_key((ClientIp::peer(), constant("all"))).unwrap_err();
+    /// assert_eq!(error.to_string(), "2 extractors for 1 dimension: give one for each");
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`KeyCountError`] when a [`JointLimiter`](tollgate::JointLimiter) has another number of
+    /// dimensions.
+    pub fn try_key<Y>(self, extractor: Y) -> Result<RateLimitLayer<L, Y>, KeyCountError>
+    where
+        Y: KeyExtractor,
+        L: Gate<Y>,
+    {
+        let limiter = Arc::clone(&self.shared.limiter);
+        if let (Some(extractors), Some(dimensions)) = (L::keys_given(), limiter.keys_needed())
+            && extractors != dimensions
+        {
+            return Err(KeyCountError { extractors, dimensions });
+        }
+        let shared = Shared::new(limiter, extractor, self.shared.settings.clone());
+        Ok(RateLimitLayer { shared: Arc::new(shared) })
+    }
+
+    /// What happens to a request without a key; [`Missing::Reject`] unless said.
+    pub fn on_missing(self, missing: Missing<X::Key>) -> Self {
+        self.with(|shared| shared.missing = missing)
+    }
+
+    /// What a request costs; 1 unless said. A request of cost 0 is not limited.
+    ///
+    /// A request that costs more than the limit is answered with 422, or with 413 where
+    /// [`unit`](Self::unit) is bytes. If `cost` panics, nothing is charged.
+    pub fn cost(self, cost: impl Fn(&Head<'_>) -> u32 + Send + Sync + 'static) -> Self {
+        self.with(|shared| shared.settings.cost = Some(Arc::new(cost)))
+    }
+
+    /// Which requests are not limited; all are unless said. If `skip` panics, nothing is charged.
+    pub fn skip(self, skip: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|shared| shared.settings.skip = Some(Arc::new(skip)))
+    }
+
+    /// Whether CORS preflights are not limited; they are unless said.
+    ///
+    /// A preflight is `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Every client can
+    /// send such requests, so say `true` only where the service does no work for them. It is better
+    /// to have a CORS layer outside this one: it answers preflights, and pages can read denials.
+    pub fn skip_preflights(self, skip: bool) -> Self {
+        self.with(|shared| shared.settings.skip_preflights = skip)
+    }
+
+    /// For which answers the permits are given back, by their status code; for none unless said.
+    ///
+    /// If `refund` panics, they are given back. A service that fails without an answer, or whose
+    /// request is cancelled, is a matter of [`refund_unanswered`](Self::refund_unanswered).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use http::StatusCode;
+    /// use tollgate::{DirectLimiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// // Failed log-ins count, those that succeed do not.
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
+    /// let layer = RateLimitLayer::new(limiter).refund_when(|status| status != StatusCode::UNAUTHORIZED);
+    /// # let _ = layer;
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn refund_when(self, refund: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|shared| shared.settings.refund_when = Some(Arc::new(refund)))
+    }
+
+    /// Whether the permits are given back of a request that gets no answer: its connection was
+    /// closed, its future was dropped, or the inner service failed or panicked. They are kept
+    /// unless said, because work was done, and a client could otherwise close its connection to get
+    /// them back.
+    pub fn refund_unanswered(self, refund: bool) -> Self {
+        self.with(|shared| shared.settings.refund_unanswered = refund)
+    }
+
+    /// The answer to a denied request; problem details (RFC 9457) unless said, and where `answer`
+    /// gives `None`.
+    ///
+    /// `Retry-After` and the fields about limits are added to it, and `Cache-Control: no-store` if
+    /// it has none. gRPC calls are always answered as gRPC. If `answer` panics, nothing is charged.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use http::Response;
+    /// use tollgate::{DirectLimiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
+    /// let layer = RateLimitLayer::new(limiter).on_denied(|problem, head| {
+    ///     let is_page = head.headers.get("accept")?.to_str().ok()?.contains("text/html");
+    ///     let page = Response::builder()
+    ///         .status(problem.status())
+    ///         .header("content-type", "text/html; charset=utf-8");
+    ///     is_page.then(|| page.body("<h1>Too many requests</h1>".into()).ok())?
+    /// });
+    /// # let _ = layer;
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn on_denied<T>(self, answer: T) -> Self
+    where
+        T: Fn(&Problem<'_>, &Head<'_>) -> Option<Response<Bytes>> + Send + Sync + 'static,
+    {
+        self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
+    }
+
+    /// Whether denied requests pass all the same, as long as this switch is on.
+    pub fn shadow(self, switch: ShadowSwitch) -> Self {
+        self.with(|shared| shared.settings.shadow = Some(switch))
+    }
+
+    /// Which header fields tell clients about their limits; [`Headers::Draft11`] unless said.
+    /// `Retry-After` is told in any case.
+    pub fn headers(self, headers: Headers) -> Self {
+        self.with(|shared| shared.settings.headers = headers)
+    }
+
+    /// The name of the limit, as clients see it; `default` unless said. Of several quotas, each has
+    /// its window behind it, such as `default-1m`. A joint limiter's dimensions have names
+    /// themselves; those that cannot be told are called `dimension-1` and so on.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
+    pub fn name(self, name: &str) -> Result<Self, PolicyError> {
+        check_name(name)?;
+        Ok(self.with(|shared| shared.settings.name = name.into()))
+    }
+
+    /// What permits count; [`QuotaUnit::Requests`] unless said.
+    pub fn unit(self, unit: QuotaUnit) -> Self {
+        self.with(|shared| shared.settings.unit = unit)
+    }
+
+    /// The limiter.
+    #[must_use]
+    pub fn limiter(&self) -> &Arc<L> {
+        &self.shared.limiter
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {
+        change(Arc::make_mut(&mut self.shared));
+        self
+    }
+}
+
+impl<L, X: KeyExtractor> Clone for RateLimitLayer<L, X> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S, L: Gate<X>, X: KeyExtractor> Layer<S> for RateLimitLayer<L, X> {
+    type Service = RateLimit<S, L, X>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        RateLimit::new(inner, Arc::clone(&self.shared))
+    }
+}
+
+impl<L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimitLayer<L, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitLayer").field("limiter", &self.shared.limiter).finish_non_exhaustive()
+    }
+}
+
+/// A [`JointLimiter`](tollgate::JointLimiter) was given another number of extractors than it has
+/// dimensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyCountError {
+    extractors: usize,
+    dimensions: usize,
+}
+
+impl KeyCountError {
+    /// The extractors that were given.
+    #[must_use]
+    pub const fn extractors(&self) -> usize {
+        self.extractors
+    }
+
+    /// The dimensions that there are.
+    #[must_use]
+    pub const fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+}
+
+impl fmt::Display for KeyCountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { extractors, dimensions } = self;
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (s, t) = (plural(*extractors), plural(*dimensions));
+        write!(f, "{extractors} extractor{s} for {dimensions} dimension{t}: give one for each")
+    }
+}
+
+impl core::error::Error for KeyCountError {}

@@ -1,0 +1,88 @@
+//! The service that asks a limiter before it calls another.
+
+use core::fmt;
+use core::mem;
+use core::task::{Context, Poll};
+use std::sync::Arc;
+
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::future::ResponseFuture;
+use crate::gate::Gate;
+use crate::key::{Head, KeyExtractor, NoKey};
+use crate::shared::{Judgement, Shared};
+
+/// A service that asks a limiter before it calls another. Made by
+/// [`RateLimitLayer`](crate::RateLimitLayer).
+///
+/// It decides in `call`. A denied request lets go of the inner service that was ready for it, so
+/// that it holds no place of a limit of concurrency or in a buffer.
+pub struct RateLimit<S, L, X: KeyExtractor = NoKey> {
+    inner: S,
+    shared: Arc<Shared<L, X>>,
+}
+
+impl<S, L, X: KeyExtractor> RateLimit<S, L, X> {
+    pub(crate) const fn new(inner: S, shared: Arc<Shared<L, X>>) -> Self {
+        Self { inner, shared }
+    }
+
+    /// The inner service.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S: Clone, L, X: KeyExtractor> Clone for RateLimit<S, L, X> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S, L, X, B, A> Service<Request<B>> for RateLimit<S, L, X>
+where
+    S: Service<Request<B>, Response = Response<A>> + Clone,
+    A: Body,
+    L: Gate<X>,
+    X: KeyExtractor,
+{
+    type Response = Response<crate::ResponseBody<A>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, L, X>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        match self.shared.judge(&Head::of(&request)) {
+            Judgement::Pass(charge) => ResponseFuture::inner(self.inner.call(request), charge),
+            Judgement::Answer(response) => {
+                let fresh = self.inner.clone();
+                drop(mem::replace(&mut self.inner, fresh));
+                ResponseFuture::own(response)
+            }
+        }
+    }
+}
+
+impl<S: fmt::Debug, L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimit<S, L, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("inner", &self.inner)
+            .field("limiter", &self.shared.limiter)
+            .finish_non_exhaustive()
+    }
+}

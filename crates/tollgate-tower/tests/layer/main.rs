@@ -1,0 +1,14 @@
+//! The layer in front of a service in the same process, without a server.
+
+mod addresses;
+#[path = "../common/mod.rs"]
+mod common;
+mod denied;
+mod exact;
+mod fields;
+mod keys;
+#[cfg(feature = "tracing")]
+mod log;
+mod modes;
+mod refunds;
+mod support;

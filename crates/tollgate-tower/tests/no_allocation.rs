@@ -1,0 +1,101 @@
+//! An admitted request costs no allocation but for the header field that tells what is left.
+
+use std::convert::Infallible;
+use std::future::Ready;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use allocation_counter::measure;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response, Uri};
+use http_body_util::Full;
+use tollgate::{JointLimiter, Limiter, Quota};
+use tollgate_http::{Headers, Peer, TrustedProxies};
+use tollgate_tower::{ClientIp, RateLimitLayer, constant, header, path};
+use tower::{Layer, Service};
+
+#[derive(Debug, Clone)]
+struct Inner;
+
+impl Service<Request<()>> for Inner {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Full<Bytes>>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        let mut response = Response::new(Full::default());
+        // So that the map of fields is there.
+        response.headers_mut().insert("content-type", HeaderValue::from_static("text/plain"));
+        std::future::ready(Ok(response))
+    }
+}
+
+fn request() -> Request<()> {
+    let mut request = Request::new(());
+    request.headers_mut().insert("x-forwarded-for", HeaderValue::from_static("192.0.2.7, 10.1.1.1"));
+    request.headers_mut().insert("x-api-key", HeaderValue::from_static("k-123"));
+    // It shares its text, as those do that servers read.
+    *request.uri_mut() = Uri::from_static("/a/%62/../c");
+    request.extensions_mut().insert(Peer::Address(IpAddr::from([10, 0, 0, 1])));
+    request
+}
+
+/// The allocations of one request, after others.
+fn allocations<S, B>(service: &mut S) -> u64
+where
+    S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+{
+    let mut context = Context::from_waker(Waker::noop());
+    let mut once = || {
+        let request = request();
+        let mut response = None;
+        let info = measure(|| {
+            let mut future = std::pin::pin!(service.call(request));
+            let Poll::Ready(Ok(answer)) = future.as_mut().poll(&mut context) else { panic!("the answer is ready") };
+            response = Some(answer);
+        });
+        assert!(response.is_some_and(|response| response.status().is_success()));
+        info.count_total
+    };
+    // The key is new, and its ring grows.
+    for _ in 0..100 {
+        once();
+    }
+    once()
+}
+
+/// The allocations of a request without any layer.
+fn of_inner() -> u64 {
+    allocations(&mut Inner)
+}
+
+fn clients() -> ClientIp {
+    ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"]).unwrap())
+}
+
+#[test]
+fn without_fields_there_is_none() {
+    let limiter = Arc::new(Limiter::new(Quota::per_hour(100_000)).unwrap());
+    let layer = RateLimitLayer::new(limiter).key((clients(), constant("login"), path())).headers(Headers::Off);
+    assert_eq!(allocations(&mut layer.layer(Inner)), of_inner());
+
+    let joint = JointLimiter::builder()
+        .dimension("key", [Quota::token_bucket(100_000, 1, std::time::Duration::from_secs(1))])
+        .dimension("address", [Quota::token_bucket(100_000, 1, std::time::Duration::from_secs(1))])
+        .build()
+        .unwrap();
+    let layer = RateLimitLayer::new(Arc::new(joint)).key((header(HeaderName::from_static("x-api-key")), clients()));
+    assert_eq!(allocations(&mut layer.headers(Headers::Off).layer(Inner)), of_inner());
+}
+
+#[test]
+fn with_fields_there_is_one_for_the_value() {
+    let limiter = Arc::new(Limiter::new(Quota::per_hour(100_000)).unwrap());
+    let layer = RateLimitLayer::new(limiter).key((clients(), path()));
+    assert_eq!(allocations(&mut layer.layer(Inner)), of_inner() + 1);
+}

@@ -1,0 +1,54 @@
+//! Clients that go away while their request is being handled.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get as route;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tollgate::{DirectLimiter, Quota};
+use tollgate_tower::RateLimitLayer;
+
+use crate::support::serve;
+
+/// Tells when it is dropped.
+struct Dropped(Arc<Notify>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// One thread, so that all of a request is dropped before the test goes on.
+#[tokio::test]
+async fn permits_are_kept_unless_asked_otherwise() {
+    for refund in [false, true] {
+        let limiter = Arc::new(DirectLimiter::new(Quota::per_hour(5)).unwrap());
+        let layer = RateLimitLayer::new(Arc::clone(&limiter)).refund_unanswered(refund).refund_when(|_| true);
+        let (entered, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let handler = {
+            let (entered, dropped) = (Arc::clone(&entered), Arc::clone(&dropped));
+            move || {
+                let (entered, guard) = (Arc::clone(&entered), Dropped(Arc::clone(&dropped)));
+                async move {
+                    let _guard = guard;
+                    entered.notify_one();
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let address = serve(Router::new().route("/", route(handler)).layer(layer)).await;
+        for n in 1..=3 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+            entered.notified().await;
+            let before = if refund { 4 } else { 5 - n };
+            assert_eq!(limiter.peek().remaining(), before);
+            drop(stream);
+            dropped.notified().await;
+            assert_eq!(limiter.peek().remaining(), if refund { 5 } else { before }, "refund: {refund}");
+        }
+    }
+}

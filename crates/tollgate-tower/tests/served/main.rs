@@ -1,0 +1,13 @@
+//! The layer in real servers on loopback, asked by real clients.
+
+mod addresses;
+#[path = "../common/mod.rs"]
+mod common;
+mod connect_info;
+mod cors;
+mod disconnect;
+mod exact;
+mod http2;
+mod routes;
+mod stacks;
+mod support;

@@ -1,0 +1,122 @@
+//! What the README of `tollgate-tower` shows of this service is what the service says.
+
+mod curl;
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use tollgate::{MockClock, Policy};
+use tollgate_tower::ClientIp;
+
+const README: &str = include_str!("../../../crates/tollgate-tower/README.md");
+
+/// The session in the README: commands, each with the lines that it prints.
+fn session() -> Vec<(&'static str, Vec<&'static str>)> {
+    let (_, block) = README.split_once("```console\n").expect("a session in the README");
+    let (block, _) = block.split_once("```").expect("the end of the session");
+    let mut commands = Vec::<(&str, Vec<&str>)>::new();
+    for line in block.lines() {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push((command, Vec::new())),
+            (None, Some((_, printed))) => printed.push(line),
+            (None, None) => panic!("`{line}` before any command"),
+        }
+    }
+    commands
+}
+
+/// Checks that each line which the README shows is printed, in its order.
+fn assert_shown(command: &str, shown: &[&str], printed: &str) {
+    let mut lines = printed.lines();
+    for line in shown.iter().filter(|line| !line.is_empty()) {
+        assert!(lines.any(|printed| printed == *line), "{command}\nshould print\n{line}\nand prints\n{printed}");
+    }
+}
+
+/// Time stands still, so that the session is the same however slow the machine is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_session_in_the_readme_is_as_it_is_shown() {
+    let policy = Policy::from_toml(include_str!("../policy.toml")).unwrap();
+    let app = login_service::app(&policy, ClientIp::peer(), MockClock::new()).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });
+
+    let session = session();
+    let (start, listening) = &session[0];
+    assert_eq!(
+        (*start, &listening[..]),
+        ("cargo run -p login_service", &["listening on http://127.0.0.1:3000", ""][..])
+    );
+    assert!(session.len() > 5, "{session:?}");
+    for (command, shown) in &session[1..] {
+        assert!(shown.len() > 1, "`{command}` shows nothing");
+        let printed = tokio::task::block_in_place(|| curl::run(command, address));
+        assert_shown(command, shown, &printed);
+    }
+}
+
+/// The program, killed at the end.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(arguments: &[&str]) -> (Program, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_login_service"));
+    let child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut program = Program(child);
+    let mut line = String::new();
+    BufReader::new(program.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (program, line)
+}
+
+#[test]
+fn the_program_limits_failed_log_ins_by_user_and_address() {
+    let (_program, line) = start(&["--listen", "127.0.0.1:0", "--trust", "127.0.0.0/8"]);
+    let address: SocketAddr = line.trim().strip_prefix("listening on http://").unwrap().parse().unwrap();
+    let status = |user: &str, client: &str| {
+        let command = format!(
+            "curl -s -o /dev/null -w '%{{http_code}}\\n' -X POST -u {user} \
+             -H 'X-Forwarded-For: 203.0.113.1, {client}' http://127.0.0.1:3000/login"
+        );
+        curl::run(&command, address).trim().to_owned()
+    };
+    for _ in 0..7 {
+        assert_eq!(status("'alice:open sesame'", "192.0.2.1"), "200");
+    }
+    for _ in 0..5 {
+        assert_eq!(status("ALICE:guess", "192.0.2.1"), "401");
+    }
+    assert_eq!(status("alice:guess", "192.0.2.1"), "429");
+    assert_eq!(status("'alice:open sesame'", "192.0.2.1"), "429");
+    assert_eq!(status("bob:guess", "192.0.2.1"), "401");
+    assert_eq!(status("'alice:open sesame'", "192.0.2.2"), "200");
+}
+
+#[test]
+fn the_program_does_not_start_with_a_policy_that_is_wrong() {
+    let directory = std::env::temp_dir().join(format!("login-service-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("policy.toml");
+    let whole = include_str!("../policy.toml");
+    for (text, message) in [
+        (whole.replace("\"1s\" }, {", "\"1\" }, {"), "a unit is missing: did you mean 1s?"),
+        (whole.replace("\"endpoint\"", "\"endpoints\""), "the policy has no dimension `endpoint`: add one"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_login_service"))
+            .args(["--listen", "127.0.0.1:0", "--policy", file.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(message) && error.contains("policy.toml"), "{error}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}

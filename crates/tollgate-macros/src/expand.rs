@@ -45,7 +45,8 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
         // The constants have seen to it.
         Failure::Impossible => quote_spanned! {here=>
             {
-                let decision = match #asked {
+                let outcome = #asked;
+                let decision = match outcome {
                     ::core::result::Result::Ok(decision) => decision,
                     ::core::result::Result::Err(error) => ::core::unreachable!("{error}"),
                 };
@@ -56,9 +57,13 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
             let failed = Answer { refused, name: "on_error", by: args.on_error.as_ref(), ..denied };
             let on_error = failed.tokens(is_sure, &quote_spanned!(here=> error))?;
             quote_spanned! {here=>
-                match #asked {
-                    ::core::result::Result::Ok(decision) => { #refusal }
-                    ::core::result::Result::Err(error) => return #on_error,
+                {
+                    // Bound first, so that the key's borrows have ended where the answer is made.
+                    let outcome = #asked;
+                    match outcome {
+                        ::core::result::Result::Ok(decision) => { #refusal }
+                        ::core::result::Result::Err(error) => return #on_error,
+                    }
                 }
             }
         }

@@ -202,6 +202,11 @@ fn given_back(text: String) -> String {
     text + " once"
 }
 
+#[rate_limit(limit = 2, per = "1h", key = text.as_str(), cost = cost, on_denied = |_| text, on_error = |_| text + "!")]
+fn given_back_by_cost(text: String, cost: u32) -> String {
+    format!("{text} {cost}")
+}
+
 #[rate_limit(limit = 1, per = "1h", on_denied = |_| Box::new(std::iter::empty()) as Box<dyn Iterator<Item = u8>>)]
 fn opaque() -> impl Iterator<Item = u8> {
     Box::new(std::iter::once(1_u8)) as Box<dyn Iterator<Item = u8>>
@@ -219,6 +224,8 @@ fn a_function_without_a_result_answers_by_on_denied() {
 
     assert_eq!(given_back("hello".into()), "hello once");
     assert_eq!(given_back("hello".into()), "hello");
+
+    assert_eq!([2, 1, 3].map(|cost| given_back_by_cost("a".into(), cost)), ["a 2", "a", "a!"]);
 
     assert_eq!((opaque().count(), opaque().count()), (1, 0));
 }

@@ -38,6 +38,7 @@ impl<T: Clone> Shop<T> {
     }
 
     #[rate_limit(limit = 1, per = "1h")]
+    #[allow(clippy::boxed_local, reason = "it is a receiver")]
     fn boxed(self: Box<Self>) -> Result<String, Denial> {
         Ok(self.name)
     }
@@ -134,6 +135,7 @@ fn methods_of_traits_are_limited_where_their_bodies_are() {
 
 /// Documented.
 #[must_use = "it is limited"]
+#[allow(clippy::mixed_attributes_style, reason = "both kinds are to stay")]
 #[rate_limit(limit = 1, per = "1h")]
 #[inline]
 #[cfg_attr(test, track_caller)]

@@ -33,7 +33,7 @@ pub use tuples::JointKeys;
 ///
 /// Keys should be cheap to make: an address, an integer, an `Arc<str>`. What needs more than the
 /// head, such as the user behind a session, belongs in a middleware outside this one, which leaves it
-/// in the request's extensions for [`extension`].
+/// in the request's extensions for [`extension()`].
 ///
 /// ```
 /// use std::sync::Arc;

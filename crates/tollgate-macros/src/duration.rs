@@ -98,7 +98,20 @@ mod tests {
 
     #[test]
     fn the_attribute_reads_a_duration_as_policy_files_do() {
-        let numbers = ["0", "1", "1.5", "1.25", "0.000000001", "1.0000000001", ".5", "1.", "1.5.5", "٣"];
+        let numbers = [
+            "0",
+            "1",
+            "1.5",
+            "1.25",
+            "0.000000001",
+            "1.0000000001",
+            "0.000000000000625",
+            "0.0000000000000625",
+            ".5",
+            "1.",
+            "1.5.5",
+            "٣",
+        ];
         let nines = "9".repeat(30);
         let units = ["", "ns", "us", "µs", "ms", "s", " sec", "m", "min", "h", "hours", "d", "w", "mo", "years", "x"];
         let mut texts: Vec<String> =
@@ -122,6 +135,7 @@ mod tests {
     fn a_message_says_what_to_write() {
         let message = |text| super::parse(text).unwrap_err();
         assert_eq!(message("10"), "a unit is missing: did you mean \"10s\"?");
+        assert!(message("1mo").starts_with("months and years have no fixed length"));
         for text in ["", "soon", "-5s", "1mo", "0.5ns", &format!("{}w", "9".repeat(40))] {
             assert!(message(text).contains("\"10s\""), "{text}: {}", message(text));
         }

@@ -1,5 +1,7 @@
 //! Methods and generic functions: one limiter for all types and all values.
 
+#![deny(warnings)]
+
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;

@@ -57,6 +57,7 @@
 //! | a limit that is tried out before it denies anybody | [`shadow`](LimiterBuilder::shadow) |
 //! | keys that are blocked for a while once they were denied too often | [`Penalty`] |
 //! | keys that are always admitted, and keys that never are | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
+//! | a limit above a function | the attribute `#[rate_limit]` (feature `macros`) |
 //! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`), by hand or with the very file that the service loads |
 //!
 //! Which quota:
@@ -133,6 +134,8 @@ pub use quota::{Algorithm, Quota, QuotaError};
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "serde")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
+#[cfg(feature = "macros")]
+pub use tollgate_macros::rate_limit;
 
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}

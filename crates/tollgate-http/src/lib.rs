@@ -6,6 +6,8 @@ mod headers;
 mod limit;
 mod policy;
 mod problem;
+#[cfg(feature = "axum")]
+mod response;
 mod seconds;
 
 pub use client::{ClientAddress, ClientConfigError, ClientError, Peer, TrustedProxies};

@@ -4,7 +4,7 @@ use core::fmt;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use tollgate::{Denial, DenialReason};
+use tollgate::{CostExceedsLimit, Denial, DenialReason};
 
 use crate::grpc::PercentEncoded;
 use crate::headers::{Headers, Line};
@@ -227,5 +227,18 @@ impl<'a> Problem<'a> {
 impl From<&Denial> for Problem<'static> {
     fn from(denial: &Denial) -> Self {
         Self::new(denial.reason().into(), denial.retry_after())
+    }
+}
+
+impl From<Denial> for Problem<'static> {
+    fn from(denial: Denial) -> Self {
+        Self::from(&denial)
+    }
+}
+
+/// [`DenialKind::CostExceedsLimit`].
+impl From<CostExceedsLimit> for Problem<'static> {
+    fn from(_: CostExceedsLimit) -> Self {
+        Self::new(DenialKind::CostExceedsLimit, Duration::MAX)
     }
 }

@@ -1,0 +1,78 @@
+//! The error of a handler that is limited by `#[rate_limit]`.
+
+use core::fmt;
+use core::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+use tollgate::{CostExceedsLimit, Denial};
+use tollgate_http::{DenialKind, Headers, Problem};
+
+use crate::answer;
+
+/// A denied call, as the error of a handler: its answer is that of the middleware, with the same
+/// status, `Retry-After` and problem details (RFC 9457).
+///
+/// It is for the attribute [`rate_limit`](https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html)
+/// above a handler (feature `macros` of `tollgate`). It can also be part of an error of the service,
+/// which answers by its [`error_response`](ResponseError::error_response).
+///
+/// ```
+/// use actix_web::{HttpRequest, Responder, get};
+/// use tollgate::rate_limit;
+/// use tollgate_actix::Denied;
+///
+/// #[get("/page")]
+/// #[rate_limit(limit = 2, per = "30s", key = request.path())]
+/// async fn page(request: HttpRequest) -> Result<impl Responder, Denied> {
+///     Ok(format!("this is {}", request.path()))
+/// }
+/// # let app = actix_web::App::new().service(page);
+/// # drop(app);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Denied {
+    problem: Problem<'static>,
+}
+
+impl Denied {
+    /// The answer.
+    #[must_use]
+    pub const fn problem(&self) -> Problem<'static> {
+        self.problem
+    }
+}
+
+impl From<Denial> for Denied {
+    fn from(denial: Denial) -> Self {
+        Self { problem: Problem::from(&denial) }
+    }
+}
+
+/// Answered with 422, as it could never be admitted.
+impl From<CostExceedsLimit> for Denied {
+    fn from(_: CostExceedsLimit) -> Self {
+        Self { problem: Problem::new(DenialKind::CostExceedsLimit, Duration::MAX) }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem.retry_after() {
+            Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
+            None => f.write_str("the call is denied: trying again does not help"),
+        }
+    }
+}
+
+impl core::error::Error for Denied {}
+
+impl ResponseError for Denied {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        answer::problem(&self.problem, Headers::Draft11)
+    }
+}

@@ -1,0 +1,70 @@
+//! A keyed limiter as the middleware asks it.
+
+use core::hash::Hash;
+use core::time::Duration;
+
+use tollgate::{
+    Algorithm, Clock, CostExceedsLimit, Decision, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status,
+};
+
+use super::single::{self, Single};
+use super::{Request, Verdict, sealed};
+use crate::key::{Head, KeyError, KeyExtractor, Missing};
+
+impl<K, C, F, X> sealed::Ask<X> for Limiter<K, C, F>
+where
+    K: Hash + Clone,
+    C: Clock,
+    F: Fingerprinter,
+    X: KeyExtractor<Key = K>,
+{
+    type Keys = K;
+
+    fn find(&self, extractor: &X, missing: &Missing<K>, head: &Head<'_>) -> Result<Option<K>, KeyError> {
+        missing.resolve(extractor.extract(head))
+    }
+
+    fn decide(&self, key: &K, request: Request) -> Verdict {
+        single::decide(&OfKey { limiter: self, key }, request)
+    }
+
+    fn status(&self, key: &K) -> Option<Status> {
+        single::status(&OfKey { limiter: self, key })
+    }
+
+    fn each_quotas(&self, key: &K, each: &mut dyn FnMut(Option<&str>, &[Quota])) {
+        each(None, self.quotas_of(key));
+    }
+
+    fn give_back(&self, receipt: Receipt) {
+        // It is this limiter's.
+        let _ = self.refund(receipt);
+    }
+}
+
+struct OfKey<'a, K, C, F> {
+    limiter: &'a Limiter<K, C, F>,
+    key: &'a K,
+}
+
+impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
+    fn acquire(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        self.limiter.try_acquire_n(self.key, cost)
+    }
+
+    fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.limiter.try_acquire_status(self.key, cost)
+    }
+
+    fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError> {
+        Ok(self.limiter.reserve(self.key, cost, Duration::ZERO)?.commit())
+    }
+
+    fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.limiter.peek_n(self.key, cost)
+    }
+
+    fn has_queue(&self) -> bool {
+        self.limiter.quotas()[0].algorithm() == Algorithm::LeakyQueue
+    }
+}

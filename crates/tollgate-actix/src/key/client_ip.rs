@@ -1,0 +1,112 @@
+//! The address of the client as a key.
+
+use core::fmt;
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use actix_web::http::header::HeaderName;
+use actix_web::{HttpMessage, HttpRequest};
+use tollgate_http::{ClientAddress, Peer, TrustedProxies};
+
+use super::{Head, KeyError, KeyExtractor};
+
+/// The address of the client: that of the peer, or what trusted proxies say. IPv6 counts by
+/// network. [`ClientAddress`] has the rules.
+///
+/// The peer is the [`Peer`] in the request's extensions, if an outer middleware inserts one, and
+/// else [`HttpRequest::peer_addr`]. Anything else is for [`peer_from`](Self::peer_from). What
+/// `connection_info` of actix-web says is never used, as it believes every proxy.
+///
+/// Without a peer's address the key is [not provided](KeyError::not_provided), so that a request is
+/// answered with 500 unless [`Missing`](crate::Missing) says otherwise. A request by a Unix socket
+/// has none, unless `peer_from` says that it is one, and it is
+/// [trusted](TrustedProxies::unix_sockets) and names an address.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use actix_web::test::TestRequest;
+/// use tollgate_actix::{ClientIp, Head, KeyExtractor};
+/// use tollgate_http::TrustedProxies;
+///
+/// let clients = ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"])?);
+///
+/// // What the client wrote itself is on the left.
+/// let lines = ("x-forwarded-for", "203.0.113.99, 192.0.2.7");
+/// let request = TestRequest::get().peer_addr("10.0.0.2:4711".parse()?).insert_header(lines).to_http_request();
+/// assert_eq!(clients.extract(&Head::of(&request)), Ok("192.0.2.7".parse::<IpAddr>()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ClientIp {
+    clients: ClientAddress,
+    /// The field whose lines are read.
+    header: Option<HeaderName>,
+    peer: Option<Arc<PeerFrom>>,
+}
+
+type PeerFrom = dyn Fn(&HttpRequest) -> Option<Peer> + Send + Sync;
+
+impl ClientIp {
+    /// The address of the peer, whatever header fields say.
+    #[must_use]
+    pub fn peer() -> Self {
+        Self::new(ClientAddress::peer())
+    }
+
+    /// What these proxies say in `X-Forwarded-For`.
+    #[must_use]
+    pub fn behind(proxies: TrustedProxies) -> Self {
+        Self::new(ClientAddress::behind(proxies))
+    }
+
+    /// The address that these rules find: another header field, or another length of IPv6 prefixes.
+    #[must_use]
+    pub fn new(clients: ClientAddress) -> Self {
+        // It has been checked that this is the name of a header field.
+        let header = clients.header().and_then(|name| HeaderName::try_from(name).ok());
+        Self { clients, header, peer: None }
+    }
+
+    /// Another way to find the peer, in place of all others.
+    ///
+    /// ```
+    /// use tollgate_actix::ClientIp;
+    /// use tollgate_http::{Peer, TrustedProxies};
+    ///
+    /// // All requests come by a Unix socket, from a proxy.
+    /// let clients = ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket));
+    /// # let _ = clients;
+    /// ```
+    #[must_use]
+    pub fn peer_from(self, peer: impl Fn(&HttpRequest) -> Option<Peer> + Send + Sync + 'static) -> Self {
+        Self { peer: Some(Arc::new(peer)), ..self }
+    }
+
+    fn peer_of(&self, request: &HttpRequest) -> Peer {
+        let peer = match &self.peer {
+            Some(peer) => peer(request),
+            None => {
+                let inserted = request.extensions().get().copied();
+                inserted.or_else(|| request.peer_addr().map(Peer::from))
+            }
+        };
+        peer.unwrap_or(Peer::Unknown)
+    }
+}
+
+impl KeyExtractor for ClientIp {
+    type Key = IpAddr;
+
+    fn extract(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
+        let lines = self.header.iter().flat_map(|name| head.headers.get_all(name));
+        self.clients
+            .key(self.peer_of(head.request), lines)
+            .map_err(|error| if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() })
+    }
+}
+
+impl fmt::Debug for ClientIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIp").field("clients", &self.clients).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! Why a request has no key.
+
+use core::fmt;
+
+use actix_web::http::StatusCode;
+
+/// Why a request has no key.
+///
+/// ```
+/// use tollgate_actix::KeyError;
+///
+/// assert_eq!(KeyError::not_provided().status(), 500);
+/// assert_eq!(KeyError::not_sent().status(), 400);
+/// assert!(!KeyError::malformed().is_missing());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyError {
+    reason: Reason,
+    /// Whether the middleware's answer to a missing key still counts.
+    is_open: bool,
+}
+
+/// From the least to the most severe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Reason {
+    /// Its extractor passes it over.
+    Skipped,
+    NotSent,
+    NotProvided,
+    Malformed,
+}
+
+impl KeyError {
+    /// The server or an outer middleware did not leave it with the request: a matter of the set-up.
+    #[must_use]
+    pub const fn not_provided() -> Self {
+        Self { reason: Reason::NotProvided, is_open: true }
+    }
+
+    /// The client did not send it.
+    #[must_use]
+    pub const fn not_sent() -> Self {
+        Self { reason: Reason::NotSent, is_open: true }
+    }
+
+    /// The client sent it in a form that is never accepted: twice, or too long. Such a request is
+    /// always rejected, or a client could choose not to be counted.
+    #[must_use]
+    pub const fn malformed() -> Self {
+        Self { reason: Reason::Malformed, is_open: false }
+    }
+
+    pub(super) const fn skipped() -> Self {
+        Self { reason: Reason::Skipped, is_open: false }
+    }
+
+    /// Whether the key is missing, so that [`Missing`](crate::Missing) decides.
+    #[must_use]
+    pub const fn is_missing(self) -> bool {
+        matches!(self.reason, Reason::NotSent | Reason::NotProvided)
+    }
+
+    /// The status code of the answer when the request is rejected: 500 if it is a matter of the
+    /// set-up, else 400.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        match self.reason {
+            Reason::NotProvided => StatusCode::INTERNAL_SERVER_ERROR,
+            Reason::Skipped | Reason::NotSent | Reason::Malformed => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    pub(super) const fn is_skipped(self) -> bool {
+        matches!(self.reason, Reason::Skipped)
+    }
+
+    pub(super) const fn is_open(self) -> bool {
+        self.is_open
+    }
+
+    /// The same, and the middleware has no say in it.
+    pub(super) const fn closed(self) -> Self {
+        Self { is_open: false, ..self }
+    }
+
+    /// The more severe of two. What is rejected for certain comes first.
+    pub(super) fn or_worse(self, other: Self) -> Self {
+        let severity = |error: Self| (!error.is_open && !error.is_skipped(), error.reason);
+        if severity(other) > severity(self) { other } else { self }
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.reason {
+            Reason::Skipped => "the request is not counted",
+            Reason::NotSent => "the client did not send the key of the request",
+            Reason::NotProvided => {
+                "the server did not provide the key of the request: insert it into the extensions in an outer \
+                 middleware; for the peer's address, listen on a socket that has addresses or write `peer_from`"
+            }
+            Reason::Malformed => "the client sent the key of the request twice, or it is too long",
+        })
+    }
+}
+
+impl core::error::Error for KeyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyError;
+
+    #[test]
+    fn what_is_rejected_for_certain_comes_before_what_may_be_passed_over() {
+        let (skipped, malformed) = (KeyError::skipped(), KeyError::malformed());
+        assert_eq!(skipped.or_worse(malformed), malformed);
+        assert_eq!(malformed.or_worse(skipped), malformed);
+        assert_eq!(skipped.or_worse(KeyError::not_sent()), KeyError::not_sent());
+        let rejected = KeyError::not_sent().closed();
+        assert_eq!(KeyError::not_provided().or_worse(rejected), rejected);
+    }
+}

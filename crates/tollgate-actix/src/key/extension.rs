@@ -1,0 +1,95 @@
+//! Keys that outer middleware has left with the request, and keys that are always the same.
+
+use core::fmt;
+use core::hash::Hash;
+use core::marker::PhantomData;
+
+use actix_web::HttpMessage;
+
+use super::{Head, KeyError, KeyExtractor};
+
+/// The key in an extension of the request, such as the user that an outer middleware has authenticated.
+///
+/// Without that extension the key is [not provided](KeyError::not_provided): a request without a
+/// user is answered with 500, unless [`on_missing`](KeyExtractor::on_missing) says otherwise.
+///
+/// ```
+/// use actix_web::HttpMessage;
+/// use actix_web::test::TestRequest;
+/// use tollgate_actix::{Head, KeyError, KeyExtractor, extension};
+///
+/// #[derive(Clone)]
+/// struct User { id: u64 }
+///
+/// let user = extension(|user: &User| user.id);
+/// let request = TestRequest::get().to_http_request();
+/// assert_eq!(user.extract(&Head::of(&request)), Err(KeyError::not_provided()));
+/// request.extensions_mut().insert(User { id: 7 });
+/// assert_eq!(user.extract(&Head::of(&request)), Ok(7));
+/// ```
+pub const fn extension<E, T, K>(key: T) -> FromExtension<E, T>
+where
+    E: 'static,
+    T: Fn(&E) -> K + Send + Sync,
+    K: Hash + Clone,
+{
+    FromExtension { key, extension: PhantomData }
+}
+
+/// The key in an extension of the request. Made by [`extension`].
+pub struct FromExtension<E, T> {
+    key: T,
+    extension: PhantomData<fn(&E)>,
+}
+
+impl<E, T: Clone> Clone for FromExtension<E, T> {
+    fn clone(&self) -> Self {
+        Self { key: self.key.clone(), extension: PhantomData }
+    }
+}
+
+impl<E, T, K> KeyExtractor for FromExtension<E, T>
+where
+    E: 'static,
+    T: Fn(&E) -> K + Send + Sync,
+    K: Hash + Clone,
+{
+    type Key = K;
+
+    fn extract(&self, head: &Head<'_>) -> Result<K, KeyError> {
+        head.request.extensions().get().map(&self.key).ok_or(KeyError::not_provided())
+    }
+}
+
+impl<E, T> fmt::Debug for FromExtension<E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FromExtension").field("extension", &core::any::type_name::<E>()).finish_non_exhaustive()
+    }
+}
+
+/// The same key for each request: a part of a tuple that tells the requests of one limit from those of another,
+/// or the dimension of a joint limiter that stands for the whole endpoint.
+///
+/// ```
+/// use tollgate_actix::{ClientIp, constant};
+///
+/// let key = (ClientIp::peer(), constant("login"));
+/// # let _ = key;
+/// ```
+pub const fn constant<K: Hash + Clone + Send + Sync>(key: K) -> Constant<K> {
+    Constant { key }
+}
+
+/// The same key for each request. Made by [`constant`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Constant<K> {
+    key: K,
+}
+
+impl<K: Hash + Clone + Send + Sync> KeyExtractor for Constant<K> {
+    type Key = K;
+
+    fn extract(&self, _: &Head<'_>) -> Result<K, KeyError> {
+        Ok(self.key.clone())
+    }
+}

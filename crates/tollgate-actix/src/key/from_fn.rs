@@ -1,0 +1,49 @@
+//! A function of the head as an extractor.
+
+use core::fmt;
+use core::hash::Hash;
+
+use super::{Head, KeyError, KeyExtractor};
+
+/// The key that a function finds in the head.
+///
+/// ```
+/// use actix_web::http::Method;
+/// use actix_web::test::TestRequest;
+/// use tollgate_actix::{Head, KeyExtractor, from_head};
+///
+/// let method = from_head(|head| Ok(head.method.clone()));
+/// let request = TestRequest::put().to_http_request();
+/// assert_eq!(method.extract(&Head::of(&request)), Ok(Method::PUT));
+/// ```
+pub const fn from_head<T, K>(function: T) -> FromHead<T>
+where
+    T: Fn(&Head<'_>) -> Result<K, KeyError> + Send + Sync,
+    K: Hash + Clone,
+{
+    FromHead { function }
+}
+
+/// A function of the head as an extractor. Made by [`from_head`].
+#[derive(Clone, Copy)]
+pub struct FromHead<T> {
+    function: T,
+}
+
+impl<T, K> KeyExtractor for FromHead<T>
+where
+    T: Fn(&Head<'_>) -> Result<K, KeyError> + Send + Sync,
+    K: Hash + Clone,
+{
+    type Key = K;
+
+    fn extract(&self, head: &Head<'_>) -> Result<K, KeyError> {
+        (self.function)(head)
+    }
+}
+
+impl<T> fmt::Debug for FromHead<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FromHead").finish_non_exhaustive()
+    }
+}

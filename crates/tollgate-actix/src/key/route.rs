@@ -1,0 +1,37 @@
+//! The route that the service matches.
+
+use super::{Head, KeyError, KeyExtractor};
+
+/// The pattern of the route that a request matches, such as `/users/{id}`: the clients cannot make
+/// keys up by it. Requests that match no route have one key together.
+///
+/// It is found from the path of the request and the routes of the service, so the middleware can
+/// stand around all of the service.
+#[must_use]
+pub const fn matched_path() -> MatchedRoute {
+    MatchedRoute(())
+}
+
+/// The route that a request matches. Made by [`matched_path`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatchedRoute(());
+
+impl KeyExtractor for MatchedRoute {
+    type Key = Route;
+
+    fn extract(&self, head: &Head<'_>) -> Result<Route, KeyError> {
+        Ok(Route(head.request.match_pattern()))
+    }
+}
+
+/// The key of a route.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Route(Option<String>);
+
+impl Route {
+    /// The pattern, with the names of its parameters; `None` for requests that match no route.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}

@@ -1,0 +1,61 @@
+//! The middleware that asks a limiter before it calls the inner service.
+
+use core::fmt;
+use core::task::{Context, Poll};
+use std::sync::Arc;
+
+use actix_web::Error;
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
+
+use crate::future::ResponseFuture;
+use crate::gate::Gate;
+use crate::key::{Head, KeyExtractor, NoKey};
+use crate::shared::{Judgement, Shared};
+
+/// The middleware of one worker. Made by [`RateLimit`](crate::RateLimit), with which it shares the
+/// limiter.
+///
+/// It decides when it is called, so that the inner service's readiness does not count.
+pub struct RateLimitMiddleware<S, L, X: KeyExtractor = NoKey> {
+    inner: S,
+    shared: Arc<Shared<L, X>>,
+}
+
+impl<S, L, X: KeyExtractor> RateLimitMiddleware<S, L, X> {
+    pub(crate) const fn new(inner: S, shared: Arc<Shared<L, X>>) -> Self {
+        Self { inner, shared }
+    }
+}
+
+impl<S, B, L, X> Service<ServiceRequest> for RateLimitMiddleware<S, L, X>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    B: MessageBody,
+    L: Gate<X>,
+    X: KeyExtractor,
+{
+    type Response = ServiceResponse<EitherBody<B>>;
+    type Error = Error;
+    type Future = ResponseFuture<S::Future, B, L, X>;
+
+    fn poll_ready(&self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        match self.shared.judge(&Head::of(request.request())) {
+            Judgement::Pass(charge) => ResponseFuture::inner(self.inner.call(request), charge),
+            Judgement::Answer(response) => ResponseFuture::own(request.into_response(response).map_into_right_body()),
+        }
+    }
+}
+
+impl<S: fmt::Debug, L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimitMiddleware<S, L, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitMiddleware")
+            .field("inner", &self.inner)
+            .field("limiter", &self.shared.limiter)
+            .finish_non_exhaustive()
+    }
+}

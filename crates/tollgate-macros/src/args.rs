@@ -1,0 +1,214 @@
+//! The arguments of the attribute.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, Ident, Lit, Path, Result, Token};
+
+use crate::quota::{self, Quotas};
+
+/// The names of the arguments, as they are listed where one is unknown.
+const NAMES: &str = "`limit` and `per`, `policy`, `limiter`, `key`, `keys`, `cost`, `on_denied`, `on_error`, `crate`";
+
+const NO_QUOTA: &str = "no quota: write `limit = 5, per = \"10s\"`, or `policy = QUOTA` with a constant \
+                        `tollgate::Quota`, or `limiter = LIMITER` with a limiter of yours";
+
+/// What the arguments say, checked as far as they can be without types.
+pub(crate) struct Args {
+    pub(crate) limits: Limits,
+    pub(crate) key: Key,
+    pub(crate) cost: Cost,
+    pub(crate) on_denied: Option<Expr>,
+    pub(crate) on_error: Option<Expr>,
+    /// The path of the tollgate crate.
+    pub(crate) tollgate: Path,
+}
+
+/// Where the limit comes from.
+pub(crate) enum Limits {
+    /// A limiter that the function has for itself.
+    Own(Quotas),
+    /// A limiter of the caller's.
+    Limiter(Expr),
+}
+
+pub(crate) enum Key {
+    /// One quota for the function.
+    None,
+    /// One of these for each quota.
+    One(Expr),
+    /// The keys of a joint limiter.
+    PerDimension(Expr),
+}
+
+pub(crate) enum Cost {
+    One,
+    /// As the attribute says it; never zero.
+    Literal(u32, Span),
+    Computed(Expr),
+}
+
+/// The arguments as they are written.
+#[derive(Default)]
+struct Written {
+    limit: Option<Expr>,
+    per: Option<Expr>,
+    policy: Option<Expr>,
+    limiter: Option<Expr>,
+    key: Option<Expr>,
+    keys: Option<Expr>,
+    cost: Option<Expr>,
+    on_denied: Option<Expr>,
+    on_error: Option<Expr>,
+    tollgate: Option<Path>,
+}
+
+impl Parse for Args {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        Written::parse(input)?.check(input.span())
+    }
+}
+
+impl Written {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut written = Self::default();
+        while !input.is_empty() {
+            let Ok(name) = input.call(Ident::parse_any) else {
+                return Err(input.error("write each argument with its name, such as `limit = 5, per = \"10s\"`"));
+            };
+            let place = written.place(&name)?;
+            if !input.peek(Token![=]) {
+                return Err(Error::new(name.span(), format!("write a value: `{name} = ...`")));
+            }
+            input.parse::<Token![=]>()?;
+            let was_given = match place {
+                Place::Expr(place) => place.replace(input.parse()?).is_some(),
+                Place::Path(place) => place.replace(input.parse()?).is_some(),
+            };
+            if was_given {
+                return Err(Error::new(name.span(), format!("`{name}` is given twice: leave one out")));
+            }
+            if !input.is_empty() && !input.peek(Token![,]) {
+                return Err(input.error("write a comma between arguments"));
+            }
+            input.parse::<Option<Token![,]>>()?;
+        }
+        Ok(written)
+    }
+
+    fn place(&mut self, name: &Ident) -> Result<Place<'_>> {
+        Ok(Place::Expr(match name.to_string().as_str() {
+            "limit" => &mut self.limit,
+            "per" => &mut self.per,
+            "policy" => &mut self.policy,
+            "limiter" => &mut self.limiter,
+            "key" => &mut self.key,
+            "keys" => &mut self.keys,
+            "cost" => &mut self.cost,
+            "on_denied" => &mut self.on_denied,
+            "on_error" => &mut self.on_error,
+            "crate" => return Ok(Place::Path(&mut self.tollgate)),
+            other => {
+                let message = match other {
+                    "threshold" | "permits" | "max" => format!("there is no `{other}`: write `limit = 5`"),
+                    "period" | "window" | "duration" => format!("there is no `{other}`: write `per = \"10s\"`"),
+                    "quota" => "there is no `quota`: write `policy = QUOTA`".into(),
+                    _ => format!("there is no argument `{other}`; there are {NAMES}"),
+                };
+                return Err(Error::new(name.span(), message));
+            }
+        }))
+    }
+
+    fn check(self, end: Span) -> Result<Args> {
+        let Self { limit, per, policy, limiter, key, keys, cost, on_denied, on_error, tollgate } = self;
+        let tollgate = tollgate.unwrap_or_else(|| syn::parse_quote!(::tollgate));
+        let limits = match (limiter, policy, limit, per) {
+            (Some(limiter), None, None, None) => Limits::Limiter(limiter),
+            (None, Some(policy), None, None) => Limits::Own(Quotas::of_policy(policy)?),
+            (None, None, Some(limit), Some(per)) => Limits::Own(Quotas::new(&limit, &per, &tollgate)?),
+            (None, None, Some(limit), None) => {
+                return Err(Error::new(limit.span(), "a limit needs a window: write `per = \"10s\"` beside it"));
+            }
+            (None, None, None, Some(per)) => {
+                return Err(Error::new(per.span(), "a window needs a limit: write `limit = 5` beside it"));
+            }
+            (None, None, None, None) => return Err(Error::new(end, NO_QUOTA)),
+            (Some(limiter), ..) => {
+                return Err(Error::new(limiter.span(), "a limiter has its quotas: write `limiter` alone"));
+            }
+            (None, Some(policy), ..) => {
+                let message = "a policy has its limit and its window: write `policy` alone";
+                return Err(Error::new(policy.span(), message));
+            }
+        };
+        let cost = Cost::new(cost)?;
+        if let (Limits::Own(quotas), Cost::Literal(cost, span)) = (&limits, &cost) {
+            quotas.check_cost(*cost, *span)?;
+        }
+        let args = Args { key: Key::new(key, keys, &limits)?, limits, cost, on_denied, on_error, tollgate };
+        match &args.on_error {
+            Some(on_error) if !args.can_fail() => Err(Error::new(
+                on_error.span(),
+                "`on_error` is never asked: the cost is known to be within the limit; leave it out",
+            )),
+            _ => Ok(args),
+        }
+    }
+}
+
+enum Place<'a> {
+    Expr(&'a mut Option<Expr>),
+    Path(&'a mut Option<Path>),
+}
+
+impl Args {
+    /// Whether there are calls that can be neither admitted nor denied.
+    pub(crate) fn can_fail(&self) -> bool {
+        match (&self.limits, &self.key, &self.cost) {
+            (_, Key::PerDimension(_), _) | (_, _, Cost::Computed(_)) => true,
+            (Limits::Own(_), ..) | (_, _, Cost::One) => false,
+            (Limits::Limiter(_), _, Cost::Literal(..)) => true,
+        }
+    }
+}
+
+impl Key {
+    fn new(key: Option<Expr>, keys: Option<Expr>, limits: &Limits) -> Result<Self> {
+        match (key, keys) {
+            (Some(_), Some(keys)) => Err(Error::new(keys.span(), "`key` and `keys` exclude each other: leave one out")),
+            (Some(key), None) => match quota::bare(&key) {
+                Expr::Tuple(tuple) if tuple.elems.is_empty() => {
+                    Err(Error::new(key.span(), "the key is empty: leave `key` out for one quota for the function"))
+                }
+                _ => Ok(Self::One(key)),
+            },
+            (None, Some(keys)) => match limits {
+                Limits::Limiter(_) => Ok(Self::PerDimension(keys)),
+                Limits::Own(_) => Err(Error::new(
+                    keys.span(),
+                    "`keys` are those of a `JointLimiter`: write `limiter = LIMITER`, or one `key = (a, b)`",
+                )),
+            },
+            (None, None) => Ok(Self::None),
+        }
+    }
+}
+
+impl Cost {
+    fn new(cost: Option<Expr>) -> Result<Self> {
+        let Some(cost) = cost else { return Ok(Self::One) };
+        match quota::bare(&cost) {
+            Expr::Lit(literal) => match &literal.lit {
+                Lit::Int(number) => match number.base10_parse() {
+                    Ok(0) => Err(Error::new(number.span(), "a cost of zero limits nothing: leave the attribute out")),
+                    Ok(cost) => Ok(Self::Literal(cost, number.span())),
+                    Err(_) => Err(Error::new(number.span(), "a cost is a `u32`: write at most 4294967295")),
+                },
+                other => Err(Error::new(other.span(), "a cost is a whole number: write `cost = 2`")),
+            },
+            _ => Ok(Self::Computed(cost)),
+        }
+    }
+}

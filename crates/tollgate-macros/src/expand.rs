@@ -1,0 +1,280 @@
+//! What a limited function becomes: the same function, which asks its limiter first.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, Path, Result};
+
+use crate::args::{Args, Cost, Key, Limits};
+use crate::function::Function;
+use crate::quota::{Quotas, bare, from};
+
+/// The function with the question in front of its body.
+///
+/// ```text
+/// fn f(..) -> R {
+///     {
+///         let outcome = { items; limiter.try_acquire(key) };
+///         if let Err(denial) = outcome { return answer; }
+///     }
+///     { body }
+/// }
+/// ```
+///
+/// Names of items begin with `__tollgate`; names of variables are those of the expansion. So what the caller writes can
+/// mean nothing else here than in the body.
+pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
+    let here = from(Span::call_site());
+    let tollgate = &args.tollgate;
+    let asked = asked(args);
+    let denied = Answer {
+        refused: quote!(#tollgate::Denial),
+        name: "on_denied",
+        by: args.on_denied.as_ref(),
+        returned: function.returned(),
+    };
+    let is_sure = function.returns_no_result();
+    let on_denied = denied.tokens(is_sure, &quote_spanned!(here=> denial))?;
+    let refusal = quote_spanned! {here=>
+        if let ::core::result::Result::Err(denial) = #tollgate::Decision::into_result(decision) {
+            return #on_denied;
+        }
+    };
+    let prologue = match failure(args) {
+        Failure::Never => quote_spanned! {here=> { let decision = #asked; #refusal } },
+        // The constants have seen to it.
+        Failure::Impossible => quote_spanned! {here=>
+            {
+                let outcome = #asked;
+                let decision = match outcome {
+                    ::core::result::Result::Ok(decision) => decision,
+                    ::core::result::Result::Err(error) => ::core::unreachable!("{error}"),
+                };
+                #refusal
+            }
+        },
+        Failure::With(refused) => {
+            let failed = Answer { refused, name: "on_error", by: args.on_error.as_ref(), ..denied };
+            let on_error = failed.tokens(is_sure, &quote_spanned!(here=> error))?;
+            quote_spanned! {here=>
+                {
+                    // Bound first, so that the key's borrows have ended where the answer is made.
+                    let outcome = #asked;
+                    match outcome {
+                        ::core::result::Result::Ok(decision) => { #refusal }
+                        ::core::result::Result::Err(error) => return #on_error,
+                    }
+                }
+            }
+        }
+    };
+    Ok(function.with(&prologue))
+}
+
+/// What else than a decision may come of the question.
+enum Failure {
+    /// Nothing: the limiter gives no `Result`.
+    Never,
+    /// Nothing, but the limiter gives a `Result`.
+    Impossible,
+    /// A value of this type.
+    With(TokenStream),
+}
+
+fn failure(args: &Args) -> Failure {
+    let tollgate = &args.tollgate;
+    match (&args.key, &args.cost) {
+        (Key::PerDimension(_), _) => Failure::With(quote!(#tollgate::JointError)),
+        (_, Cost::One) => Failure::Never,
+        _ if args.can_fail() => Failure::With(quote!(#tollgate::CostExceedsLimit)),
+        _ => Failure::Impossible,
+    }
+}
+
+/// The expression that asks the limiter.
+fn asked(args: &Args) -> TokenStream {
+    let here = from(Span::call_site());
+    let Args { limits, key, cost, tollgate, .. } = args;
+    let (method, cost_tokens) = match cost {
+        Cost::One => (quote_spanned!(here=> try_acquire), None),
+        Cost::Literal(cost, span) => (quote_spanned!(here=> try_acquire_n), Some(quote_spanned!(from(*span)=> #cost))),
+        Cost::Computed(cost) => (quote_spanned!(here=> try_acquire_n), Some(typed(cost))),
+    };
+    let cost_tokens = cost_tokens.into_iter();
+    match limits {
+        Limits::Own(quotas) => {
+            let known = if let Cost::Literal(cost, span) = cost { Some((*cost, *span)) } else { None };
+            let mut items = quotas.items(known, tollgate);
+            items.extend(own_limiter(quotas, key, tollgate));
+            let key = own_key(key);
+            let arguments = key.into_iter().chain(cost_tokens);
+            quote_spanned!(here=> { #items __TOLLGATE_LIMITER.#method(#(#arguments),*) })
+        }
+        Limits::Limiter(limiter) => {
+            let place = from(limiter.span());
+            let (items, key) = match key {
+                Key::None => (TokenStream::new(), None),
+                Key::PerDimension(keys) => (TokenStream::new(), Some(quote!(#keys))),
+                Key::One(key) => {
+                    let place = from(key.span());
+                    (key_by_reference(), Some(quote_spanned!(place=> (#key).__tollgate_key())))
+                }
+            };
+            let arguments = key.into_iter().chain(cost_tokens);
+            quote_spanned!(place=> { #items (#limiter).#method(#(#arguments),*) })
+        }
+    }
+}
+
+/// A cost, of which a wrong type is told at its place.
+fn typed(cost: &Expr) -> TokenStream {
+    quote_spanned! {from(cost.span())=>
+        {
+            let cost: ::core::primitive::u32 = #cost;
+            cost
+        }
+    }
+}
+
+/// The static limiter of a function, and the type of its keys.
+///
+/// The keys of a limiter are of a type that is written in its static, which cannot name the types of the function's
+/// arguments. So they are of an empty type, which any reference to a key counts as a borrowed form of.
+fn own_limiter(quotas: &Quotas, key: &Key, tollgate: &Path) -> TokenStream {
+    let here = from(Span::call_site());
+    let (items, limiter, built) = if let Key::None = key {
+        let built = quote_spanned! {here=>
+            #tollgate::DirectLimiter::with_quotas(&__TOLLGATE_QUOTAS, #tollgate::MonotonicClock::new())
+        };
+        (TokenStream::new(), quote_spanned!(here=> #tollgate::DirectLimiter), built)
+    } else {
+        let items = quote_spanned! {here=>
+            #[derive(::core::hash::Hash)]
+            enum __TollgateKey {}
+
+            #[derive(::core::hash::Hash)]
+            struct __TollgateKeyRef<'a, Q: ?::core::marker::Sized>(&'a Q);
+
+            impl<'a, Q: ?::core::marker::Sized> ::core::borrow::Borrow<__TollgateKeyRef<'a, Q>> for __TollgateKey {
+                fn borrow(&self) -> &__TollgateKeyRef<'a, Q> {
+                    match *self {}
+                }
+            }
+
+            // Here and not by the limiter it is told that a key is of a type without a hash.
+            fn __tollgate_key<Q: ::core::hash::Hash + ?::core::marker::Sized>(key: &Q) -> __TollgateKeyRef<'_, Q> {
+                __TollgateKeyRef(key)
+            }
+        };
+        let others = 1..quotas.count();
+        let built = quote_spanned! {here=>
+            #tollgate::Limiter::<__TollgateKey>::builder(__TOLLGATE_QUOTAS[0]) #(.and(__TOLLGATE_QUOTAS[#others]))* .build()
+        };
+        (items, quote_spanned!(here=> #tollgate::Limiter<__TollgateKey>), built)
+    };
+    quote_spanned! {here=>
+        #items
+        static __TOLLGATE_LIMITER: ::std::sync::LazyLock<#limiter> = ::std::sync::LazyLock::new(|| match #built {
+            ::core::result::Result::Ok(limiter) => limiter,
+            // The constants have seen to it.
+            ::core::result::Result::Err(error) => ::core::unreachable!("{error}"),
+        });
+    }
+}
+
+/// The key for the limiter of [`own_limiter`].
+fn own_key(key: &Key) -> Option<TokenStream> {
+    match key {
+        Key::One(key) => {
+            let borrowed = borrowed(key);
+            Some(quote_spanned!(from(key.span())=> &__tollgate_key(#borrowed)))
+        }
+        Key::None | Key::PerDimension(_) => None,
+    }
+}
+
+/// A reference to the value of an expression. Of a tuple, to a tuple of references, so that nothing is moved into it.
+fn borrowed(key: &Expr) -> TokenStream {
+    let place = from(key.span());
+    match bare(key) {
+        Expr::Tuple(tuple) => {
+            let elements = tuple.elems.iter().map(borrowed);
+            quote_spanned!(place=> &(#(#elements,)*))
+        }
+        key => quote_spanned!(place=> &(#key)),
+    }
+}
+
+/// The trait whose method gives references as they are, and borrows everything else: the key for a limiter of the
+/// caller's, whose keys have a type of their own.
+fn key_by_reference() -> TokenStream {
+    let here = from(Span::call_site());
+    quote_spanned! {here=>
+        trait __TollgateKey<'a, Q: ?::core::marker::Sized> {
+            fn __tollgate_key(self) -> &'a Q;
+        }
+
+        impl<'a, Q: ?::core::marker::Sized> __TollgateKey<'a, Q> for &'a Q {
+            fn __tollgate_key(self) -> &'a Q {
+                self
+            }
+        }
+    }
+}
+
+/// What is returned in place of the body's value.
+struct Answer<'a> {
+    /// The type of what is answered.
+    refused: TokenStream,
+    /// The argument that makes the answer.
+    name: &'static str,
+    by: Option<&'a Expr>,
+    /// Where the returned type is.
+    returned: Span,
+}
+
+impl Answer<'_> {
+    fn tokens(&self, returns_no_result: bool, value: &TokenStream) -> Result<TokenStream> {
+        let Self { refused, name, by, returned } = self;
+        if let Some(by) = by {
+            return Ok(quote_spanned! {from(by.span())=>
+                {
+                    fn __tollgate_answer<R>(
+                        answer: impl ::core::ops::FnOnce(#refused) -> R,
+                        refused: #refused,
+                    ) -> R {
+                        answer(refused)
+                    }
+                    __tollgate_answer(#by, #value)
+                }
+            });
+        }
+        let error = refused.to_string().rsplit(':').next().unwrap_or_default().trim().to_owned();
+        let (verb, argument) = match *name {
+            "on_denied" => ("was denied", "on_denied = |denial| ..."),
+            _ => ("can never be admitted", "on_error = |error| ..."),
+        };
+        let advice = format!("return `Result<T, E>` with `E: From<tollgate::{error}>`, or write `{argument}`");
+        if returns_no_result {
+            let message = format!("this function has no `Result` to say that a call {verb}: {advice}");
+            return Err(Error::new(*returned, message));
+        }
+        let message = format!("`{{Self}}` can't say that a call {verb}");
+        Ok(quote_spanned! {from(*returned)=>
+            {
+                #[diagnostic::on_unimplemented(message = #message, label = "not a `Result`", note = #advice)]
+                trait __TollgateAnswer {
+                    fn answer(refused: #refused) -> Self;
+                }
+
+                impl<T, E: ::core::convert::From<#refused>> __TollgateAnswer for ::core::result::Result<T, E> {
+                    fn answer(refused: #refused) -> Self {
+                        ::core::result::Result::Err(::core::convert::From::from(refused))
+                    }
+                }
+
+                __TollgateAnswer::answer(#value)
+            }
+        })
+    }
+}

@@ -1,0 +1,222 @@
+#![doc = include_str!("../README.md")]
+
+mod args;
+mod duration;
+mod expand;
+mod function;
+mod quota;
+
+use proc_macro::TokenStream;
+use syn::Error;
+
+/// Limits how often a function or a method is called.
+///
+/// A call asks a limiter first. If it is admitted, the body runs. If it is denied, the body does not run, and the call
+/// returns `Err(denial.into())`.
+///
+/// ```
+/// use tollgate::{Denial, rate_limit};
+///
+/// struct User {
+///     id: u64,
+/// }
+///
+/// #[derive(Debug)]
+/// enum TransferError {
+///     TooMany(Denial),
+/// }
+///
+/// impl From<Denial> for TransferError {
+///     fn from(denial: Denial) -> Self {
+///         Self::TooMany(denial)
+///     }
+/// }
+///
+/// /// Five transfers in any ten seconds, for each user and currency.
+/// #[rate_limit(limit = 5, per = "10s", key = (user.id, currency))]
+/// async fn transfer(user: User, currency: String) -> Result<u64, TransferError> {
+///     Ok(user.id)
+/// }
+/// # fn main() {
+/// #     use std::task::{Context, Poll, Waker};
+/// #     let call = || {
+/// #         let call = std::pin::pin!(transfer(User { id: 7 }, "EUR".into()));
+/// #         match call.poll(&mut Context::from_waker(Waker::noop())) {
+/// #             Poll::Ready(result) => result,
+/// #             Poll::Pending => panic!("it waits for nothing"),
+/// #         }
+/// #     };
+/// #     assert!((0..5).all(|_| call().is_ok()));
+/// #     assert!(matches!(call(), Err(TransferError::TooMany(_))));
+/// # }
+/// ```
+///
+/// It works on sync and async functions, on methods, on functions with generics, lifetimes, `where` clauses and `impl Trait`
+/// arguments, and beside other attributes in any order. It does not change the signature.
+///
+/// # Arguments
+/// | argument | value |
+/// |---|---|
+/// | `limit`, `per` | a sliding window log: at most `limit` calls in any interval as long as `per`, which is a text such as `"500ms"`, `"10s"`, `"1m"` or `"1h30m"`. Both can also be constants, a `u32` and a [`Duration`](std::time::Duration) |
+/// | `policy` | instead: a constant [`Quota`](https://docs.rs/tollgate/latest/tollgate/struct.Quota.html) by its path, or several as `[A, B]` |
+/// | `limiter` | instead: an expression for a limiter of yours |
+/// | `key` | an expression over the arguments; each value has a quota of its own. Without it the function has one quota |
+/// | `keys` | the keys for a `JointLimiter` of yours, as its `try_acquire` takes them |
+/// | `cost` | an expression for how many permits a call takes, a `u32`; 1 unless given. A cost of 0 is free |
+/// | `on_denied` | a closure or a function that makes the returned value of a [`Denial`](https://docs.rs/tollgate/latest/tollgate/struct.Denial.html) |
+/// | `on_error` | the same of a call that could never be admitted |
+/// | `crate` | the path of the `tollgate` crate, if it is not `::tollgate` |
+///
+/// # The quota
+/// The limit and the window are checked when the program is compiled: a zero, a window that cannot be read and a value past
+/// the maxima of the library are compile errors.
+///
+/// A quota of several functions, or of another algorithm, is a constant with a name. It is named by its path, so the compiler
+/// checks that it exists and that it can be used. Each function still counts its own calls.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Denial, Quota, rate_limit};
+///
+/// const BURST: Quota = Quota::per_second(10);
+/// const DAILY: Quota = Quota::per_day(1_000);
+/// const SEARCH: Quota = Quota::token_bucket(20, 5, Duration::from_secs(1));
+///
+/// #[rate_limit(policy = [BURST, DAILY], key = user)]
+/// fn read(user: u64) -> Result<(), Denial> {
+///     Ok(())
+/// }
+///
+/// #[rate_limit(policy = SEARCH, key = user)]
+/// fn search(user: u64) -> Result<(), Denial> {
+///     Ok(())
+/// }
+/// # assert!(read(1).is_ok() && search(1).is_ok());
+/// ```
+///
+/// # The limiter
+/// With `limit` and `per`, or `policy`, each function has one static limiter. It is made at the first call. All threads share
+/// it, and so do all types that a generic function is called with and all values that a method is called on.
+///
+/// `limiter` takes a limiter of yours instead: in a static, from a function (`limiter = limiter()`) or in an argument
+/// (`limiter = self.limiter`). Several functions can share it, its quotas can change, and a test can give it a `MockClock`.
+/// A policy file is read that way:
+///
+/// ```
+/// use std::sync::LazyLock;
+/// use tollgate::{Denial, JointError, JointLimiter, Policy, rate_limit};
+///
+/// static LIMITER: LazyLock<JointLimiter> = LazyLock::new(|| {
+///     // A service reads a file here.
+///     let file = r#"
+///         [[dimension]]
+///         name = "user"
+///         quota = [{ limit = 10, per = "1s" }, { limit = 100, per = "1m" }]
+///
+///         [[dimension]]
+///         name = "path"
+///         quota = [{ limit = 1000, per = "1s" }]
+///     "#;
+///     Policy::from_toml(file).and_then(|policy| Ok(policy.builder().build().unwrap())).unwrap()
+/// });
+///
+/// #[derive(Debug)]
+/// enum Error {
+///     Denied(Denial),
+///     Keys(JointError),
+/// }
+///
+/// #[rate_limit(
+///     limiter = LIMITER,
+///     keys = (&user, path),
+///     on_denied = |denial| Err(Error::Denied(denial)),
+///     on_error = |error| Err(Error::Keys(error)),
+/// )]
+/// fn open(user: u64, path: &str) -> Result<usize, Error> {
+///     Ok(path.len())
+/// }
+/// # assert!(open(7, "/").is_ok());
+/// ```
+///
+/// The attribute never waits. It does not read the delay of a leaky queue, which is refused as a `policy`.
+///
+/// Two attributes on one function are two decisions: the lower one is asked first and keeps its charge if the upper one
+/// denies the call. One `policy` of several quotas, or a `JointLimiter`, is one decision.
+///
+/// # Keys
+/// A `key` is any expression whose type implements `Hash`. It is borrowed and not moved: the body has all its arguments. A
+/// tuple is one key of several values, each of which is borrowed. Keys are hashed and not kept.
+///
+/// With `limiter`, the key is a reference to a key of that limiter. Give a `Limiter<String>` a `String` or a `&str`. A tuple is
+/// then what is written: clone in it what is not `Copy`.
+///
+/// # Denied calls
+/// - A function that returns `Result<T, E>` returns `Err(denial.into())`, so `E` has to implement `From<Denial>`.
+/// - Any other function needs `on_denied`. The closure can use the arguments of the function.
+///
+/// ```
+/// use tollgate::rate_limit;
+///
+/// #[rate_limit(limit = 1, per = "1m", on_denied = |denial| format!("wait {:?} s", denial.retry_after_secs()))]
+/// fn greet(name: &str) -> String {
+///     format!("hello {name}")
+/// }
+///
+/// assert_eq!(greet("alice"), "hello alice");
+/// assert_eq!(greet("alice"), "wait Some(60) s");
+/// ```
+///
+/// # Cost
+/// A literal `cost` is checked against the limit when the program is compiled. Any other can be more than the limit at run time,
+/// and no wait would help. Such a call is no denial: it returns `Err(error.into())` of a `CostExceedsLimit`, which `E` has to
+/// implement `From` for as well, or what `on_error` makes of it. It charges nothing.
+///
+/// With a `limiter`, a literal cost can be more than the limit as well. With `keys` the error is a `JointError`.
+///
+/// ```
+/// use tollgate::{CostExceedsLimit, Denial, ReserveError, rate_limit};
+///
+/// // A `ReserveError` is made of either.
+/// #[rate_limit(limit = 1_000, per = "1m", cost = rows.len() as u32)]
+/// fn insert(rows: &[u64]) -> Result<(), ReserveError> {
+///     Ok(())
+/// }
+///
+/// assert!(insert(&[1; 1_000]).is_ok());
+/// assert!(matches!(insert(&[1]), Err(ReserveError::Denied(_))));
+/// assert!(matches!(insert(&[1; 1_001]), Err(ReserveError::CostExceedsLimit(_))));
+/// ```
+///
+/// # Async functions
+/// A call is charged when its future is polled for the first time. A future that is dropped before that charges nothing. One
+/// that is dropped later keeps its charge: otherwise a client could call for free by disconnecting.
+///
+/// Above a function inside `#[async_trait]` it works too.
+///
+/// # HTTP handlers
+/// Above a handler, the denial becomes the answer that the project's middleware gives: the same status, `Retry-After` and
+/// problem details (RFC 9457).
+///
+/// | framework | error of the handler, alone or as a part of yours | in a handler that returns a response |
+/// |---|---|---|
+/// | axum | [`tollgate_http::Problem<'static>`](https://docs.rs/tollgate-http), feature `axum` | `on_denied = \|denial\| Problem::from(denial).into_response()` |
+/// | actix-web | [`tollgate_actix::Denied`](https://docs.rs/tollgate-actix) | `on_denied = \|denial\| Denied::from(denial).error_response()` |
+///
+/// Both have examples that are compiled. Attributes above and below (`#[axum::debug_handler]`, `#[get("/")]`) stay as they
+/// are.
+///
+/// # Panics
+/// The expansion does not panic. The limiter of the function itself is made of checked constants.
+#[proc_macro_attribute]
+pub fn rate_limit(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let unlimited = item.clone();
+    let limited = syn::parse(item).and_then(|function| expand::expand(&syn::parse(arguments)?, function));
+    limited.map_or_else(|error| refuse(&error, unlimited), TokenStream::from)
+}
+
+/// The messages, and the function as it was, so that they are the only ones.
+fn refuse(error: &Error, unlimited: TokenStream) -> TokenStream {
+    let mut tokens = TokenStream::from(error.to_compile_error());
+    tokens.extend(unlimited);
+    tokens
+}

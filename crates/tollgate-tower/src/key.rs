@@ -35,7 +35,7 @@ pub use tuples::JointKeys;
 ///
 /// Keys should be cheap to make: an address, an integer, an `Arc<str>`. What needs more than the
 /// head, such as the user behind a session, belongs in a layer outside this one, which leaves it in
-/// the request's extensions for [`extension`].
+/// the request's extensions for [`extension()`].
 ///
 /// ```
 /// use std::sync::Arc;

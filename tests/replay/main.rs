@@ -2,13 +2,16 @@
 
 #![cfg(feature = "cli")]
 
+mod beside;
 mod check;
 mod compare;
 mod decisions;
+mod logs;
 mod messages;
 mod naive;
 mod options;
 mod output;
+mod penalty;
 mod policy;
 mod selection;
 mod suggest;

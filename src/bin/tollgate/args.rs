@@ -1,15 +1,17 @@
 //! The command line.
 
+mod penalty;
 mod shared;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use tollgate::policy::parse_duration;
 
 use crate::algorithm::{AlgorithmName, parse_count};
 use crate::suggest::share::{Of, Share};
+use penalty::PenaltyArgs;
 use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
 pub(crate) use shared::{InputArgs, ReportFormat, SpecialArgs};
 
@@ -43,13 +45,16 @@ Examples:
   tollgate replay --policy policy.toml --decisions decisions.csv access.log
   tollgate replay --limit 5 --per 1s --key client,path access.log.*.gz --plot denied.svg
   tollgate replay --limit 5 --per 1m --where method=POST --from 2026-03-02T10:00:00Z access.log
-  zstdcat app.jsonl.zst | tollgate replay --limit 20 --per 10s --key user --format json
+  tollgate replay --limit 20 --per 10s --key user --format json app.jsonl.zst
+  tollgate replay --limit 5 --per 1m --penalty-denials 3 --penalty-within 10m --penalty-for 1h access.log
+  tollgate replay --limit 5 --per 1m --year 2026 --pattern '^(?<time>\\S+ +\\d+ \\S+) .* from (?<client>\\S+)' auth.log
 
 Formats are told apart by the first lines: common and combined access logs, CSV and TSV with a \
-header line, JSON lines; each of them also gzipped. One record is one line. Times may be \
-access-log dates, RFC 3339 (UTC where no offset is given), or numbers since 1970: read as seconds \
-below 1e11, milliseconds below 1e14, microseconds below 1e17, and nanoseconds from there, unless \
---time-unit says.
+header line, JSON lines, the W3C extended format (IIS, CloudFront) and Zeek's logs; each of them \
+also compressed by gzip or zstd. Other lines of text are read by --pattern. One record is one line. \
+Times may be access-log dates, RFC 3339 (UTC where no offset is given), syslog dates (with --year), \
+or numbers since 1970: read as seconds below 1e11, milliseconds below 1e14, microseconds below \
+1e17, and nanoseconds from there, unless --time-unit or --time-format says.
 
 Events are put in time order first (those of the same time keep the order they were read in) and \
 each is decided on the log's own clock. Windows that stand still (sliding-counter) and steps \
@@ -59,9 +64,20 @@ Exit codes: 0 all was read (lines that could not be used are counted and the fir
 1 a file could not be read or there was nothing to decide, 2 the command line, the limit or the \
 policy makes no sense.";
 
-/// What a policy file says.
-const BY_OPTIONS: [&str; 9] =
-    ["algorithm", "limit", "per", "capacity", "refill", "leak", "max_delay", "resolution", "key"];
+/// What a policy file says, or can't say.
+const BY_OPTIONS: [&str; 11] = [
+    "algorithm",
+    "limit",
+    "per",
+    "capacity",
+    "refill",
+    "leak",
+    "max_delay",
+    "resolution",
+    "key",
+    "count_refused",
+    "penalty_denials",
+];
 
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
@@ -101,6 +117,13 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) special: SpecialArgs,
 
+    /// Count requests that are refused as well: a client that goes on asking stays refused
+    #[arg(long)]
+    pub(crate) count_refused: bool,
+
+    #[command(flatten)]
+    pub(crate) penalty: PenaltyArgs,
+
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
 
@@ -138,7 +161,7 @@ more than the share, half the share is tried for each, and half of that, until a
 no more than the share. A limit that another one makes idle is left out. `replay --policy` on the \
 same log denies exactly what is said here.
 
-The logs are read once. Memory is 20 bytes a request for the log, 8 to measure it, the text of each \
+The logs are read once. Memory is 12 bytes a request for the log, 8 to measure it, the text of each \
 key, and 8 bytes a key for each window; it does not depend on the limits or their number.
 
 Exit codes are those of `replay`.";
@@ -249,6 +272,16 @@ pub(crate) struct CheckArgs {
     pub(crate) format: ReportFormat,
 }
 
+/// How the lines of a sample are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SampleFormat {
+    /// Combined access log
+    Clf,
+    /// A JSON object on every line
+    #[value(alias = "json")]
+    Jsonl,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SampleArgs {
     /// What the log is made from
@@ -258,6 +291,10 @@ pub(crate) struct SampleArgs {
     /// How many lines to make
     #[arg(long, default_value_t = 2400)]
     pub(crate) lines: u32,
+
+    /// How the lines are written
+    #[arg(long, alias = "format", value_enum, value_name = "FORMAT", default_value_t = SampleFormat::Clf)]
+    pub(crate) log_format: SampleFormat,
 }
 
 #[cfg(test)]

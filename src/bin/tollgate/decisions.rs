@@ -70,6 +70,7 @@ impl<'a> DecisionsFile<'a> {
         let decider = &self.plan.dimensions[denial.dimension()];
         let quota = match denial.reason() {
             DenialReason::KeyCap => "key cap".to_owned(),
+            DenialReason::Penalty => "penalty".to_owned(),
             _ => quota_in_words(&decider.quotas[denial.quota()]),
         };
         let all: Vec<&str> = denial.violated().map(|at| self.plan.dimensions[at].name.as_str()).collect();

@@ -1,61 +1,77 @@
 //! Log formats: telling them apart, and getting time, key and cost out of a line.
 
 mod clf;
+mod columns;
 mod delimited;
+mod guess;
+mod headed;
 mod json;
+mod pattern;
 mod record;
 
-use clap::ValueEnum;
+use regex::bytes::Regex;
 
 use crate::errors::FileError;
 use crate::input::Lines;
 use crate::key::Field;
-pub(crate) use record::{LineParser, Stamp, Wanted};
+use headed::{Dialect, Headed};
+use pattern::Pattern;
+pub(crate) use record::{Format, LineParser, Stamp, Wanted};
 
 /// How many lines at the start of a file its format is told by.
 const LINES_TO_TELL_BY: usize = 32;
 
-/// How the lines of a log are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Common or combined access log, as Apache and nginx write it
-    #[value(alias = "combined", alias = "common")]
-    Clf,
-    /// Comma-separated values with a header line
-    Csv,
-    /// Tab-separated values with a header line
-    Tsv,
-    /// A JSON object on every line
-    #[value(alias = "ndjson", alias = "json")]
-    Jsonl,
-}
+/// How many of them are shown where that fails.
+const LINES_SHOWN: usize = 3;
 
 /// The parser for a source, after a look at its first lines.
-pub(crate) fn parser_for(
-    lines: &mut Lines,
-    format: Option<Format>,
-    wanted: &Wanted,
-) -> Result<Box<dyn LineParser>, FileError> {
+pub(crate) fn parser_for(lines: &mut Lines, wanted: &Wanted) -> Result<Box<dyn LineParser>, FileError> {
     let first: Vec<&[u8]> = lines.look_ahead(LINES_TO_TELL_BY).filter(|line| !is_blank(line)).collect();
     let Some(&header) = first.first() else {
         // An empty file has no format, and needs none.
         return Ok(Box::new(clf::AccessLog::new(&Wanted { key: vec![Field::Client], ..Wanted::nothing() })?));
     };
-    let format = match format.or_else(|| detect(&first)) {
-        Some(format) => format,
-        None => return Err(FileError::UnknownFormat { first_line: header.to_vec() }),
-    };
+    if let Some(pattern) = &wanted.pattern {
+        return Ok(Box::new(Pattern::new(pattern, wanted)?));
+    }
+    let format = wanted.format.or_else(|| detect(&first)).ok_or_else(|| unknown(&first))?;
     Ok(match format {
         Format::Clf => Box::new(clf::AccessLog::new(wanted)?),
         Format::Csv => Box::new(delimited::Table::new(b',', header, wanted)?),
         Format::Tsv => Box::new(delimited::Table::new(b'\t', header, wanted)?),
         Format::Jsonl => Box::new(json::JsonLines::new(wanted)),
+        Format::W3c => Box::new(Headed::new(Dialect::W3c, &first, wanted)?),
+        Format::Zeek => Box::new(Headed::new(Dialect::Zeek, &first, wanted)?),
     })
+}
+
+/// How the first lines look, and what would read them.
+fn unknown(first: &[&[u8]]) -> FileError {
+    let guess = first.iter().filter(|line| !is_binary(line)).find_map(|line| guess::guess(line));
+    let remedy = guess.map(|guess| {
+        let year = if guess.needs_year { " --year YYYY" } else { "" };
+        let pattern = format!("--pattern '{}'{year}", guess.pattern);
+        if guess.has_client {
+            format!("a time and an address are in them, which {pattern} reads")
+        } else {
+            format!("a time is in them, which {pattern} reads; add a group for the key, such as (?<user>\\S+)")
+        }
+    });
+    let first = first.iter().take(LINES_SHOWN).map(|line| line.to_vec()).collect();
+    FileError::UnknownFormat { first, remedy }
+}
+
+/// Reads `--pattern`.
+pub(crate) fn parse_pattern(text: &str) -> Result<Regex, String> {
+    pattern::parse(text)
 }
 
 /// A single good line settles it for access logs and JSON, since neither is mistaken for anything else; a table shows
 /// by its header.
 fn detect(first: &[&[u8]]) -> Option<Format> {
+    if let Some(dialect) = first.iter().find_map(|line| Dialect::of_line(line)) {
+        return Some(if dialect == Dialect::W3c { Format::W3c } else { Format::Zeek });
+    }
     if first.iter().any(|line| clf::Line::split(line).is_ok()) {
         return Some(Format::Clf);
     }
@@ -63,7 +79,8 @@ fn detect(first: &[&[u8]]) -> Option<Format> {
         return Some(Format::Jsonl);
     }
     let header = first.first()?;
-    if is_binary(header) || header.starts_with(b"{") {
+    // A header has names, and no time of day.
+    if is_binary(header) || header.starts_with(b"{") || guess::guess(header).is_some() {
         return None;
     }
     let has = |delimiter| header.contains(&delimiter);
@@ -98,6 +115,10 @@ mod tests {
         assert_eq!(detect(&[br#"{"time": 1, "client": "a"}"#]), Some(Format::Jsonl));
         assert_eq!(detect(&[b"time,client", b"1,a"]), Some(Format::Csv));
         assert_eq!(detect(&[b"time\tuser,agent"]), Some(Format::Tsv));
+        assert_eq!(detect(&[b"#Version: 1.0", b"#Fields: date time c-ip", b"x"]), Some(Format::W3c));
+        assert_eq!(detect(&[b"#separator \\x09", b"#path\thttp"]), Some(Format::Zeek));
+        assert_eq!(detect(&[b"#fields\tts\tuid", b"1\ta"]), Some(Format::Zeek));
+        assert_eq!(detect(&[b"May  7 10:05:03 web1 app: one, two"]), None, "no header of CSV");
         assert_eq!(detect(&[b"hello"]), None);
         assert_eq!(detect(&[b"\x00\x01,\x02"]), None);
     }

@@ -1,4 +1,4 @@
-//! Where lines come from: files and standard input, gzipped or not.
+//! Where lines come from: files and standard input, compressed or not.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -71,9 +71,8 @@ impl Read for Counted {
     }
 }
 
-/// First bytes of files that are not lines of text, what they are, and what to do with them. Gzip is not among them.
+/// First bytes of files that are not lines of text, what they are, and what to do with them. Gzip and zstd are not among them.
 const FOREIGN: &[(&[u8], &str, &str)] = &[
-    (b"\x28\xb5\x2f\xfd", "zstd data", "pipe it in with `zstd -dc FILE | tollgate replay ...`"),
     (b"\xfd7zXZ", "xz data", "pipe it in with `xz -dc FILE | tollgate replay ...`"),
     (b"BZh", "bzip2 data", "pipe it in with `bzip2 -dc FILE | tollgate replay ...`"),
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
@@ -92,14 +91,23 @@ fn lines_of(mut raw: impl Read + 'static) -> Result<Lines, FileError> {
         return Err(FileError::Foreign { kind, remedy });
     }
     let gzipped = start.starts_with(b"\x1f\x8b");
+    let zstd = is_zstd(&start);
     let marked = start.starts_with(BYTE_ORDER_MARK);
     let whole = Cursor::new(start.split_off(if marked { BYTE_ORDER_MARK.len() } else { 0 })).chain(raw);
     let whole = BufReader::with_capacity(BUFFER, whole);
     Ok(Lines::new(if gzipped {
         Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(whole)))
+    } else if zstd {
+        let decoder = zstd::Decoder::with_buffer(whole).map_err(error)?;
+        Box::new(BufReader::with_capacity(BUFFER, decoder))
     } else {
         Box::new(whole)
     }))
+}
+
+/// Whether it begins as a frame of zstd does, or as one that is to be skipped.
+fn is_zstd(start: &[u8]) -> bool {
+    start.starts_with(b"\x28\xb5\x2f\xfd") || matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
 /// Whether a line came whole.
@@ -230,6 +238,17 @@ mod tests {
     }
 
     #[test]
+    fn zstd_is_known_by_its_first_bytes_and_may_have_several_frames() {
+        let skipped = b"\x5a\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+        let frames = [b"one\ntw".as_slice(), b"o\nthree\n"].map(|text| zstd::encode_all(text, 1).unwrap());
+        let bytes = [skipped, frames.concat()].concat();
+        assert_eq!(read_all(bytes.clone()).0, ["one", "two", "three"]);
+        let (lines, error) = read_all(bytes[..bytes.len() - 3].to_vec());
+        assert_eq!(lines[0], "one");
+        assert!(matches!(error, Some(FileError::Read { .. })), "cut short");
+    }
+
+    #[test]
     fn a_gzip_file_cut_short_gives_what_there_is_and_an_error() {
         let text: String = (0..50_000_u64).map(|n| format!("{}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let mut bytes = gzipped(text.as_bytes());
@@ -249,7 +268,7 @@ mod tests {
 
     #[test]
     fn other_compressions_say_what_to_do() {
-        let (_, error) = read_all(b"\x28\xb5\x2f\xfd....".to_vec());
-        assert!(error.is_some_and(|error| error.to_string().contains("zstd -dc")));
+        let (_, error) = read_all(b"\xfd7zXZ\0....".to_vec());
+        assert!(error.is_some_and(|error| error.to_string().contains("xz -dc")));
     }
 }

@@ -68,6 +68,7 @@ impl Field {
                 "src_ip",
                 "source_ip",
                 "c-ip",
+                "id.orig_h",
                 "request.client_ip",
                 "request.remote_ip",
                 "client.ip",

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tollgate::{Algorithm, Quota};
+use tollgate::{Algorithm, Penalty, Quota};
 
 /// What a pause means to one quota, or to something else that a limiter remembers.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,10 @@ impl Pause {
             _ => 1,
         };
         Self { longest, period: period.max(1) }
+    }
+
+    pub(crate) fn of_penalty(penalty: &Penalty) -> Self {
+        Self { longest: nanos(penalty.within().max(penalty.blocked_for())), period: 1 }
     }
 }
 

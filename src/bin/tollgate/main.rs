@@ -30,6 +30,7 @@ mod terminal;
 mod text;
 mod time;
 mod timeline;
+mod times;
 mod words;
 
 use std::process::ExitCode;

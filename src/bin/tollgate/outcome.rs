@@ -66,6 +66,8 @@ pub(crate) struct DimensionOutcome {
     pub(crate) by_quota: Vec<u64>,
     /// And how many because a new key found no place.
     pub(crate) at_key_cap: u64,
+    /// And how many because the key was blocked for its denials.
+    pub(crate) by_penalty: u64,
 }
 
 /// What the limiter would have done to a log.
@@ -86,6 +88,7 @@ impl Outcome {
             in_the_way: 0,
             by_quota: vec![0; dimension.quotas.len()],
             at_key_cap: 0,
+            by_penalty: 0,
         };
         let dimensions = plan.dimensions.iter().map(dimension).collect();
         Self { totals: Tally::default(), dimensions, delayed: 0, longest_delay_ns: 0 }
@@ -111,10 +114,10 @@ impl Outcome {
                 in_the_way = denial.violated().fold(0, |bits, dimension| bits | 1 << dimension);
                 let decider = &mut self.dimensions[denial.dimension()];
                 decider.decided += 1;
-                if denial.reason() == DenialReason::KeyCap {
-                    decider.at_key_cap += 1;
-                } else {
-                    decider.by_quota[denial.quota()] += 1;
+                match denial.reason() {
+                    DenialReason::KeyCap => decider.at_key_cap += 1,
+                    DenialReason::Penalty => decider.by_penalty += 1,
+                    _ => decider.by_quota[denial.quota()] += 1,
                 }
             }
             Verdict::NeverPasses => {}

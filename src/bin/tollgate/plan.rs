@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Policy, Quota};
+use tollgate::{
+    Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Penalty, Policy, Quota,
+};
 
 use crate::algorithm::AlgorithmName;
 use crate::args::{ReplayArgs, SpecialArgs};
@@ -28,6 +30,8 @@ pub(crate) struct Dimension {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) dimensions: Vec<Dimension>,
+    /// What keys that are denied too often are blocked by.
+    pub(crate) penalty: Option<Penalty>,
     /// The file, and its name.
     policy: Option<(Policy, String)>,
 }
@@ -46,13 +50,16 @@ impl Plan {
         for quota in &quotas {
             quota.validate().map_err(|error| RunError::Limit(error.into()))?;
         }
+        let penalty = args.penalty.penalty();
+        penalty.map_or(Ok(()), |penalty| penalty.validate()).map_err(|error| RunError::Limit(error.into()))?;
         let name = key::describe(&args.keys.key);
-        Ok(Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, column: 0 }))
+        let plan = Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, column: 0 });
+        Ok(Self { penalty, ..plan })
     }
 
     /// One dimension, and room for every key of the log.
     pub(crate) fn of_dimension(dimension: Dimension) -> Self {
-        Self { dimensions: vec![dimension], policy: None }
+        Self { dimensions: vec![dimension], penalty: None, policy: None }
     }
 
     /// What a policy file says.
@@ -77,7 +84,7 @@ impl Plan {
             key: dimension.key().map(|field| field.parse().unwrap_or_else(|never| match never {})).collect(),
             quotas: dimension.quotas().to_vec(),
         });
-        Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
+        Self { dimensions: dimensions.collect(), penalty: None, policy: Some((policy, name)) }
     }
 
     /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys of.
@@ -86,7 +93,11 @@ impl Plan {
         let (first, others) = dimension.quotas.split_first()?;
         // Every key of the log has a place, so that only the quotas decide.
         let limiter = Limiter::builder(*first).key_cap(MAX_KEY_CAP);
-        Some(others.iter().fold(limiter, |limiter, quota| limiter.and(*quota)))
+        let limiter = others.iter().fold(limiter, |limiter, quota| limiter.and(*quota));
+        Some(match self.penalty {
+            Some(penalty) => limiter.penalty(penalty),
+            None => limiter,
+        })
     }
 
     /// The limiter of a policy: the very one that a service makes of it, but never in shadow mode.
@@ -101,9 +112,9 @@ impl Plan {
         })
     }
 
-    /// What the log's clock has to know of the quotas.
+    /// What the log's clock has to know of the quotas and the penalty.
     pub(crate) fn pauses(&self) -> Vec<Pause> {
-        self.quotas().map(Pause::of).collect()
+        self.quotas().map(Pause::of).chain(self.penalty.as_ref().map(Pause::of_penalty)).collect()
     }
 
     /// Whether the cap on keys is part of what is replayed.
@@ -114,7 +125,7 @@ impl Plan {
     /// One sliding window log, asked for by options: all there is to say of a decision is whether and when.
     pub(crate) fn is_plain(&self) -> bool {
         let logs = self.quotas().filter(|quota| quota.algorithm() == Algorithm::SlidingWindowLog).count();
-        self.policy.is_none() && logs == 1
+        self.policy.is_none() && self.penalty.is_none() && logs == 1
     }
 
     pub(crate) fn quotas(&self) -> impl Iterator<Item = &Quota> {
@@ -141,7 +152,8 @@ impl Plan {
             }
             None => {
                 let quotas: Vec<String> = self.quotas().map(quota_in_words).collect();
-                format!("{} for each {}", quotas.join(" and "), self.describe_keys())
+                let penalty = self.penalty.as_ref().map(|penalty| format!("; {}", penalty_in_words(penalty)));
+                format!("{} for each {}{}", quotas.join(" and "), self.describe_keys(), penalty.unwrap_or_default())
             }
         };
         harmless(&title)
@@ -153,8 +165,17 @@ pub(crate) fn quota_in_words(quota: &Quota) -> String {
     if quota.algorithm() != Algorithm::SlidingWindowLog {
         return quota.to_string();
     }
-    let window = length(u64::try_from(quota.window().as_nanos()).unwrap_or(u64::MAX));
-    format!("{} per {window}", human(u64::from(quota.limit())))
+    let refused = if quota.is_counting_refused() { ", refused requests counted" } else { "" };
+    format!("{} per {}{refused}", human(u64::from(quota.limit())), length_of(quota.window()))
+}
+
+fn penalty_in_words(penalty: &Penalty) -> String {
+    let (denials, within) = (human(penalty.denials().into()), length_of(penalty.within()));
+    format!("blocked for {} by {denials} denials within {within}", length_of(penalty.blocked_for()))
+}
+
+fn length_of(duration: Duration) -> String {
+    length(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Of each quota of a key, another one that makes it idle: what the other admits, it admits too, so it never decides.
@@ -214,12 +235,16 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
         }
         (None, None) => {}
     }
+    if args.count_refused && algorithm != AlgorithmName::SlidingWindowLog {
+        return refused(format!("--count-refused is not for {name}: only sliding-window-log counts refused requests"));
+    }
     if algorithm == AlgorithmName::SlidingWindowLog {
         if limit.len() != per.len() {
             let (limits, pers) = (limit.len(), per.len());
             return refused(format!("--limit is given {limits} times and --per {pers}: they go in pairs"));
         }
-        return Ok(limit.iter().zip(per).map(|(limit, per)| Quota::new(*limit, *per)).collect());
+        let quotas = limit.iter().zip(per).map(|(limit, per)| Quota::new(*limit, *per));
+        return Ok(if args.count_refused { quotas.map(Quota::counting_refused).collect() } else { quotas.collect() });
     }
     if let Some((twice, _)) = given.iter().find(|(_, count)| *count > 1) {
         return refused(format!(

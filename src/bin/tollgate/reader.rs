@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::batch::Batch;
 use crate::errors::{FileError, LineCounts, LineError};
 use crate::filter::Selection;
-use crate::formats::{self, Format, LineParser, Wanted};
+use crate::formats::{self, LineParser, Wanted};
 use crate::input::{Extent, LONGEST_LINE, Lines, Source};
 use crate::key::{Field, KeyText};
 use crate::progress::Progress;
@@ -36,7 +36,6 @@ pub(crate) struct Account {
 /// What is read, and what of it is kept.
 #[derive(Debug)]
 pub(crate) struct Question<'a> {
-    pub(crate) format: Option<Format>,
     pub(crate) wanted: Wanted,
     /// The fields of the keys of each dimension.
     pub(crate) keys: &'a [Vec<Field>],
@@ -91,7 +90,7 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
         progress: &Rc<RefCell<Progress>>,
     ) -> Result<(Lines, Box<dyn LineParser>), FileError> {
         let mut lines = source.open(progress)?;
-        let parser = formats::parser_for(&mut lines, self.question.format, &self.question.wanted)?;
+        let parser = formats::parser_for(&mut lines, &self.question.wanted)?;
         Ok((lines, parser))
     }
 

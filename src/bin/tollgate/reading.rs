@@ -15,6 +15,7 @@ use crate::reader::Question;
 use crate::terminal;
 use crate::text::{excerpt, harmless};
 use crate::time::{length, rfc3339};
+use crate::times::TimeOptions;
 use crate::words::human;
 
 /// How a run ended that came to a report.
@@ -55,17 +56,19 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
     let sources = Source::all(&args.files);
     let selection = Selection::new(args.from, args.until, args.filters.clone());
     let wanted = Wanted {
+        format: args.log_format,
+        pattern: args.pattern.clone(),
         key: asked.keys.concat(),
         key_option: asked.key_option,
         filters: selection.filters.iter().map(|filter| filter.field.clone()).collect(),
         time_column: args.time_column.clone(),
-        time_unit: args.time_unit,
+        times: TimeOptions { unit: args.time_unit, format: args.time_format.clone(), year: args.year },
         cost_column: asked.cost_column.map(str::to_owned),
     };
     if sources.iter().any(|source| matches!(source, Source::Stdin)) && io::stdin().is_terminal() {
         terminal::complain("reading a log from standard input (end it with Ctrl-D); --help says what else there is");
     }
-    let question = Question { format: args.log_format, wanted, keys: asked.keys, selection };
+    let question = Question { wanted, keys: asked.keys, selection };
     let mut log = Log::read(&sources, &question, beside)?;
     if log.requests() == 0 {
         complain_about_lines(&log);

@@ -75,7 +75,8 @@ impl Report<'_> {
 
     /// Which dimensions and quotas the denials come from, where there are several to tell apart.
     fn denied_by(&self, out: &mut String) {
-        if self.plan.quotas().count() < 2 || self.outcome.totals.denied == 0 {
+        let is_one = self.plan.quotas().count() < 2 && self.plan.penalty.is_none();
+        if is_one || self.outcome.totals.denied == 0 {
             return;
         }
         put(out, &format!("\n{}\n", self.style.heading("denied by the quota to wait longest for")));
@@ -90,6 +91,9 @@ impl Report<'_> {
             row(outcome.decided, Some(outcome.in_the_way), &dimension.name);
             for (denied, quota) in outcome.by_quota.iter().zip(&dimension.quotas) {
                 row(*denied, None, &format!("  {}", quota_in_words(quota)));
+            }
+            if self.plan.penalty.is_some() {
+                row(outcome.by_penalty, None, "  blocked by the penalty");
             }
             if outcome.at_key_cap > 0 {
                 row(outcome.at_key_cap, None, "  no place for a new key");

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::args::SampleArgs;
+use serde_json::json;
+
+use crate::args::{SampleArgs, SampleFormat};
 use crate::errors::RunError;
 use crate::terminal;
 use crate::time::SECOND;
@@ -62,7 +64,7 @@ const BROWSERS: &[&str] = &[
 ///
 /// [`RunError::Write`] when standard output can't be written.
 pub(crate) fn print(args: &SampleArgs) -> Result<(), RunError> {
-    terminal::print(&log(args.seed, args.lines))
+    terminal::print(&log(args.seed, args.lines, args.log_format))
 }
 
 /// A request that is to be logged.
@@ -76,7 +78,7 @@ struct Request {
 }
 
 /// The text of a log of so many lines.
-fn log(seed: u64, lines: u32) -> String {
+fn log(seed: u64, lines: u32, format: SampleFormat) -> String {
     let mut random = Random(seed);
     let mut requests = Vec::new();
     // Those that misbehave make up a bit over a third; how many each of them sends goes with the length of the log.
@@ -91,7 +93,7 @@ fn log(seed: u64, lines: u32) -> String {
     log_when_answered(&mut requests, &mut random);
     let mut text = String::new();
     for request in &requests {
-        write_line(&mut text, request, &mut random);
+        write_line(&mut text, request, &mut random, format);
     }
     text
 }
@@ -197,14 +199,29 @@ fn log_when_answered(requests: &mut [Request], random: &mut Random) {
     }
 }
 
-fn write_line(text: &mut String, request: &Request, random: &mut Random) {
+fn write_line(text: &mut String, request: &Request, random: &mut Random, format: SampleFormat) {
     let Request { second, client, user, request, status, agent } = request;
     let time = jiff::Timestamp::from_nanosecond(i128::from(START + second.cast_signed()) * i128::from(SECOND));
     // The log lies within six hours of its start, so there is always such a time.
-    let time = time.unwrap_or_default().strftime("%d/%b/%Y:%H:%M:%S %z");
+    let time = time.unwrap_or_default();
     let bytes = if *status == 200 { 300 + random.below(20_000) } else { 120 + random.below(80) };
     // Writing to a string can't fail.
-    let _ = writeln!(text, "{client} - {user} [{time}] \"{request}\" {status} {bytes} \"-\" \"{agent}\"");
+    let _ = match format {
+        SampleFormat::Clf => {
+            let time = time.strftime("%d/%b/%Y:%H:%M:%S %z");
+            writeln!(text, "{client} - {user} [{time}] \"{request}\" {status} {bytes} \"-\" \"{agent}\"")
+        }
+        SampleFormat::Jsonl => {
+            let mut words = request.split(' ');
+            let (method, path) = (words.next(), words.next());
+            let user = (*user != "-").then_some(user);
+            let line = json!({
+                "time": time.to_string(), "client": client, "user": user, "method": method, "path": path,
+                "status": status, "bytes": bytes, "agent": agent,
+            });
+            writeln!(text, "{line}")
+        }
+    };
 }
 
 fn get(target: &str) -> String {

@@ -70,7 +70,9 @@ impl TimeUnit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeProblem {
     NotATime,
+    NotOfFormat,
     NoTimeOfDay,
+    NoYear,
     OutOfRange,
 }
 
@@ -78,6 +80,8 @@ impl fmt::Display for TimeProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotATime => "is not a time (known are 17/May/2015:10:05:03 +0000, RFC 3339, and numbers since 1970)",
+            Self::NotOfFormat => "is no time as --time-format writes it",
+            Self::NoYear => "has no year: give that of the first line with --year",
             Self::NoTimeOfDay => "is a date without a time of day",
             Self::OutOfRange => "is out of range (1677-09-21 to 2262-04-11)",
         })
@@ -162,7 +166,7 @@ fn has_long_year(text: &str) -> bool {
     year.is_some_and(|year| (5..=9).contains(&year.len()) && year.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn in_range(timestamp: Timestamp) -> Result<Nanos, TimeProblem> {
+pub(crate) fn in_range(timestamp: Timestamp) -> Result<Nanos, TimeProblem> {
     Nanos::try_from(timestamp.as_nanosecond()).map_err(|_| TimeProblem::OutOfRange)
 }
 

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use regex::bytes::Regex;
 use tollgate::policy::parse_duration;
 
 use crate::filter::{Filter, parse_moment};
-use crate::formats::Format;
+use crate::formats::{Format, parse_pattern};
 use crate::key::Field;
 use crate::terminal::When;
 use crate::time::{Nanos, TimeUnit};
@@ -23,6 +24,11 @@ pub(crate) struct InputArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) log_format: Option<Format>,
 
+    /// Takes lines of text apart: a regular expression whose groups name the columns, such as
+    /// `^(?<time>\S+ +\d+ \S+) .* from (?<client>\S+)`. Lines that do not match cannot be used
+    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, conflicts_with = "log_format")]
+    pub(crate) pattern: Option<Regex>,
+
     /// The column that holds the time, if not one of the usual names
     #[arg(long, value_name = "NAME")]
     pub(crate) time_column: Option<String>,
@@ -30,6 +36,16 @@ pub(crate) struct InputArgs {
     /// What times that are plain numbers count since 1970, if not what their size suggests
     #[arg(long, value_enum, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
+
+    /// How times are written, if in no usual way: with the directives of strptime, such as
+    /// `%d.%m.%Y %H:%M:%S`. Without an offset (%z) they are in UTC
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) time_format: Option<String>,
+
+    /// The year of the first line, where times have none, as syslog writes them. Of the others it is
+    /// the year that puts them nearest to the line before
+    #[arg(long, value_name = "YYYY")]
+    pub(crate) year: Option<i16>,
 
     /// Only requests at this time or later: RFC 3339, an access log's date, a day such as
     /// 2026-03-02 (from midnight, UTC), or a number since 1970

@@ -20,7 +20,10 @@ pub(crate) enum FileError {
         remedy: &'static str,
     },
     UnknownFormat {
-        first_line: Vec<u8>,
+        /// The first few lines.
+        first: Vec<Vec<u8>>,
+        /// The options that would read them.
+        remedy: Option<String>,
     },
     /// The columns that are there don't include one that is needed.
     NoColumn {
@@ -39,11 +42,14 @@ impl fmt::Display for FileError {
                 write!(f, "can't be read past line {after_line}: {error} (what came before is counted)")
             }
             Self::Foreign { kind, remedy } => write!(f, "is {kind}, which is not read as it is: {remedy}"),
-            Self::UnknownFormat { first_line } => write!(
-                f,
-                "is in no format that is known by its first lines ({}): if it is one, say which with --log-format",
-                excerpt(first_line)
-            ),
+            Self::UnknownFormat { first, remedy } => {
+                let first = first.iter().map(|line| excerpt(line)).collect::<Vec<_>>().join(", ");
+                write!(f, "is in no format that is known by its first lines ({first}): ")?;
+                match remedy {
+                    Some(remedy) => f.write_str(remedy),
+                    None => f.write_str("if it is one, say which with --log-format, or take it apart with --pattern"),
+                }
+            }
             Self::NoColumn { wanted, option, there } => {
                 let there = there.iter().map(|name| excerpt(name.as_bytes())).collect::<Vec<_>>().join(", ");
                 write!(f, "has no column for the {wanted}: its columns are {there}; name one of them with {option}")
@@ -74,6 +80,7 @@ pub(crate) enum LineError {
         expected: usize,
     },
     NotJson(String),
+    NoMatch,
     NotAnObject,
     Cost(String),
 }
@@ -89,6 +96,7 @@ impl fmt::Display for LineError {
             Self::UnclosedQuote => f.write_str("a quote is opened and not closed on the same line"),
             Self::Columns { there, expected } => write!(f, "{there} columns where the header has {expected}"),
             Self::NotJson(error) => write!(f, "not JSON: {error}"),
+            Self::NoMatch => f.write_str("does not match --pattern"),
             Self::NotAnObject => f.write_str("JSON, but not an object with fields"),
             Self::Cost(text) => write!(f, "{} is not a cost (a whole number from 0)", excerpt(text.as_bytes())),
         }

@@ -3,7 +3,8 @@
 
 use core::net::IpAddr;
 
-use super::record::{LineParser, Stamp, Wanted, column, cost_of, named, no_column};
+use super::columns::{Columns, no_column};
+use super::record::{LineParser, Stamp, Wanted, cost_of, named};
 use crate::errors::{FileError, LineError};
 use crate::key::{Field, KeyText};
 use crate::time::Dates;
@@ -46,6 +47,7 @@ impl<'a> Line<'a> {
         };
         match column {
             Column::Client => Some(self.client),
+            Column::Time => Some(self.time),
             Column::Ident => Some(self.ident),
             Column::User => Some(self.user),
             Column::Request => Some(self.request),
@@ -123,6 +125,7 @@ fn is_address(text: &[u8]) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Client,
+    Time,
     Ident,
     User,
     Request,
@@ -138,6 +141,7 @@ enum Column {
 /// The columns by the names that `--key` and `--cost-column` may call them.
 const COLUMNS: &[(&str, Column)] = &[
     ("client", Column::Client),
+    ("time", Column::Time),
     ("ident", Column::Ident),
     ("user", Column::User),
     ("request", Column::Request),
@@ -161,21 +165,13 @@ pub(super) struct AccessLog {
 impl AccessLog {
     pub(super) fn new(wanted: &Wanted) -> Result<Self, FileError> {
         let there: Vec<String> = COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let find = |names: &[&str]| column(names, &there).map(|at| COLUMNS[at].1);
         if let Some(name) = wanted.time_column.as_deref().filter(|name| *name != "time") {
             return Err(no_column(named("time", Some(name)), "--time-column time", &there));
         }
-        let mut key = Vec::new();
-        for (field, option) in wanted.parts() {
-            let column = find(&field.column_names());
-            key.push((field.clone(), column.ok_or_else(|| no_column(format!("key {field}"), option, &there))?));
-        }
-        let cost = match wanted.cost_column.as_deref() {
-            Some(name) => {
-                Some(find(&[name]).ok_or_else(|| no_column(named("cost", Some(name)), "--cost-column", &there))?)
-            }
-            None => None,
-        };
+        let found = Columns::find(&there, wanted, &["time"])?;
+        let at = |place: usize| COLUMNS[place].1;
+        let key = found.key.into_iter().map(|(field, place)| (field, at(place))).collect();
+        let cost = found.cost.map(at);
         Ok(Self { key, cost, dates: Dates::default() })
     }
 }

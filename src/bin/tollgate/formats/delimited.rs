@@ -3,20 +3,20 @@
 //! Each line is read on its own. A quoted value could run over several lines by the letter of RFC 4180, but then one
 //! stray quote would swallow everything after it, and no access log is written that way.
 
-use super::record::{LineParser, Stamp, Wanted, column, cost_of, named, no_column, time_of};
+use super::columns::Columns;
+use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};
 use crate::errors::{FileError, LineError};
-use crate::key::{Field, KeyText};
-use crate::time::{TimeUnit, USUAL_NAMES};
+use crate::key::KeyText;
+use crate::time::USUAL_NAMES;
+use crate::times::Times;
 
 /// Reads a table whose header is known.
 #[derive(Debug)]
 pub(super) struct Table {
     splitter: Splitter,
     width: usize,
-    time: usize,
-    time_unit: Option<TimeUnit>,
-    key: Vec<(Field, usize)>,
-    cost: Option<usize>,
+    columns: Columns,
+    times: Times,
     /// The header's own line is still to come.
     at_header: bool,
 }
@@ -29,23 +29,9 @@ impl Table {
         let there: Vec<String> =
             splitter.values().map(|name| String::from_utf8_lossy(name.trim_ascii()).into_owned()).collect();
 
-        let time_name = wanted.time_column.as_deref();
-        let time_names = time_name.map_or(USUAL_NAMES.to_vec(), |name| vec![name]);
-        let time = column(&time_names, &there);
-        let time = time.ok_or_else(|| no_column(named("time", time_name), "--time-column", &there))?;
-        let mut key = Vec::new();
-        for (field, option) in wanted.parts() {
-            let at = column(&field.column_names(), &there);
-            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), option, &there))?));
-        }
-        let cost = match wanted.cost_column.as_deref() {
-            Some(name) => Some(
-                column(&[name], &there).ok_or_else(|| no_column(named("cost", Some(name)), "--cost-column", &there))?,
-            ),
-            None => None,
-        };
-        let time_unit = wanted.time_unit;
-        Ok(Self { splitter, width: there.len(), time, time_unit, key, cost, at_header: true })
+        let columns = Columns::find(&there, wanted, USUAL_NAMES)?;
+        let times = Times::new(&wanted.times);
+        Ok(Self { splitter, width: there.len(), columns, times, at_header: true })
     }
 }
 
@@ -61,9 +47,9 @@ impl LineParser for Table {
             return Err(LineError::Columns { there, expected: self.width });
         }
         let value = |at: usize| self.splitter.value(at);
-        let time = time_of(value(self.time), self.time_unit)?;
-        let cost = self.cost.map_or(Ok(1), |at| cost_of(value(at)))?;
-        for (field, at) in &self.key {
+        let time = time_of(value(self.columns.time), &mut self.times)?;
+        let cost = self.columns.cost.map_or(Ok(1), |at| cost_of(value(at)))?;
+        for (field, at) in &self.columns.key {
             key.push(Some(field.part_of(value(*at))));
         }
         Ok(Some(Stamp { time, cost }))
@@ -115,6 +101,7 @@ impl Splitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Field;
     use crate::time::TimeProblem;
 
     fn table(header: &str, wanted: &Wanted) -> Result<Table, FileError> {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::record::{LineParser, Stamp, Wanted, cost_of, named, time_of};
 use crate::errors::LineError;
 use crate::key::{Field, KeyText};
-use crate::time::{TimeUnit, USUAL_NAMES};
+use crate::time::USUAL_NAMES;
+use crate::times::Times;
 
 type Object = Map<String, Value>;
 
@@ -15,7 +16,7 @@ type Object = Map<String, Value>;
 #[derive(Debug)]
 pub(super) struct JsonLines {
     time_column: Option<String>,
-    time_unit: Option<TimeUnit>,
+    times: Times,
     key: Vec<Field>,
     cost: Option<String>,
 }
@@ -23,8 +24,8 @@ pub(super) struct JsonLines {
 impl JsonLines {
     pub(super) fn new(wanted: &Wanted) -> Self {
         let key = wanted.parts().map(|(field, _)| field.clone()).collect();
-        let Wanted { time_column, time_unit, cost_column, .. } = wanted.clone();
-        Self { time_column, time_unit, key, cost: cost_column }
+        let Wanted { time_column, cost_column, .. } = wanted.clone();
+        Self { time_column, times: Times::new(&wanted.times), key, cost: cost_column }
     }
 }
 
@@ -41,7 +42,7 @@ impl LineParser for JsonLines {
             None => USUAL_NAMES.iter().find_map(|name| find(&object, name)),
         };
         let time = time.and_then(text_of).ok_or_else(|| LineError::NoField(named("time", time_column)))?;
-        let time = time_of(time.as_bytes(), self.time_unit)?;
+        let time = time_of(time.as_bytes(), &mut self.times)?;
         let cost = match &self.cost {
             Some(name) => {
                 let cost = find(&object, name).and_then(text_of);

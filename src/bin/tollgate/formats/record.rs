@@ -1,13 +1,40 @@
 //! What parsers of all formats share: what is wanted of a line, and what it gives.
 
-use crate::errors::{FileError, LineError};
+use clap::ValueEnum;
+use regex::bytes::Regex;
+
+use crate::errors::LineError;
 use crate::key::{Field, KeyText};
 use crate::text::excerpt;
-use crate::time::{self, Nanos, TimeUnit};
+use crate::time::Nanos;
+use crate::times::{TimeOptions, Times};
+
+/// How the lines of a log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Common or combined access log, as Apache and nginx write it
+    #[value(alias = "combined", alias = "common")]
+    Clf,
+    /// Comma-separated values with a header line
+    Csv,
+    /// Tab-separated values with a header line
+    Tsv,
+    /// A JSON object on every line
+    #[value(alias = "ndjson", alias = "json")]
+    Jsonl,
+    /// The W3C extended format, as IIS and CloudFront write it, with its #Fields lines
+    W3c,
+    /// Zeek's logs, with their #fields lines
+    Zeek,
+}
 
 /// What is wanted of each line.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// How the lines are written, if that is said.
+    pub(crate) format: Option<Format>,
+    /// Takes the lines apart, in place of a format.
+    pub(crate) pattern: Option<Regex>,
     /// The parts of every key, one key after the other.
     pub(crate) key: Vec<Field>,
     /// What says the key.
@@ -15,7 +42,7 @@ pub(crate) struct Wanted {
     /// What filters look at, after the key.
     pub(crate) filters: Vec<Field>,
     pub(crate) time_column: Option<String>,
-    pub(crate) time_unit: Option<TimeUnit>,
+    pub(crate) times: TimeOptions,
     pub(crate) cost_column: Option<String>,
 }
 
@@ -36,7 +63,9 @@ pub(crate) trait LineParser {
 impl Wanted {
     pub(super) fn nothing() -> Self {
         let (key, filters) = (Vec::new(), Vec::new());
-        Self { key, key_option: "--key", filters, time_column: None, time_unit: None, cost_column: None }
+        let times = TimeOptions::default();
+        let (format, pattern) = (None, None);
+        Self { format, pattern, key, key_option: "--key", filters, time_column: None, times, cost_column: None }
     }
 
     /// Every value of a record that is asked for, in the order to be pushed, and what asks for it.
@@ -46,9 +75,9 @@ impl Wanted {
     }
 }
 
-pub(super) fn time_of(text: &[u8], unit: Option<TimeUnit>) -> Result<Nanos, LineError> {
+pub(super) fn time_of(text: &[u8], times: &mut Times) -> Result<Nanos, LineError> {
     let text = String::from_utf8_lossy(text);
-    time::parse_any(&text, unit).map_err(|problem| LineError::Time { text: text.into_owned(), problem })
+    times.read(&text).map_err(|problem| LineError::Time { text: text.into_owned(), problem })
 }
 
 /// A cost past what a limiter can count is as much out of reach as the largest that it can.
@@ -59,18 +88,6 @@ pub(super) fn cost_of(text: &[u8]) -> Result<u32, LineError> {
         return Err(LineError::Cost(text.into_owned()));
     }
     Ok(digits.parse().unwrap_or(u32::MAX))
-}
-
-/// The first of the names that there is a column for.
-pub(super) fn column(names: &[&str], there: &[String]) -> Option<usize> {
-    names.iter().find_map(|name| {
-        let exactly = there.iter().position(|column| column == name);
-        exactly.or_else(|| there.iter().position(|column| column.eq_ignore_ascii_case(name)))
-    })
-}
-
-pub(super) fn no_column(wanted: String, option: &'static str, there: &[String]) -> FileError {
-    FileError::NoColumn { wanted, option, there: there.to_vec() }
 }
 
 /// How an explicit choice of column is called in messages.

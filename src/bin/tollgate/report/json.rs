@@ -23,6 +23,7 @@ impl Report<'_> {
                 "denied": of.decided,
                 "in_the_way": of.in_the_way,
                 "denied_at_key_cap": of.at_key_cap,
+                "denied_by_penalty": of.by_penalty,
                 "quotas": quotas.map(|(quota, denied)| json!({
                     "quota": quota_in_words(quota), "denied": denied,
                 })).collect::<Vec<_>>(),

@@ -1,0 +1,43 @@
+//! Where the parts of a request are among the columns of a log.
+
+use super::record::{Wanted, named};
+use crate::errors::FileError;
+use crate::key::Field;
+
+/// Places of columns, counted from 0.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) time: usize,
+    pub(super) key: Vec<(Field, usize)>,
+    pub(super) cost: Option<usize>,
+}
+
+impl Columns {
+    /// Finds what is wanted among the columns of these names. `time_names` are usual names of the time, the likeliest first.
+    pub(super) fn find(there: &[String], wanted: &Wanted, time_names: &[&str]) -> Result<Self, FileError> {
+        let time_name = wanted.time_column.as_deref();
+        let time = time_name.map_or_else(|| column(time_names, there), |name| column(&[name], there));
+        let time = time.ok_or_else(|| no_column(named("time", time_name), "--time-column", there))?;
+        let mut key = Vec::new();
+        for (field, option) in wanted.parts() {
+            let at = column(&field.column_names(), there);
+            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), option, there))?));
+        }
+        let missing = |name| no_column(named("cost", Some(name)), "--cost-column", there);
+        let cost = wanted.cost_column.as_deref();
+        let cost = cost.map(|name| column(&[name], there).ok_or_else(|| missing(name))).transpose()?;
+        Ok(Self { time, key, cost })
+    }
+}
+
+/// The first of the names that there is a column for.
+pub(super) fn column(names: &[&str], there: &[String]) -> Option<usize> {
+    names.iter().find_map(|name| {
+        let exactly = there.iter().position(|column| column == name);
+        exactly.or_else(|| there.iter().position(|column| column.eq_ignore_ascii_case(name)))
+    })
+}
+
+pub(super) fn no_column(wanted: String, option: &'static str, there: &[String]) -> FileError {
+    FileError::NoColumn { wanted, option, there: there.to_vec() }
+}

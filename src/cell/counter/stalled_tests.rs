@@ -207,12 +207,23 @@ fn an_account_that_was_given_everything_back_goes_on() {
     for cost in [1, 2] {
         let one = One::new(bucket(), 0);
         let seat = || one.0.seat_for(0, 0, KEY).unwrap();
-        let word = || one.cell().slot().time();
         let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
-        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), word()), (Some(2), time_of(7)));
+        let opened = one.cell().slot();
+        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
-        assert_eq!((word(), one.remaining(8)), (time_of(7), 2 - cost));
+        // Another account at the same time would, with the one after it, bring the word back that a late publication expects.
+        assert_eq!((one.cell().slot(), one.remaining(8)), (opened, 2 - cost));
     }
+}
+
+/// An account of which all was given back is over as soon as it opened. The time that says so is later all the same.
+#[test]
+fn after_closing_an_account_that_was_given_everything_back() {
+    let one = One::new(bucket(), 1);
+    let opened = one.cell().slot().time();
+    one.claim_and_stall(CLOSES, 0);
+    assert_eq!(one.remaining(0), 2);
+    assert_eq!(one.cell().slot().time(), opened + 1);
 }
 
 /// The next key's account opens no earlier than this one did, even if its clock lags: a late publication might take it for its own.

@@ -59,7 +59,7 @@ impl Modules {
             let candidates: [PathBuf; 2] = [directory.join(format!("{child}.rs")), within.join("mod.rs")];
             let found = candidates.iter().find(|candidate| candidate.exists());
             let found = found.unwrap_or_else(|| panic!("{}: mod {child} has no file", file.display()));
-            self.load(found, &within, [place.as_slice(), &[child.clone()]].concat());
+            self.load(found, &within, [place.as_slice(), core::slice::from_ref(child)].concat());
         }
     }
 

@@ -143,8 +143,11 @@ impl Events {
 mod tests {
     use super::*;
 
-    /// Times of requests, sorted with nothing of the above, and as the columns have them.
-    fn both(times: &[Nanos]) -> (Vec<(Nanos, u32, u32)>, Vec<(Nanos, u32, u32)>, bool) {
+    /// Time, cost and key.
+    type Row = (Nanos, u32, u32);
+
+    /// Requests of these times as the columns have them, and sorted with nothing of the above.
+    fn both(times: &[Nanos]) -> (Vec<Row>, Vec<Row>, bool) {
         let mut events = Events::new(2);
         let mut plain = Vec::new();
         for (at, &time) in times.iter().enumerate() {

@@ -117,14 +117,12 @@ impl Headed {
     fn find(&self, there: &[String]) -> Result<Table, FileError> {
         let columns = Columns::find(there, &self.wanted, USUAL_NAMES)?;
         let mut table = Table { columns, date: None, width: there.len() };
-        if self.dialect == Dialect::W3c && self.wanted.time_column.is_none() {
-            if let Some(time) = column(&["time"], there) {
-                let date = column(&["date"], there);
-                let missing =
-                    || no_column("date, and a time of day alone is no time".to_owned(), "--time-column", there);
-                table.date = Some(date.ok_or_else(missing)?);
-                table.columns.time = time;
-            }
+        let has_date = self.dialect == Dialect::W3c && self.wanted.time_column.is_none();
+        if let Some(time) = column(&["time"], there).filter(|_| has_date) {
+            let date = column(&["date"], there);
+            let missing = || no_column("date, and a time of day alone is no time".to_owned(), "--time-column", there);
+            table.date = Some(date.ok_or_else(missing)?);
+            table.columns.time = time;
         }
         Ok(table)
     }

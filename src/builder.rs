@@ -218,7 +218,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))
     }
 
-    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot). What has expired since, by
+    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`]. What has expired since, by
     /// the clock on the wall, is left out. What keys shared that found no place at the key cap is not in a snapshot.
     ///
     /// The limits and windows of sliding window logs may be others than they were: of what was live then, as much is remembered as
@@ -226,7 +226,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`](crate::RestoreError) when the limiter can't be built, or the snapshot is of another.
+    /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
     #[cfg(feature = "serde")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<Limiter<K, C, F>, RestoreError> {
         let elapsed = snapshot.age();

@@ -201,7 +201,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         }
     }
 
-    /// What the limiter holds, to be restored after a restart; see [`Snapshot`](crate::Snapshot).
+    /// What the limiter holds, to be restored after a restart; see [`Snapshot`].
     #[cfg(feature = "serde")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -367,11 +367,11 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id: LimiterId::new(), shadow })
     }
 
-    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`](crate::Snapshot).
+    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`].
     ///
     /// # Errors
     ///
-    /// [`RestoreError`](crate::RestoreError) when the limiter can't be built, or the snapshot is of another.
+    /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
     #[cfg(feature = "serde")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<C, F>, RestoreError> {
         let elapsed = snapshot.age();

@@ -50,9 +50,9 @@
 //! | of the file | |
 //! |---|---|
 //! | `key_cap` | the most keys held at once, of all dimensions together; 1,048,576 unless said |
-//! | `at_key_cap` | what a request with a new key is told then: `"deny"` (unless said) or `"admit"`, see [`AtKeyCap`] |
-//! | `shadow` | whether to admit what would be denied: `true`, or `false` (unless said), see [`JointLimiterBuilder::shadow`]. `tollgate replay` tells what would be denied either way |
-//! | `dimension` | one to [`JointLimiter::MAX_DIMENSIONS`] of them |
+//! | `at_key_cap` | what a request with a new key is told then: `"deny"` (unless said) or `"admit"`, see [`AtKeyCap`](crate::AtKeyCap) |
+//! | `shadow` | whether to admit what would be denied: `true`, or `false` (unless said), see [`JointLimiterBuilder::shadow`](crate::JointLimiterBuilder::shadow). `tollgate replay` tells what would be denied either way |
+//! | `dimension` | one to [`JointLimiter::MAX_DIMENSIONS`](crate::JointLimiter::MAX_DIMENSIONS) of them |
 //!
 //! | of a dimension | |
 //! |---|---|
@@ -62,13 +62,13 @@
 //!
 //! | `algorithm` of a quota | its other fields | as |
 //! |---|---|---|
-//! | `sliding-window-log`, or none | `limit`, `per` | [`Quota::new`] |
-//! | `token-bucket` | `capacity`, `refill`, `per`, and `start` if a new key's bucket is not full | [`Quota::token_bucket`], [`starting_with`](Quota::starting_with) |
-//! | `leaky-bucket` | `capacity`, `leak`, `per` | [`Quota::leaky_bucket`] |
-//! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`] |
-//! | `fixed-window` | `limit`, `per`, and `phase` if windows don't begin with a key's first request | [`Quota::fixed_window`], [`aligned`](Quota::aligned) |
-//! | `sliding-counter` | `limit`, `per`, and `phase` if it is not zero | [`Quota::sliding_counter`], [`aligned`](Quota::aligned) |
-//! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
+//! | `sliding-window-log`, or none | `limit`, `per` | [`Quota::new`](crate::Quota::new) |
+//! | `token-bucket` | `capacity`, `refill`, `per`, and `start` if a new key's bucket is not full | [`Quota::token_bucket`](crate::Quota::token_bucket), [`starting_with`](crate::Quota::starting_with) |
+//! | `leaky-bucket` | `capacity`, `leak`, `per` | [`Quota::leaky_bucket`](crate::Quota::leaky_bucket) |
+//! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`](crate::Quota::leaky_queue) |
+//! | `fixed-window` | `limit`, `per`, and `phase` if windows don't begin with a key's first request | [`Quota::fixed_window`](crate::Quota::fixed_window), [`aligned`](crate::Quota::aligned) |
+//! | `sliding-counter` | `limit`, `per`, and `phase` if it is not zero | [`Quota::sliding_counter`](crate::Quota::sliding_counter), [`aligned`](crate::Quota::aligned) |
+//! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`](crate::Quota::quantised_log) |
 //!
 //! Durations are texts such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]).
 //!

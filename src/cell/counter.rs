@@ -3,7 +3,7 @@
 //! The head counts what has been used in an *era*; the second word is the slot of a ring of one and holds the era's anchor.
 //! A request that the running account admits changes the head alone. One that begins a new era claims it on the head and
 //! then publishes the anchor, as a log's claim publishes its stamp; **whoever finds an era without an anchor publishes that
-//! first** (`settle`). The rules are made for this: see [`Step`].
+//! first** (`settle`). The rules are made for this: see [`Step`](crate::rule::Step).
 //!
 //! # Why a helper's clock can't hurt
 //! The anchor of an account that advances is the same whoever works it out. One that opens has an anchor no earlier than the

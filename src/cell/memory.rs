@@ -9,7 +9,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Cell {
     /// A [`Head`].
     pub(super) head: AtomicU64,
-    /// A [`RingRef`], or the one [`Slot`](super::words::Slot) of a ring of one.
+    /// A [`RingRef`], or the one [`Slot`] of a ring of one.
     pub(super) ring: AtomicU64,
     /// The fingerprint of the cell's key. The first half of a free cell holds the link to the next.
     pub(super) low: AtomicU64,

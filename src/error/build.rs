@@ -41,14 +41,14 @@ pub enum BuildError {
     Penalty(PenaltyError),
     /// The cap on listed keys is zero: no key could be listed.
     ZeroListCap,
-    /// The cap on listed keys is more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
+    /// The cap on listed keys is more than [`MAX_KEY_CAP`].
     ListCapTooLarge {
         /// The cap that was asked for.
         list_cap: usize,
     },
     /// The cap on keys is zero: every key would be refused.
     ZeroKeyCap,
-    /// The cap on keys is more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
+    /// The cap on keys is more than [`MAX_KEY_CAP`].
     KeyCapTooLarge {
         /// The cap that was asked for.
         key_cap: usize,

@@ -80,7 +80,7 @@ pub(super) fn random_seed() -> [u64; 2] {
     [0_u8, 1].map(|tweak| RandomState::new().hash_one(tweak))
 }
 
-/// SipHash-1-3 with a 128-bit result and a random 128-bit seed, for keys of any kind. The [default](DefaultFingerprinter) takes it
+/// SipHash-1-3 with a 128-bit result and a random 128-bit seed, for keys of any kind. The [default](crate::DefaultFingerprinter) takes it
 /// for all keys but short ones made of integers.
 ///
 /// SipHash is a keyed pseudo-random function made to hold up against keys that an attacker chooses (Aumasson and Bernstein,

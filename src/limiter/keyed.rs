@@ -224,7 +224,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
-    /// What the limiter holds, to be restored after a restart; see [`Snapshot`](Snapshot). Takes time in proportion to the
+    /// What the limiter holds, to be restored after a restart; see [`Snapshot`]. Takes time in proportion to the
     /// cells, and nobody's turn.
     #[cfg(feature = "serde")]
     #[must_use]

@@ -8,7 +8,7 @@ use crate::duration::Plain;
 use crate::joint::{JointLimiter, JointLimiterBuilder};
 use crate::quota::{Kind, Quota};
 
-/// Dimensions and their quotas, as a file says them. See [the module](self) for the file.
+/// Dimensions and their quotas, as a file says them. See [the module](crate::policy) for the file.
 ///
 /// Printed, it is such a file again: what is read from that is equal.
 #[derive(Debug, Clone, PartialEq, Eq)]

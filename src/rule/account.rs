@@ -13,16 +13,16 @@ pub(crate) struct Account {
 pub(crate) enum Step {
     /// Admitted, charged to the running account: only `used` changes, and it grows.
     Charge { used: u64 },
-    /// Admitted; the account goes on under the anchor [`Rule::advanced`], with this `used`.
+    /// Admitted; the account goes on under the anchor [`Rule::advanced`](super::any::Rule::advanced), with this `used`.
     Advance { used: u64 },
-    /// Admitted; the old account is over and carries no information. A new one opens at [`Rule::anchor_at`] of any time that is
+    /// Admitted; the old account is over and carries no information. A new one opens at [`Rule::anchor_at`](super::any::Rule::anchor_at) of any time that is
     /// not before `now`, with this `used`.
     Open { used: u64 },
     /// Denied. With no other traffic the same request passes after exactly this many nanoseconds, and not one sooner.
     Deny { wait_ns: u64 },
 }
 
-/// How the account of a key that was never seen opens: at [`Rule::anchor_at`], with this `used`.
+/// How the account of a key that was never seen opens: at [`Rule::anchor_at`](super::any::Rule::anchor_at), with this `used`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Opening {
     pub(crate) used: u64,

@@ -12,7 +12,7 @@ const SIZES: usize = 6;
 /// A block.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
-    /// A [`Newest`](super::Newest).
+    /// A [`Newest`](super::view::Newest).
     pub(super) step: &'a AtomicU64,
     /// `{ permits before the newest step: 32, permits that it began with: 32 }`
     pub(super) counts: &'a AtomicU64,

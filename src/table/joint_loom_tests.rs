@@ -299,7 +299,7 @@ fn loom_joint_a_ring_stays_when_its_claim_is_aborted() {
 
 /// The cell goes to another key between the look at it and the claim.
 #[test]
-fn loom_joint_a_cell_changes_hands_meanwhile() {
+fn loom_long_joint_a_cell_changes_hands_meanwhile() {
     explore(1, || {
         let table = table(&[3]);
         let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();

@@ -130,7 +130,7 @@ fn loom_a_cell_is_counted_before_it_is_carried() {
 }
 
 #[test]
-fn loom_two_new_keys_turn_the_table_together() {
+fn loom_long_two_new_keys_turn_the_table_together() {
     explore(1, || {
         let table = about_to_turn(1, 4);
         let (first, second) = race(&table, |table| table.one(3, 5), |table| table.one(4, 5));
@@ -189,7 +189,7 @@ fn loom_a_clock_that_lags_behind_the_sweep_gains_nothing() {
 }
 
 #[test]
-fn loom_a_place_at_the_cap_goes_to_one_key() {
+fn loom_long_a_place_at_the_cap_goes_to_one_key() {
     explore(1, || {
         let table = about_to_turn(1, 2);
         assert_eq!(table.one(1, 5), Some(0));
@@ -211,7 +211,7 @@ fn loom_forgetting_a_key_during_a_turn() {
 }
 
 #[test]
-fn loom_a_new_key_that_was_long_in_the_making_is_stamped_late() {
+fn loom_long_a_new_key_that_was_long_in_the_making_is_stamped_late() {
     explore(1, || {
         let table = Arc::new(table(1, 4));
         // While the first thread is at it, the key may be admitted, expire and be swept away by the second.

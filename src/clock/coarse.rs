@@ -12,9 +12,10 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 /// A clock whose reading costs one load. A thread, the ticker, updates it once per `resolution`.
 ///
 /// **Accuracy.** A reading is never ahead of the [`MonotonicClock`]. It lags behind by up to one
-/// resolution plus the time in which the operating system wakes the ticker. That is usually well under
-/// a millisecond, and longer on a machine without an idle core. A limiter is exact by the readings of
-/// this clock. By a better clock, a permit may come free too early or too late by that lag.
+/// resolution plus the time in which the operating system wakes the ticker. That is usually well
+/// under a millisecond, and longer on a machine without an idle core. A limiter is exact by the
+/// readings of this clock. By a better clock, a permit may come free too early or too late by that
+/// lag.
 ///
 /// Clones share one ticker. Dropping the last clone stops the ticker and joins its thread.
 ///

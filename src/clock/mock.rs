@@ -42,14 +42,15 @@ impl MockClock {
         let _ = self.now.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// Sets the reading to `ns` nanoseconds. An earlier reading shows the effect of a clock that goes
-    /// back.
+    /// Sets the reading to `ns` nanoseconds. An earlier reading shows the effect of a clock that
+    /// goes back.
     ///
     /// ```
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<String>::builder(Quota::per_second(1)).clock(clock.clone()).build()?;
+    /// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(clock.clone());
+    /// let limiter = builder.build()?;
     /// clock.set(1_000_000_000);
     /// assert!(limiter.try_acquire("alice").is_admitted());
     /// clock.set(0);

@@ -6,8 +6,8 @@ use super::reading::Clock;
 
 /// The default clock: monotonic, with the moment of its making as origin.
 ///
-/// It is the clock of `quanta`, which reads the processor's time stamp counter where that is reliable
-/// and asks the operating system elsewhere. A reading costs some eight nanoseconds.
+/// It is the clock of `quanta`, which reads the processor's time stamp counter where that is
+/// reliable and asks the operating system elsewhere. A reading costs some eight nanoseconds.
 ///
 /// Clones have the same origin, so limiters that are given clones share one time.
 ///

@@ -39,7 +39,8 @@
 /// }
 ///
 /// let ticks = Arc::new(Ticks(AtomicU64::new(0)));
-/// let limiter = Limiter::<String>::builder(Quota::per_second(1)).clock(Arc::clone(&ticks)).build()?;
+/// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(Arc::clone(&ticks));
+/// let limiter = builder.build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// ticks.0.store(999, Ordering::Relaxed);
 /// assert!(limiter.try_acquire("alice").is_denied());

@@ -26,8 +26,8 @@ pub enum Algorithm {
     LeakyQueue,
     /// Permits are counted from the start of a window to its end ([`Quota::fixed_window`](crate::Quota::fixed_window)).
     FixedWindow,
-    /// Adds the counts of two windows, and weighs the older one by the part of it that the moving window
-    /// still covers ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
+    /// Adds the counts of two windows, and weighs the older one by the part of it that the moving
+    /// window still covers ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
     SlidingCounter,
     /// Keeps a count for each step of time, for one window
     /// ([`Quota::quantised_log`](crate::Quota::quantised_log)).

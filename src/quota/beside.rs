@@ -5,8 +5,8 @@ use core::time::Duration;
 use super::value::{Kind, Quota, ceil_div, duration_of};
 
 impl Quota {
-    /// The largest capacity of a bucket, refill, leak, and limit of a fixed window or a quantised log:
-    /// 1,073,741,824 permits (2^30).
+    /// The largest capacity of a bucket, refill, leak, and limit of a fixed window or a quantised
+    /// log: 1,073,741,824 permits (2^30).
     ///
     /// ```
     /// use std::time::Duration;
@@ -29,10 +29,11 @@ impl Quota {
     /// ```
     pub const MAX_COUNTER_LIMIT: u32 = (1 << 16) - 1;
 
-    /// A token bucket: holds up to `capacity` permits, and `refill` permits come back every `per`, evenly.
+    /// A token bucket: holds up to `capacity` permits, and `refill` permits come back every `per`,
+    /// evenly.
     ///
-    /// A request of cost n is admitted if and only if the bucket holds n whole permits. Fractions of a
-    /// permit are kept exactly. A new key's bucket is full, unless
+    /// A request of cost n is admitted if and only if the bucket holds n whole permits. Fractions
+    /// of a permit are kept exactly. A new key's bucket is full, unless
     /// [`starting_with`](Self::starting_with) says otherwise.
     ///
     /// - `limit()`: the capacity, which is the most that one request can be granted. An interval of
@@ -59,8 +60,8 @@ impl Quota {
 
     /// This token bucket, but a new key's bucket holds `permits` and is not full.
     ///
-    /// Such a bucket is never dropped to make room for another key. If it were, its key would come back
-    /// to fewer permits than it had.
+    /// Such a bucket is never dropped to make room for another key. If it were, its key would come
+    /// back to fewer permits than it had.
     ///
     /// ```
     /// use std::time::Duration;
@@ -78,20 +79,22 @@ impl Quota {
 
     /// This sliding window log, but denied requests count as well as admitted ones.
     ///
-    /// A request is admitted if and only if all requests of the last window, whether admitted or denied,
-    /// together with itself ask for no more than `limit` permits. So a client that keeps sending faster
-    /// than the limit is never admitted again, until it slows down.
+    /// A request is admitted if and only if all requests of the last window, whether admitted or
+    /// denied, together with itself ask for no more than `limit` permits. So a client that keeps
+    /// sending faster than the limit is never admitted again, until it slows down.
     ///
-    /// A denial says the wait after which the same request is admitted, if the key sends nothing else
-    /// until then. A denied request copies the key's live stamps; other denials write nothing. If one of
-    /// several quotas on a key counts denied requests, all of them do.
+    /// A denial says the wait after which the same request is admitted, if the key sends nothing
+    /// else until then. A denied request copies the key's live stamps; other denials write nothing.
+    /// If one of several quotas on a key counts denied requests, all of them do.
     ///
-    /// - [Reservations](crate::Limiter::reserve) are for now and never for later. A denied one counts.
-    /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still count.
-    /// - A key remembers its newest requests only: twice as many permits as the largest limit that it
-    ///   has had, and at most [`MAX_LIMIT`](Self::MAX_LIMIT). No more could matter under these limits.
-    ///   After a [change](crate::Limiter::set_quotas) to a larger limit, older denied requests do not
+    /// - [Reservations](crate::Limiter::reserve) are for now and never for later. A denied one
+    ///   counts.
+    /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still
     ///   count.
+    /// - A key remembers its newest requests only: twice as many permits as the largest limit that
+    ///   it has had, and at most [`MAX_LIMIT`](Self::MAX_LIMIT). No more could matter under these
+    ///   limits. After a [change](crate::Limiter::set_quotas) to a larger limit, older denied
+    ///   requests do not count.
     ///
     /// ```
     /// use std::time::Duration;
@@ -126,11 +129,12 @@ impl Quota {
         self.counts_refused
     }
 
-    /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops flow out every `per`, evenly.
+    /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops flow out every `per`,
+    /// evenly.
     ///
-    /// A request of cost n is admitted if and only if n drops fit below `capacity`. It decides as a token
-    /// bucket does whose free permits are the free space of this one. With an even leak this is the
-    /// generic cell rate algorithm, GCRA.
+    /// A request of cost n is admitted if and only if n drops fit below `capacity`. It decides as a
+    /// token bucket does whose free permits are the free space of this one. With an even leak this
+    /// is the generic cell rate algorithm, GCRA.
     ///
     /// - `limit()`: the capacity, which is the most that one request can be granted.
     /// - `window()`: the time in which a full bucket runs empty, rounded up to a nanosecond.
@@ -158,9 +162,9 @@ impl Quota {
     /// request is denied if its delay would be longer than `max_delay`. A request of cost n takes n
     /// places, and its delay is that of the first. The limiter itself never waits.
     ///
-    /// - `limit()`: the places within the maximum delay, `max_delay * leak / per` rounded down, plus one.
-    ///   It is the most that one request can be granted, and the number of requests of cost 1 that can
-    ///   be admitted in one moment.
+    /// - `limit()`: the places within the maximum delay, `max_delay * leak / per` rounded down,
+    ///   plus one. It is the most that one request can be granted, and the number of requests of
+    ///   cost 1 that can be admitted in one moment.
     /// - `window()`: the longest time until the queue is empty, if nothing else joins it.
     ///
     /// ```
@@ -195,9 +199,9 @@ impl Quota {
 
     /// A fixed window: `limit` permits from a key's first request until `window` later.
     ///
-    /// The first request after that begins the next window. A key can be granted `2 * limit` permits
-    /// within a moment: the first half at the end of one window, the second at the start of the next.
-    /// [`Quota::new`] never grants more than `limit` in any window.
+    /// The first request after that begins the next window. A key can be granted `2 * limit`
+    /// permits within a moment: the first half at the end of one window, the second at the start of
+    /// the next. [`Quota::new`] never grants more than `limit` in any window.
     ///
     /// - `limit()`: the permits of a window, which is the most that one request can be granted.
     /// - `window()`: the length of the window.
@@ -216,17 +220,18 @@ impl Quota {
         Self::of(Kind::FixedWindow, limit, window)
     }
 
-    /// This fixed window or sliding window counter, with windows that begin at the same time for all keys.
+    /// This fixed window or sliding window counter, with windows that begin at the same time for
+    /// all keys.
     ///
-    /// One window begins `phase` after the origin of the clock, and the others whole windows before and
-    /// after that. Without a phase, a fixed window begins with a key's first request, and the windows
-    /// of a sliding window counter begin at the origin.
+    /// One window begins `phase` after the origin of the clock, and the others whole windows before
+    /// and after that. Without a phase, a fixed window begins with a key's first request, and the
+    /// windows of a sliding window counter begin at the origin.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Quota, QuotaError};
     ///
-    /// // The clock was started 20 seconds past a full minute. The next full minute is 40 seconds later.
+    /// // The clock was started 20 s past a full minute. The next full minute is 40 s later.
     /// let minutes = Quota::fixed_window(10, Duration::from_secs(60)).aligned(Duration::from_secs(40));
     /// assert!(minutes.validate().is_ok());
     /// let log = Quota::per_minute(5).aligned(Duration::ZERO);
@@ -239,14 +244,16 @@ impl Quota {
 
     /// A sliding window counter: approximates a moving window by the counts of two fixed windows.
     ///
-    /// A request of cost n that comes `elapsed` after the start of the current window is admitted if and
-    /// only if `current + previous * (window - elapsed) / window + n <= limit`, in exact arithmetic. The
-    /// rule takes the permits of the previous window as evenly spread. Where they are not, a moving window
-    /// may hold more than `limit`. A key takes two words, where the log takes one per permit.
+    /// A request of cost n that comes `elapsed` after the start of the current window is admitted
+    /// if and only if `current + previous * (window - elapsed) / window + n <= limit`, in exact
+    /// arithmetic. The rule takes the permits of the previous window as evenly spread. Where they
+    /// are not, a moving window may hold more than `limit`. A key takes two words, where the log
+    /// takes one per permit.
     ///
     /// - `limit()`: the most that one request can be granted, and at most
     ///   [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT).
-    /// - `window()`: twice the given window, because a permit counts until the end of the next window.
+    /// - `window()`: twice the given window, because a permit counts until the end of the next
+    ///   window.
     ///
     /// ```
     /// use std::time::Duration;

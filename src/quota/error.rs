@@ -35,8 +35,10 @@ pub enum QuotaError {
         /// The window that was asked for.
         window: Duration,
     },
-    /// The limit or capacity is more than its algorithm allows: [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY), or
-    /// [`Quota::MAX_COUNTER_LIMIT`](crate::Quota::MAX_COUNTER_LIMIT) for the sliding window counter.
+    /// The limit or capacity is more than its algorithm allows:
+    /// [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY), or
+    /// [`Quota::MAX_COUNTER_LIMIT`](crate::Quota::MAX_COUNTER_LIMIT) for the sliding window
+    /// counter.
     PastMaximum {
         /// The algorithm.
         algorithm: Algorithm,

@@ -18,32 +18,35 @@ impl Quota {
     /// ```
     pub const MAX_STEPS: u32 = super::bounds::MAX_STEPS;
 
-    /// A sliding window log for very large limits, whose memory depends on the steps and not on the limit.
+    /// A sliding window log for very large limits, whose memory depends on the steps and not on the
+    /// limit.
     ///
-    /// Time is divided into steps of one `resolution`, from the clock's origin. A permit gets the **end**
-    /// of its step as its stamp, and is free again one `window` after that. (A permit that is granted
-    /// exactly at the end of a step belongs to that step.) So no interval as long as `window` holds more
-    /// than `limit` permits, as with [`Quota::new`], and each permit is free again at most one
-    /// `resolution` later than with [`Quota::new`]. The wait in a denial is exact.
+    /// Time is divided into steps of one `resolution`, from the clock's origin. A permit gets the
+    /// **end** of its step as its stamp, and is free again one `window` after that. (A permit that
+    /// is granted exactly at the end of a step belongs to that step.) So no interval as long as
+    /// `window` holds more than `limit` permits, as with [`Quota::new`], and each permit is free
+    /// again at most one `resolution` later than with [`Quota::new`]. The wait in a denial is
+    /// exact.
     ///
-    /// - `limit()`: the permits per window, which is the most that one request can be granted, and at
-    ///   most [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// - `limit()`: the permits per window, which is the most that one request can be granted, and
+    ///   at most [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     /// - `window()`: the given window plus one `resolution`, because a permit can count that long.
     ///
-    /// The window must be a multiple of the resolution and have at most [`MAX_STEPS`](Self::MAX_STEPS)
-    /// steps. A hundred to a thousand steps are a good choice: with a thousand, a permit is free again at
-    /// most a thousandth of the window late.
+    /// The window must be a multiple of the resolution and have at most
+    /// [`MAX_STEPS`](Self::MAX_STEPS) steps. A hundred to a thousand steps are a good choice: with
+    /// a thousand, a permit is free again at most a thousandth of the window late.
     ///
-    /// A key takes its cell, three words, and a word for each step of the last window in which it was
-    /// granted something. Blocks have 4, 16, 128, 1024 ... words, up to the most that a window needs. A
-    /// request costs one compare-and-swap. The first admission in a step also copies the words of the
-    /// steps that count. A [refund](crate::Limiter::refund) is exact. Nothing can be reserved ahead.
+    /// A key takes its cell, three words, and a word for each step of the last window in which it
+    /// was granted something. Blocks have 4, 16, 128, 1024 ... words, up to the most that a window
+    /// needs. A request costs one compare-and-swap. The first admission in a step also copies the
+    /// words of the steps that count. A [refund](crate::Limiter::refund) is exact. Nothing can be
+    /// reserved ahead.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
-    /// // A million per minute in steps of 60 ms: 8 kB for a busy key. `Quota::new` would take 8 MB.
+    /// // A million per minute in steps of 60 ms: 8 kB for a busy key. `Quota::new` takes 8 MB.
     /// const INGEST: Quota = Quota::quantised_log(1_000_000, Duration::from_secs(60), Duration::from_millis(60));
     ///
     /// let clock = MockClock::new();
@@ -56,9 +59,10 @@ impl Quota {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Source: the sliding window log with its time stamps put into buckets, as in the exponential histograms of M. Datar, A. Gionis, P.
-    /// Indyk and R. Motwani, "Maintaining stream statistics over sliding windows", SIAM Journal on Computing 31 (6), 2002, but with
-    /// buckets of equal length, so that the error is bounded as a time.
+    /// Source: the sliding window log with its time stamps put into buckets, as in the exponential
+    /// histograms of M. Datar, A. Gionis, P. Indyk and R. Motwani, "Maintaining stream statistics
+    /// over sliding windows", SIAM Journal on Computing 31 (6), 2002, but with buckets of equal
+    /// length, so that the error is bounded as a time.
     #[must_use]
     pub const fn quantised_log(limit: u32, window: Duration, resolution: Duration) -> Self {
         let longest = match window.checked_add(resolution) {

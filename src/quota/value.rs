@@ -8,13 +8,13 @@ use super::error::QuotaError;
 
 /// How many permits a key may be granted, and how they are counted.
 ///
-/// [`Quota::new`] and its short forms ([`per_second`](Self::per_second) and so on) are sliding window
-/// logs. They count exactly: no half-open interval as long as the window holds more than `limit`
-/// permits. Each other constructor chooses another [`Algorithm`], and says what [`limit`](Self::limit)
-/// and [`window`](Self::window) mean for it.
+/// [`Quota::new`] and its short forms ([`per_second`](Self::per_second) and so on) are sliding
+/// window logs. They count exactly: no half-open interval as long as the window holds more than
+/// `limit` permits. Each other constructor chooses another [`Algorithm`], and says what
+/// [`limit`](Self::limit) and [`window`](Self::window) mean for it.
 ///
-/// A quota is a plain value and can be a `const`. The limiter that is built from it checks it: a bad
-/// quota is a typed error ([`QuotaError`]) and never a panic. To check it earlier, call
+/// A quota is a plain value and can be a `const`. The limiter that is built from it checks it: a
+/// bad quota is a typed error ([`QuotaError`]) and never a panic. To check it earlier, call
 /// [`validate`](Self::validate).
 ///
 /// ```
@@ -214,9 +214,9 @@ impl Quota {
     /// # Errors
     ///
     /// [`QuotaError`] when a number is zero, or too large for the algorithm:
-    /// - a limit or a capacity above [`MAX_LIMIT`](Self::MAX_LIMIT) for the sliding window log, above
-    ///   [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and above
-    ///   [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
+    /// - a limit or a capacity above [`MAX_LIMIT`](Self::MAX_LIMIT) for the sliding window log,
+    ///   above [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
+    ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
     /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - for a quantised log, a window that is no multiple of the resolution, or that has more than
     ///   [`MAX_STEPS`](Self::MAX_STEPS) steps.
@@ -318,8 +318,8 @@ impl Quota {
         self.start
     }
 
-    /// The phase that was given to [`aligned`](Self::aligned): windows begin so long after the origin
-    /// of the clock, and whole windows before and after that. `None` for other quotas.
+    /// The phase that was given to [`aligned`](Self::aligned): windows begin so long after the
+    /// origin of the clock, and whole windows before and after that. `None` for other quotas.
     ///
     /// ```
     /// use std::time::Duration;

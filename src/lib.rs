@@ -32,7 +32,7 @@
 //!
 //! The other [algorithms](Algorithm) keep their own rule as exactly, in integers, with the same promises.
 //!
-//! How this is done, and why it is right, is told in [`design`] and at the head of the source files.
+//! [`design`] says how this is done and why it is right.
 //!
 //! # Guide
 //! | to do this | use this |
@@ -90,6 +90,7 @@ mod change;
 pub mod clock;
 mod counts;
 mod decision;
+pub mod design;
 mod direct;
 mod duration;
 mod error;
@@ -136,9 +137,6 @@ pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
 #[cfg(feature = "macros")]
 pub use tollgate_macros::rate_limit;
-
-#[doc = include_str!("../DESIGN.md")]
-pub mod design {}
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]

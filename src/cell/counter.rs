@@ -39,7 +39,7 @@
 //!    rounded down when it is read: rounded before, it could be the very time at which the last key's account opened.
 //! 4. A reference to a ring, of a next key with a log, has the bit that being over has. But a time is at least 2^60, and would refer
 //!    to page 64 of a pool or a later one. Those are only there once tens of thousands of rings of one size are in use, and then the very
-//!    page, place, size and tag would have to be those of that nanosecond: see "Numbers that run out" in `DESIGN.md`.
+//!    page, place, size and tag would have to be those of that nanosecond: see "Numbers that run out" in `docs/limitations.md`.
 //!
 //! # Why a denial is explained
 //! Nothing in an account says when it was charged last, so a reading from before the head was read may be from before that

@@ -44,7 +44,7 @@
 //!    the newest is that late. Before the ring is given away the *horizon* is raised to it.
 //! 2. The next owner's stamps are no earlier than the horizon when they are chosen, and those that it copies are live then, or made
 //!    to be. So all of them are later than s, whatever the clocks say, if its window is the same. (If it is longer, they need not be: see
-//!    "Known gaps" in the DESIGN page.)
+//!    "Known gaps" in `docs/limitations.md`.)
 //! 3. Slots that were never used hold marks that never return.
 //!
 //! # Orderings

@@ -10,7 +10,7 @@
 //! 1. The stamps that were left out are older than all in the ring, so they expire first. They matter while they are live.
 //! 2. While one of them is live, nothing is granted as long as the ring has M stamps, which are live too.
 //! 3. At most M permits that were granted are live, unless windows became longer while permits were reserved ahead ("Known gaps" in
-//!    the DESIGN page). When a stamp is left out the ring has 2M. What is added after that makes it no
+//!    `docs/limitations.md`). When a stamp is left out the ring has 2M. What is added after that makes it no
 //!    shorter, and a refund takes out as many as it gives back. So the ring has at least M.
 //! 4. A refund takes out the oldest stamps that are no earlier than its own (see `refund.rs`). Where its own were left out
 //!    these are the oldest of the ring, and by 3 the newest M stay.

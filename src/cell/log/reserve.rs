@@ -12,8 +12,9 @@
 //! 2. No permit is granted before the newest stamp, so later grants have later stamps (INV-ORDER).
 //!    A lagging clock counts as the newest stamp, as in any log.
 //! 3. A reservation may be cancelled. Then the permits whose place it took must still be there. So
-//!    the new ring keeps stamps that are live now beside those live then: up to twice the limit. For this
-//!    reason, and because a queue must end, a reservation reaches at most one window ahead.
+//!    the new ring keeps stamps that are live now beside those live then: up to twice the limit.
+//!    For this reason, and because a queue must end, a reservation reaches at most one window
+//!    ahead.
 //!
 //! # Why the timestamp floor does not move ahead
 //!

@@ -236,6 +236,7 @@ mod change;
 pub mod clock;
 mod counts;
 mod decision;
+pub mod design;
 mod direct;
 mod duration;
 mod error;
@@ -284,9 +285,6 @@ pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
 #[cfg(feature = "macros")]
 pub use tollgate_macros::rate_limit;
-
-#[doc = include_str!("../DESIGN.md")]
-pub mod design {}
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]

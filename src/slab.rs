@@ -1,34 +1,37 @@
-//! A pool of equal blocks, known by number: handed out, given back and handed out again, never freed until the
-//! pool is. That the memory stays what it is (*type-stable*) is what lets every other module read a block that may have
-//! changed hands, and find out afterwards.
+//! A slab: equal blocks, named by number, that are allocated and freed without locks. Its memory is
+//! type-stable (INV-TYPE-STABLE): any module may read a block that has another owner by now, and
+//! find that out afterwards.
 //!
-//! Blocks lie in pages that are allocated when first needed. Sixteen pages have the first size, the next eight twice
-//! that, the next eight four times, and so on: the pool never holds more than an eighth beyond what it was asked for (plus the
-//! first page). A block is known by its page and its place in it, so that nothing has to be worked out to find it.
+//! Blocks lie in pages that are allocated when first needed. Sixteen pages have the first size, the
+//! next eight twice that, the next eight four times, and so on: at most an eighth of the memory,
+//! and the first page, is unused. A block's number is its page and its place in the page, so no
+//! arithmetic is needed to find it.
 //!
-//! Free blocks form a Treiber stack (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986) of numbers. The
-//! top carries a count of changes, so that a thread which slept between reading a block's link and swapping the top fails.
+//! Free blocks form a Treiber stack (R. K. Treiber, "Systems Programming: Coping with Parallelism",
+//! 1986). Its top has a count of changes, so a thread that stalls between the load of a link and
+//! the swap of the top fails (INV-POOL).
 //!
 //! # Orderings
-//! - `top`: a push releases the block's last use, a pop acquires it, so what the previous owner wrote is seen before what the
-//!   next one writes.
-//! - links are released, because they are written where a reader of the block's last owner may still look: whoever sees a
-//!   link sees that the owner has gone.
-//! - `handed` is a mere counter: the block it hands out was never used.
+//! - `top`: a push releases the block's last use, and a pop acquires it. So writes of the last
+//!   owner come before those of the next.
+//! - Links are released, because a reader of the block's last owner may still look: a thread that
+//!   sees a link sees that the owner is gone.
+//! - `handed` is a counter only: the block that it names was never used.
 //!
-//! Exercised by `loom_pool`, and the links by `loom_a_clock_that_lags_behind_the_sweep_gains_nothing`.
+//! The models are `loom_pool` and, for links,
+//! `loom_a_clock_that_lags_behind_the_sweep_gains_nothing`.
 
 use once_cell::race::OnceBox;
 
 use crate::sync::{Apart, AtomicU64, Ordering};
 
-/// Set in every link, and in no stamp: a late write that expects a stamp can't hit a link.
+/// Set in every link and in no stamp: a late write that expects a stamp misses a link (INV-LATE).
 pub(crate) const LINK: u64 = !0 << 36;
 
 /// Bytes in a page of the first size, unless one block is larger than that.
 const FIRST_PAGE_BYTES: usize = if cfg!(tollgate_loom) { 128 } else { 2048 };
 
-/// Elements in a page of the first size whose length is known to the compiler: those of half a cache line.
+/// Elements of half a cache line in a page of the first size: a length that the compiler knows.
 const FIRST_PAGE_ELEMENTS: usize = FIRST_PAGE_BYTES / 32;
 
 /// The page sizes double every `1 << STEP_BITS` pages.
@@ -37,7 +40,7 @@ const STEP_BITS: u32 = 3;
 /// Pages of the first size.
 pub(crate) const FIRST_PAGES: usize = 2 << STEP_BITS;
 
-/// Which block it is.
+/// Names a block.
 ///
 /// ```text
 /// { page: 8, place: 24 }
@@ -46,8 +49,8 @@ type Block = u32;
 
 const PLACE_BITS: u32 = 24;
 
-/// Blocks that can be told apart, whatever their size: with a first page of 2^f blocks the largest pages are the eight of 2^24, and
-/// all pages together have 2^28.
+/// The most blocks of one slab, of any size. With a first page of 2^f blocks the largest pages are
+/// the eight of 2^24, and all pages together have 2^28.
 pub(crate) const MOST_BLOCKS: u32 = 1 << (PLACE_BITS + 1 + STEP_BITS);
 
 const IS_THERE: &str = "a block's number is known only once its page is there";
@@ -60,10 +63,10 @@ pub(crate) trait Element {
     /// Its size in bytes outside of models: atomics of the model checker are larger.
     const BYTES: usize;
 
-    /// An element that was never used.
+    /// A new element.
     fn new() -> Self;
 
-    /// The word that, in the first element of a free block, holds the link to the next.
+    /// The word that holds the link to the next free block, in a block's first element.
     fn link(&self) -> &AtomicU64;
 }
 
@@ -83,7 +86,8 @@ fn first_page_bits<T: Element>(length: usize) -> u32 {
     (FIRST_PAGE_BYTES / (T::BYTES * length)).max(1).ilog2()
 }
 
-/// Blocks of elements. `NEAR` of its pages, none or [`FIRST_PAGES`], are a load nearer than the others, because their length is known.
+/// Blocks of elements. `NEAR` of its pages (none or [`FIRST_PAGES`]) are one load nearer than the
+/// others, because the compiler knows their length.
 pub(crate) struct Slab<T = AtomicU64, const NEAR: usize = 0> {
     /// Elements in a block.
     length: usize,
@@ -96,16 +100,16 @@ pub(crate) struct Slab<T = AtomicU64, const NEAR: usize = 0> {
     free: Apart<Free>,
 }
 
-/// What changes when blocks change hands. Everybody reads the rest on the way to a block.
+/// The words that allocation writes. Every decision reads the others.
 struct Free {
-    /// Blocks ever handed out for the first time.
+    /// The number of blocks ever used.
     handed: AtomicU64,
-    /// The free stack: changes in the upper half, number + 1 of the top block in the lower.
+    /// The top of the free stack: changes in the upper half, number + 1 of the block in the lower.
     top: AtomicU64,
 }
 
 impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
-    /// A pool of up to `max_blocks` blocks of `length` elements.
+    /// A slab of up to `max_blocks` blocks of `length` elements.
     pub(crate) fn new(length: usize, max_blocks: u32) -> Self {
         const { assert!(NEAR == 0 || NEAR == FIRST_PAGES && T::BYTES * FIRST_PAGE_ELEMENTS == FIRST_PAGE_BYTES) };
         assert!(NEAR == 0 || length == 1, "near pages are for blocks of one element, not of {length}");
@@ -122,14 +126,14 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         let others = (last_page + 1).saturating_sub(NEAR);
         slab.pages = core::iter::repeat_with(OnceBox::new).take(others).collect();
         if cfg!(tollgate_loom) {
-            // The model checker wants its atomics made before the threads that meet at them.
+            // The model checker needs its atomics before threads start.
             let (last_page, _) = slab.locate(max_blocks.min(8) - 1);
             (0..=last_page).for_each(|page| slab.make_page(page));
         }
         slab
     }
 
-    /// The page of the block that is handed out as the `number`-th, counted from zero, and the block's place in it.
+    /// The page and the place of the `number`-th block, counted from zero.
     fn locate(&self, number: u32) -> (usize, u32) {
         let unit = number >> self.first_page_bits;
         let doublings = (unit | (1 << STEP_BITS)).ilog2() - STEP_BITS;
@@ -138,13 +142,13 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         (page as usize, place)
     }
 
-    /// The block that is handed out as the `number`-th, counted from zero.
+    /// The `number`-th block, counted from zero.
     pub(crate) fn nth(&self, number: u32) -> Block {
         let (page, place) = self.locate(number);
         (low_half(page as u64) << PLACE_BITS) | place
     }
 
-    /// As the how-manieth the block was handed out, counted from zero.
+    /// The count of blocks before this one: the inverse of [`nth`](Self::nth).
     pub(crate) fn number_of(&self, block: Block) -> u32 {
         let (page, place) = (block >> PLACE_BITS, block & ((1 << PLACE_BITS) - 1));
         let doublings = (page >> STEP_BITS).saturating_sub(1);
@@ -161,7 +165,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         self.length << (self.first_page_bits as usize + doublings)
     }
 
-    /// The elements of a page, if it has been allocated yet.
+    /// The elements of a page, if it is allocated.
     #[inline]
     fn page(&self, page: usize) -> Option<&[T]> {
         match page.checked_sub(NEAR) {
@@ -170,30 +174,30 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         }
     }
 
-    /// The elements of a block that has been handed out at some time.
+    /// The elements of a block that was ever used.
     #[inline]
     pub(crate) fn block(&self, block: Block) -> &[T] {
         self.block_if_there(block).expect(IS_THERE)
     }
 
-    /// The element of a block, where each has one.
+    /// The only element of a block.
     #[inline]
     pub(crate) fn element(&self, block: Block) -> &T {
         self.element_if_there(block).expect(IS_THERE)
     }
 
-    /// The element of a block, where each has one, if its page has been allocated yet.
+    /// The only element of a block, if its page is allocated.
     #[inline]
     pub(crate) fn element_if_there(&self, block: Block) -> Option<&T> {
         let (page, place) = Self::page_and_place(block);
         self.page(page)?.get(place)
     }
 
-    /// The elements of a block, if its page has been allocated yet.
+    /// The elements of a block, if its page is allocated.
     #[inline]
     pub(crate) fn block_if_there(&self, block: Block) -> Option<&[T]> {
         let (page, place) = Self::page_and_place(block);
-        // A number that never was a block's may come to any place of the page, or to none.
+        // A number that never was a block's may lead past the page.
         let start = place.wrapping_mul(self.length);
         self.page(page)?.get(start..)?.get(..self.length)
     }
@@ -202,7 +206,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         self.block(block)[0].link()
     }
 
-    /// A block for the caller alone, with whatever its last owner left in it; `None` when all are taken.
+    /// Allocates a block, with the contents that its last owner left; `None` if all are taken.
     pub(crate) fn take(&self) -> Option<Block> {
         self.pop().or_else(|| self.hand_out())
     }
@@ -211,7 +215,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         let mut top = self.free.top.load(Ordering::Acquire);
         loop {
             let block = low_half(top).checked_sub(1)?;
-            // Another thread may take the block meanwhile and write over the link; then the swap below fails.
+            // If another thread takes the block and writes over the link, the swap below fails.
             let next = self.link(block).load(Ordering::Relaxed) & !LINK;
             let new = with_changes(top, low_half(next));
             match self.free.top.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
@@ -233,7 +237,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
     fn make_page(&self, page: usize) {
         let elements = || core::iter::repeat_with(T::new).take(self.page_length(page)).collect::<Page<T>>();
         match page.checked_sub(NEAR) {
-            // No array on the stack on its way there.
+            // Without an array on the stack.
             None => {
                 let first = || elements().try_into().map_err(drop).expect("a page of the first size");
                 self.near[page].get_or_init(first);
@@ -244,7 +248,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         }
     }
 
-    /// Gives a block back. The caller must be its only owner.
+    /// Frees a block. The caller must own it.
     pub(crate) fn give_back(&self, block: Block) {
         let link = self.link(block);
         let mut top = self.free.top.load(Ordering::Relaxed);
@@ -258,25 +262,24 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         }
     }
 
-    /// How many blocks have ever been handed out.
+    /// The number of blocks ever used.
     pub(crate) fn handed_out(&self) -> u32 {
         low_half(self.free.handed.load(Ordering::Relaxed))
     }
 
-    /// Whether a block is there to be taken. By the time the caller acts on it, it may no longer be so.
+    /// Whether a block can be allocated; an estimate.
     pub(crate) fn has_room(&self) -> bool {
         low_half(self.free.top.load(Ordering::Relaxed)) != 0 || self.handed_out() < self.max_blocks
     }
 
-    /// The number of blocks that can be taken, counted up to `most`. An estimate: other threads
-    /// take blocks meanwhile.
+    /// The number of blocks that can be allocated, up to `most`; an estimate.
     pub(crate) fn room_up_to(&self, most: usize) -> usize {
         let unused = self.max_blocks.saturating_sub(self.handed_out());
         let mut room = most.min(usize::try_from(unused).unwrap_or(usize::MAX));
         let mut block = low_half(self.free.top.load(Ordering::Acquire));
         while room < most
             && let Some(number) = block.checked_sub(1)
-            // The link of a block that was taken meanwhile may name any block.
+            // The link of a block that was allocated meanwhile may name any block.
             && let Some([first, ..]) = self.block_if_there(number)
         {
             room += 1;
@@ -298,7 +301,7 @@ fn low_half(word: u64) -> u32 {
     word as u32
 }
 
-/// The next value of `top`: one change more, and another block.
+/// The next value of `top`: one more change, and another block.
 fn with_changes(top: u64, block_plus_one: u32) -> u64 {
     ((top >> 32).wrapping_add(1) << 32) | u64::from(block_plus_one)
 }

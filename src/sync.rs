@@ -1,7 +1,7 @@
-//! The one place that atomics come from, so that the loom model checker sees every one of them.
+//! The only import of atomics, so that the loom model checker sees all of them.
 //!
-//! Built with `--cfg tollgate_loom` (and not bare `loom`, to which dependencies react) the protocol's atomics are loom's.
-//! [`plain`] holds the standard ones for what is no part of the protocol: clocks and counters that decide nothing.
+//! With `--cfg tollgate_loom` (not bare `loom`, which dependencies react to) the protocol's atomics
+//! are loom's. [`plain`] has the standard ones for clocks and for counters that decide nothing.
 
 #[cfg(not(tollgate_loom))]
 pub(crate) use std::sync::{
@@ -15,7 +15,7 @@ pub(crate) use loom::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// Something that is written often, on cache lines of its own: who reads what is beside it is not to wait for each write.
+/// A value that is written often, on cache lines of its own, to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Apart<T>(pub(crate) T);
@@ -34,11 +34,12 @@ pub(crate) mod plain {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 }
 
-/// Runs a model, and sees to it that it explored anything.
+/// Runs a model, and checks that it explored more than a few interleavings.
 ///
-/// Loom remembers only the last access to each atomic. A thread that loads and then swaps hides from it that another thread
-/// has loaded before, so if the thread that happens to run first only reads, loom finds nothing to reorder and is done after
-/// one run. The thread that spawns the others runs first: in a test it has to be one that writes.
+/// Loom remembers only the last access to each atomic. A thread that loads and then swaps hides the
+/// earlier load of another. So if the thread that runs first only reads, loom finds nothing to
+/// reorder and stops after one run. The thread that spawns the others runs first: in a test it must
+/// write.
 #[cfg(all(test, tollgate_loom))]
 pub(crate) fn check_model(model: &loom::model::Builder, body: impl Fn() + Sync + Send + 'static) {
     let runs = std::sync::Arc::new(plain::AtomicU64::new(0));

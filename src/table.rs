@@ -1,37 +1,47 @@
-//! The table finds the cell of a key, makes one for a new key, and takes back the cells of idle ones.
+//! The table finds the cell of a key, makes one for a new key, and frees the cells of idle keys.
 //!
 //! # Generations
-//! The index that maps keys to cells belongs to a generation. Within one, words are only ever added: a cell is written first
-//! and then published by one compare-and-swap on the *first empty slot* of its key's probe sequence. Two threads that meet a new
-//! key at once meet at the same slot; the one that loses looks at the slot again and finds the other's cell. So a key has one cell.
 //!
-//! When 13 of 16 slots of the index are taken the table *turns*: the next generation starts with an empty index, of the same size or
-//! larger, and the old one is swept (`turn.rs`). Cells stay where they are; the sweep frees those whose stamps have all expired, which
-//! carry no information any more, and puts the others into the new index. A key that is asked for before the sweep gets
-//! to it is carried over at once. Each new key pays for a few slots of the sweep, so it is over long before the next turn.
+//! The index that maps keys to cells belongs to a generation, and is insert-only within it. A cell
+//! is written first, then published by one compare-and-swap of the *first empty slot* of its key's
+//! probe sequence. Two threads that insert one key meet at the same slot; the loser reads it again
+//! and finds the winner's cell (INV-ONE-CELL).
 //!
-//! # Why a key never gets two cells
-//! A new key is put into the new index only after the end of its probe sequence in the old one has been **sealed**, so it can't
-//! be put there any more, and after it was not found there. Whatever a thread that slept through all this still holds is of no
-//! use to it: an empty slot it wanted is sealed or taken, a word it read names the *life* of the cell, and a cell's life ends by a
-//! compare-and-swap on its head, which makes every claim in flight fail.
+//! When 13 of 16 slots are taken the table *turns*: the next generation starts with an empty index,
+//! of the same size or larger, and the old one is swept (`turn.rs`). Cells do not move. The sweep
+//! frees cells without live stamps and migrates the entries of the others (INV-MIGRATE). A key that
+//! is asked for before the sweep reaches it is migrated at once. Each new key pays for one chunk of
+//! the sweep, so the sweep ends long before the next turn.
 //!
-//! Lives are numbered modulo 256, and a thread may sleep through 256 of them. So after it has read an entry and its cell's head it looks
-//! at the generation again (`Table::lasts`), and between two reads of a head it counts the laps (`Head::goes_on_at`).
+//! # Why a key never has two cells
 //!
-//! The index is only a route: it may lead to a cell that has changed hands, never to a wrong decision, because the cell itself knows
-//! its key and its head has the last word.
+//! A new key is inserted into the new index only after the end of its probe sequence in the old one
+//! was **sealed**, and it was not found there (INV-SEAL). A thread that stalled meanwhile can do no
+//! harm: the empty slot that it wants is sealed or taken, and the entry that it read names an
+//! incarnation, which ends by a compare-and-swap of the cell's head.
+//!
+//! Incarnations are numbered modulo 256. So a thread checks the generation after it has read an
+//! entry and a head (`Table::lasts`), and counts laps between two heads (`Head::goes_on_at`,
+//! INV-INCARNATION).
+//!
+//! The index may lead to a cell that has changed owner, but not to a wrong decision: the cell knows
+//! its key, and its head decides (INV-ROUTE).
 //!
 //! # Clocks
-//! What a freed cell knew is lost, also how late its stamps were. So before a cell is freed the end of its newest stamp is
-//! noted (`horizon`), and a new key's first stamp is no earlier: with a clock that lags behind the one that saw the stamp expire, the
-//! key's new window can't begin before the old one has ended. The stamp is chosen after the new cell has become known, because a
-//! thread may stall just before, while the key comes, expires and goes in another cell.
+//!
+//! The stamps of a freed cell are lost. So the timestamp floor is raised to their end first, and a
+//! new key's first stamp is no earlier (INV-FLOOR). That stamp is chosen after the new cell is
+//! reachable (INV-FIRST).
 //!
 //! # Orderings
-//! `route`: the end of a turn is released after everything was carried and acquired by whoever no longer looks at the old
-//! index. Slots of the index: a publication releases the cell, a look-up acquires it. `horizon`: raised before a cell is freed, read
-//! after the key's new cell has been put past the old one's entry. Exercised by the loom tests in `table/loom_tests.rs`.
+//!
+//! - `route`: the end of a turn releases everything that migrated; a thread that no longer reads
+//!   the old index acquires it.
+//! - Slots of the index: an insertion releases the cell, a lookup acquires it.
+//! - The timestamp floor: raised before a cell is freed, read after the key's new cell was inserted
+//!   behind the old entry.
+//!
+//! The models are in `table/loom_tests.rs`.
 
 mod at_once;
 mod find;

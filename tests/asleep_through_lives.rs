@@ -128,7 +128,7 @@ fn a_look_is_at_its_own_key() {
 }
 
 /// A receipt tells 256 lives of a cell apart. If its own key has come back to the cell after so many, it is taken for one of the
-/// key's new life: see "Known gaps" in the DESIGN page.
+/// key's new life: see "Known gaps" in `docs/limitations.md`.
 #[test]
 fn what_is_given_back_is_of_the_same_key() {
     for case in cases() {

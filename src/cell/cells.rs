@@ -1,4 +1,4 @@
-//! All the cells of a limiter: which algorithm decides for a key, and decisions by it.
+//! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
 use super::algorithm::{Algorithm, Ask, Attempt, Charged};
 use super::counter::books::Books;
@@ -18,12 +18,12 @@ use crate::sync::Ordering;
 
 /// All the cells of a limiter.
 pub(crate) struct Cells {
-    /// How keys are limited, by the number of the plan in their fingerprints.
+    /// The plans, by the number in a key's fingerprint.
     pub(super) plans: Box<[Revisions]>,
     pub(super) store: Store,
 }
 
-/// A cell that decides for the key that was asked for, as of the head that was seen.
+/// A cell that decides for the key of a request, as of the head that was loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct Seat<'a> {
     pub(crate) id: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Seat<'a> {
     pub(super) cell: &'a Cell,
 }
 
-/// One whose cell is [open](State::Open).
+/// A seat whose cell is [open](State::Open).
 #[derive(Clone, Copy)]
 pub(crate) struct OpenSeat<'a>(Seat<'a>);
 
@@ -48,13 +48,14 @@ impl<'a> Seat<'a> {
         At { cell: self.cell, head: self.head }
     }
 
-    /// The same as of another head, if it certainly is of the same life.
+    /// The same seat as of another head, if that is certainly of the same incarnation
+    /// (INV-INCARNATION).
     fn goes_on_at(self, now: Head) -> Option<Self> {
         self.head.goes_on_at(now).then_some(Self { head: now, ..self })
     }
 }
 
-/// How the key of a cell is limited now: by one of the algorithms.
+/// The algorithm of a key, with its current quotas.
 #[derive(Clone, Copy)]
 pub(super) enum Rules<'a> {
     Log(Log<'a>),
@@ -62,7 +63,7 @@ pub(super) enum Rules<'a> {
     Quantised(Quantised<'a>),
 }
 
-/// Does the same by whichever algorithm it is.
+/// Calls the same method of whichever algorithm it is.
 macro_rules! by {
     ($rules:expr, $algorithm:ident => $does:expr) => {
         match $rules {
@@ -80,7 +81,7 @@ impl Cells {
         Self::with(plans, key_cap, None)
     }
 
-    /// As [`new`](Self::new), for claims on several cells, one of each plan.
+    /// As [`new`](Self::new), for joint claims on one cell of each plan.
     pub(crate) fn together(plans: Box<[Revisions]>, key_cap: u32) -> Self {
         Self::with(plans, key_cap, Some(Box::new(Joint::new())))
     }
@@ -93,37 +94,38 @@ impl Cells {
         Self { store: Store::new(key_cap, longest, largest_block, joint), plans }
     }
 
-    /// Whether a key can hold this: its plan is there, and can have kept it.
+    /// Whether the key's plan exists and can have exported this.
     #[cfg(feature = "serde")]
     pub(crate) fn can_have(&self, key: Fingerprint, kept: &super::kept::Kept) -> bool {
         self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(kept))
     }
 
-    /// How the keys of this plan are limited, now and before.
+    /// The versions of this plan.
     #[inline]
     pub(crate) fn revisions(&self, plan: usize) -> &Revisions {
         &self.plans[plan]
     }
 
-    /// How a key is limited now.
+    /// The key's current plan.
     #[inline]
     pub(super) fn plan(&self, key: Fingerprint) -> &Plan {
         &self.plans[key.plan()].for_key(|| key).current.plan
     }
 
-    /// The same, to decide by.
+    /// The key's algorithm.
     #[inline]
     pub(super) fn rules(&self, key: Fingerprint) -> Rules<'_> {
         self.rules_by(self.plans[key.plan()].for_key(|| key))
     }
 
-    /// The same, of the key of a seat.
+    /// The algorithm of the key of a seat.
     #[inline(always)]
     pub(super) fn rules_at(&self, seat: Seat<'_>) -> Rules<'_> {
         self.rules_by(self.plans[seat.plan].for_key(|| seat.cell.key()))
     }
 
-    /// How the key of this cell is limited. What is read of a cell that has changed hands is some plan, too.
+    /// The algorithm of the key of this cell. If the cell has changed owner, this is some algorithm
+    /// of some plan.
     pub(super) fn rules_of(&self, cell: &Cell) -> Rules<'_> {
         let plan = Fingerprint::plan_in(cell.high.load(Ordering::Acquire));
         let revisions = self.plans.get(plan).unwrap_or(&self.plans[0]);
@@ -140,7 +142,7 @@ impl Cells {
         }
     }
 
-    /// The cell, if it is of this life and decides for this key.
+    /// The cell, if it is of this incarnation and decides for this key (INV-ROUTE).
     #[inline(always)]
     pub(crate) fn seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
         let cell = self.store.cells.element(id);
@@ -149,7 +151,7 @@ impl Cells {
         (decides && cell.is_for(fingerprint)).then_some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
 
-    /// The same, if the cell is also open, and nothing is ahead of who claims.
+    /// The same, if the cell is also open and has no reserved stamps.
     #[inline(always)]
     pub(crate) fn open_seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
         let cell = self.store.cells.element(id);
@@ -158,27 +160,27 @@ impl Cells {
         decides.then_some(OpenSeat(Seat { id, head, plan: fingerprint.plan(), cell }))
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit, if that takes nothing out of the ordinary. The clock
-    /// was read after the seat was found.
+    /// The fast path: decides a request of `cost` permits, between 1 and the limit, or returns
+    /// `None`. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
     pub(crate) fn decide_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<AtOnce> {
         by!(self.rules_at(seat), algorithm => algorithm.at_once(seat.at(), cost, reading))
     }
 
-    /// The same for tests, whose seats may be of any state.
+    /// The same for tests, whose seats may be in any state.
     #[cfg(test)]
     pub(crate) fn at_once_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
         let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;
         self.decide_at_once(seat, cost, reading).map(crate::decision::Decision::from)
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit (0 for a peek). `None` when the cell may no longer
-    /// decide for the key.
+    /// The slow path: decides a request of `cost` permits, between 1 and the limit (0 for a peek).
+    /// `None` if the cell may no longer decide for the key.
     pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
         self.decide_to_lend(ask, seat, cost, clock).map(|(status, _)| status)
     }
 
-    /// As [`decide`](Self::decide), and says what has to be known to give back what was charged.
+    /// As [`decide`](Self::decide), and returns the charge.
     pub(crate) fn decide_to_lend(
         &self,
         ask: Ask,
@@ -194,8 +196,8 @@ impl Cells {
         }
     }
 
-    /// Gives back up to `cost` permits that were charged to a cell, and says how many. What no longer counts can't be given back.
-    /// `None` when the cell may no longer decide for the key.
+    /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
+    /// back. `None` if the cell may no longer decide for the key.
     pub(crate) fn give_back(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         if seat.head.life() != charged.head.life() || charged.mark == 0 {
             return Some(0);
@@ -209,8 +211,8 @@ impl Cells {
         }
     }
 
-    /// The permits that a cell holds of its key, if any matter. No decision waits for this. `None` when the cell may no longer decide
-    /// for the key.
+    /// Exports the permits of a cell, if any matter. Blocks no decision. `None` if the cell may no
+    /// longer decide for the key.
     #[cfg(feature = "serde")]
     pub(crate) fn keep(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::kept::Kept>> {
         loop {
@@ -222,31 +224,33 @@ impl Cells {
         }
     }
 
-    /// Prepares to claim `cost` permits of a cell, at least 1: what to claim, and what to say if it can be. `None` if it is denied by now, or
-    /// something had to be done first, or has changed: look again.
+    /// Prepares one cell's part of a joint claim of `cost` permits, at least 1, with the answer if
+    /// it succeeds. `None` if the request is denied by now, or the cell had to be helped, or has
+    /// changed.
     pub(crate) fn prepare(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<(Part, Admission)> {
-        // The one that grows may be a log's: a thread that gives something back, or refuses what counts, may have stopped halfway.
+        // A refund or a refused request may have stalled in a resize of a log.
         let draft = by!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock))?;
         let part = Part { id: seat.id, seen: seat.head, next: draft.next, rings: draft.rings, mark: draft.mark };
         Some((part, draft.admission))
     }
 
-    /// Claims all the parts, or none: says which. The cells have to be in the same order in every claim.
+    /// Claims all the parts or none, and returns which. Every claim has its cells in the same order
+    /// (INV-HOLD-ORDER).
     pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
         self.store.claim_together(parts)
     }
 
-    /// Gives back what was prepared for a part that is not to be claimed.
+    /// Frees the ring of a part that is not claimed.
     pub(crate) fn forgo(&self, part: &Part) {
         self.store.forgo(part);
     }
 
-    /// Whether the cell has been taken back since the part was prepared.
+    /// Whether the cell was freed since the part was prepared.
     pub(crate) fn has_lost(&self, part: &Part) -> bool {
         self.store.cells.element(part.id).head().life() != part.seen.life()
     }
 
-    /// Publishes what was claimed of a cell together with others, if nobody else has.
+    /// Publishes one part of a joint claim, unless a helper has.
     pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) {
         self.publish_at(At { cell: self.store.cells.element(part.id), head: part.next }, clock);
     }
@@ -259,40 +263,41 @@ impl Cells {
         }
     }
 
-    /// What has to be known to give back what was claimed of a cell together with others, and is published.
+    /// The charge of one part of a joint claim that is published.
     pub(crate) fn charged_to(&self, part: &Part) -> Charged {
         let cell = self.store.cells.element(part.id);
         by!(self.rules_of(cell), algorithm => algorithm.charged_to(cell, part))
     }
 
-    /// What a key without permits is told.
+    /// The answer to a peek by a key without a cell.
     pub(crate) fn status_of_nothing(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
         self.plan(key).new_keys().status_of_nothing(cost, time_of(clock.now()))
     }
 
-    /// The earliest time at which a new key is as new again that has just asked for its first `cost` permits.
+    /// The earliest time at which a key is no different from a new one, after its first request of
+    /// `cost` permits.
     pub(crate) fn first_end(&self, key: Fingerprint, cost: u32, time: u64) -> u64 {
         self.plan(key).new_keys().first_end(cost, time)
     }
 
-    /// What a new key is told that has just asked for its first `cost` permits.
+    /// The answer to a key's first request of `cost` permits.
     pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
         let lead = self.store.horizon().saturating_sub(time);
         self.plan(key).new_keys().first_status(cost, time, lead)
     }
 
-    /// How long a key matters at most after its last permit.
+    /// The longest time that a key matters after its last permit.
     pub(crate) fn longest_window(&self) -> u64 {
         self.plans.iter().map(|plan| plan.current().plan.new_keys().longest_window()).max().unwrap_or(0)
     }
 
-    /// Reads a cell for nothing but to have it in the cache; gives what leads to its ring.
+    /// Prefetches a cell; returns the words that lead to its ring.
     #[inline]
     pub(crate) fn touch(&self, id: u32) -> (Head, RingRef) {
         self.store.touch(id)
     }
 
-    /// Reads the ring for nothing but to have it in the cache, if it is one.
+    /// Prefetches the ring, if there is one.
     #[inline]
     pub(crate) fn touch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
         self.store.touch_ring(head, reference)
@@ -306,12 +311,13 @@ impl Cells {
 
 #[cfg(all(test, not(tollgate_loom)))]
 impl Cells {
-    /// Begins to claim all the parts, and stops.
+    /// Begins to claim all the parts, and stalls.
     pub(crate) fn claim_and_stall<'a>(&self, parts: impl Iterator<Item = &'a Part>, stalled: super::joint::Stalled) {
         self.store.claim_and_stall(parts, stalled);
     }
 
-    /// Puts the larger ring of a part in its place, as a helper may that saw the cell held. Says whether that changed anything.
+    /// Replaces the ring of a part, as a helper may that saw the cell held. Returns whether that
+    /// changed anything.
     pub(crate) fn replaces_late(&self, part: &Part) -> bool {
         self.store.replaces_late(part)
     }
@@ -319,7 +325,7 @@ impl Cells {
 
 #[cfg(test)]
 impl Cells {
-    /// Begins to replace the ring of a cell, and stops.
+    /// Begins a resize of a cell, and stalls.
     pub(crate) fn replace_and_stall(&self, seat: Seat<'_>) {
         assert!(seat.at().begin_resize(seat.head.state().growing()).is_some());
     }

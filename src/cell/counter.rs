@@ -1,62 +1,63 @@
-//! Cells whose permits are an account, by one of the algorithms beside the log: two words in place of a ring.
+//! Accounts: the algorithms that need two words in place of a ring.
 //!
-//! The head counts what has been used in an *era*; the second word is the slot of a ring of one and holds the era's anchor.
-//! A request that the running account admits changes the head alone. One that begins a new era claims it on the head and
-//! then publishes the anchor, as a log's claim publishes its stamp; **whoever finds an era without an anchor publishes that
-//! first** (`settle`). The rules are made for this: see [`Step`](crate::rule::Step).
+//! The head counts the permits used in an *era*. The second word is the slot of a ring of one; it
+//! holds the era's anchor. A request that the running account admits swaps the head alone. A
+//! request that begins an era claims it on the head and then publishes the anchor, as a log
+//! publishes a stamp. The thread that finds an unpublished era publishes it first (`settle`,
+//! INV-PUBLISH). The rules are made for this: see [`Step`](crate::rule::Step).
 //!
-//! # Why a helper's clock can't hurt
-//! The anchor of an account that advances is the same whoever works it out. One that opens has an anchor no earlier than the
-//! moment at which the account before it was over; but a helper whose clock lags can't know that moment once the head no longer
-//! says what had been used. So the head goes on saying it until that moment has been taken into account, in one of two ways:
+//! # Why a helper's clock can't hurt (INV-ANCHOR)
 //!
-//! - One permit *replaces* an account that is over. The head of the new era keeps what the last account had used; that this one has
-//!   used one permit goes without saying. Whoever publishes the era finds the last account's anchor in the second word, and so when it
-//!   was over, and proposes no earlier time. What follows, a charge or another era, can only be claimed once the anchor is
-//!   published, and says again what has been used of it. By the way in which it is claimed nobody but who claims it has to work the
-//!   moment out: the rule has answered that the account is over at its time.
-//! - For several permits there is no room in the head. So the account is *closed* first, in an era of its own: the head keeps what was
-//!   used, and that moment is published in place of the anchor. Then the next era opens, no earlier than that.
+//! The anchor after an advance is the same in every thread. The anchor of a new account must be
+//! no earlier than the end of the old one, which a helper can compute only while the head says how
+//! much was used. So the head says it until that end is taken into account:
 //!
-//! A request that finds the running account over does either at once, by the reading that it has. That was taken after the head
-//! was seen, the claim says that this head still stands, and of an account that is closed nothing can be charged: so nobody was
-//! charged in between by a later reading. Who loses a claim goes the long way round (`attempt`), which closes.
+//! - One permit *replaces* an account that is over. The head of the new era keeps what the old
+//!   account had used; that the new one has used one permit goes without saying. A helper finds the
+//!   old anchor in the second word and computes when the old account was over. What follows is
+//!   claimed only after the new anchor is published, and its head says what has been used of it.
+//! - For several permits the head has no room. The old account is *closed* first, in an era that
+//!   publishes since when it is over. The next era opens, no earlier than that.
 //!
-//! An account opens no earlier than its quota began, either. So of the quotas that a head may mean, one that began later than the
-//! account opened is not it (`Books::written_by`).
+//! The thread does either at once, with the reading that it has. That reading was taken after the
+//! head was loaded, the claim says that the head still stands, and a closed account can't be
+//! charged. So no thread was charged in between by a later reading. A thread that loses a claim
+//! takes the slow path, which closes.
 //!
-//! # Why a late publication can't hurt
-//! It expects what the second word held in the era before its own: when an account opened or to where it advanced, since when
-//! one was over, or the mark of a cell that was never used. None of these returns in a cell:
+//! An account opens no earlier than its version began. So of the versions that a head may mean, one
+//! that began later than the account opened is not it (`Books::written_by`).
 //!
-//! 1. In one key's life they rise. An account advances to, or is over at, a later time than it opened, because something was
-//!    used of it; the next opens no earlier than that. Being over has a bit of its own. Where everything was given back, an
-//!    account is over as soon as it opened, and the next time is later by one. So at a reading that is not later it is not replaced:
-//!    it goes on (`Books::goes_on`). One whose quota changes at the time at which it opened keeps its anchor, and nothing is published.
-//! 2. Before a cell is given away the late era has been published, and the horizon is raised to it or past it. The next key's
-//!    account opens no earlier (see the essay on cells), and so later than what is expected.
-//! 3. For that the word holds the time at which an account *opened*, though its anchor be earlier where windows stand still. It is
-//!    rounded down when it is read: rounded before, it could be the very time at which the last key's account opened.
-//! 4. A reference to a ring, of a next key with a log, has the bit that being over has. But a time is at least 2^60, and would refer
-//!    to page 64 of a pool or a later one. Those are only there once tens of thousands of rings of one size are in use, and then the very
-//!    page, place, size and tag would have to be those of that nanosecond: see "Numbers that run out" in `DESIGN.md`.
+//! # Why a late publication misses (INV-LATE)
 //!
-//! # Why a denial is explained
-//! Nothing in an account says when it was charged last, so a reading from before the head was read may be from before that
-//! charge: the request would be denied for what was used later, at a moment by which enough had flowed back. So **the clock is
-//! read after the head**. If the head has moved on meanwhile, then by charges that leave less; or the account was over, and
-//! there was no denial. To an admission it makes no difference: what fits by an earlier reading fits at the last charge.
+//! It expects what the second word held in the era before its own: the time at which an account
+//! opened, to which it advanced, or since when it was over, or a sentinel. None of these returns in
+//! a cell:
 //!
-//! # Why the clock is read last
-//! What has come back by a reading is set off against all that was ever charged. If somebody was charged between the reading and the
-//! look at the head, for permits that came back meanwhile, then too little would seem to be left. A log has the newest stamp to tell it so;
-//! an account has no such thing. So the clock is read after the head has been seen, and a head that has moved on takes another reading.
+//! 1. Within an incarnation they rise (INV-RISE).
+//! 2. Before the cell changes owner, the late era is published and the timestamp floor is raised to
+//!    it or past it. The next account opens no earlier.
+//! 3. The word holds the time at which an account *opened*, also where windows are aligned. A
+//!    reader rounds it down. Rounded before, it could equal the time at which the last key's
+//!    account opened.
+//! 4. A ring reference of a next key with a log has the bit of a closed account. But a time is at
+//!    least 2^60, which as a reference means page 64 or later of a slab. See "Numbers that run out"
+//!    in `docs/limitations.md`.
+//!
+//! # Why the clock is read after the head (INV-CLOCK-LAST)
+//!
+//! What has come back by a reading is compared with everything charged. A reading from before the
+//! last charge would leave out what came back in between, and deny at a moment at which the request
+//! fits. A log's newest stamp would tell; an account has no such thing. If the head moves on after
+//! it was loaded, either more was charged, or the account was over and there was no denial. An
+//! admission by an earlier reading is an admission at the last charge, too.
 //!
 //! # Orderings
-//! As for a log: a claim acquires and releases the head; the anchor is released by who publishes it and acquired by who reads it,
-//! so who sees the anchor of a later era also sees that the head has moved.
 //!
-//! The loom tests in `cell/counter/loom_tests.rs` and `cell/counter/over_loom_tests.rs` exercise them.
+//! As for a log: a claim acquires and releases the head; a publication releases the anchor and a
+//! reader acquires it, so a thread that sees the anchor of a later era also sees that the head has
+//! moved.
+//!
+//! The models are in `cell/counter/loom_tests.rs` and `cell/counter/over_loom_tests.rs`.
 
 mod algorithm;
 pub(super) mod books;

@@ -1,24 +1,24 @@
-//! Where claims on several cells are written down: a pool of descriptors, each with a count of those who work on its claim.
+//! Descriptors of joint claims: a slab of records, each with a count of its workers.
 
 use super::words::{Head, RingRef, Ticket};
 use crate::slab::{Element, Slab};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The most cells that one claim may be on.
+/// The most cells of one joint claim.
 pub(crate) const MAX_CELLS: usize = 8;
 
-/// Where a claim is written down.
+/// The record of one joint claim.
 struct Descriptor {
     /// A [`Status`].
     status: AtomicU64,
-    /// The link to the next, while it is free.
+    /// The link to the next free descriptor.
     link: AtomicU64,
-    /// How many cells the claim is on.
+    /// The number of cells.
     count: AtomicU64,
     entries: [Entry; MAX_CELLS],
 }
 
-/// A [`Part`], written down.
+/// A [`Part`], in atomics.
 struct Entry {
     id: AtomicU64,
     seen: AtomicU64,
@@ -69,7 +69,7 @@ impl Entry {
     }
 }
 
-/// A part of a claim: one cell.
+/// A part of a joint claim: one cell.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) id: u32,
@@ -77,23 +77,23 @@ pub(crate) struct Part {
     pub(super) seen: Head,
     /// The head after the claim.
     pub(super) next: Head,
-    /// The cell's second word and the larger ring that takes its place, if it takes one.
+    /// The cell's second word and the ring that replaces it, if one does.
     pub(super) rings: Option<(RingRef, RingRef)>,
-    /// As that of what is charged, or zero where it comes to be known only later; of a log that keeps its ring, its
-    /// stamp is no earlier. Not written down.
+    /// As in [`Charged`](super::algorithm::Charged); zero if it is known later. For a log that
+    /// keeps its ring: a lower bound of the stamp. Not in the descriptor.
     pub(super) mark: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Nothing is written down.
+    /// The descriptor is free.
     None = 0,
     Undecided = 1,
     Committed = 2,
     Aborted = 3,
 }
 
-/// The state of a claim.
+/// The status of a joint claim.
 ///
 /// ```text
 /// { serial: 32, workers: 30, outcome: 2 }
@@ -124,7 +124,7 @@ impl Status {
     }
 }
 
-/// Where claims are written down.
+/// All descriptors.
 pub(super) struct Joint {
     pool: Slab<Descriptor>,
 }
@@ -138,7 +138,7 @@ impl Joint {
         size_of::<Self>() + self.pool.bytes()
     }
 
-    /// Where the claim is written down.
+    /// The descriptor of a claim.
     fn descriptor(&self, ticket: Ticket) -> &Descriptor {
         self.pool.element(self.pool.nth(ticket.number))
     }
@@ -147,7 +147,8 @@ impl Joint {
         Status(self.descriptor(ticket).status.load(Ordering::Acquire))
     }
 
-    /// Writes a claim down, with the caller as its first worker. `None` if a million of them are going on.
+    /// Writes a descriptor, with the caller as its first worker. `None` if a million claims are in
+    /// progress.
     pub(super) fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
         let block = self.pool.take()?;
         let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
@@ -168,7 +169,7 @@ impl Joint {
         descriptor.entries.iter().take(count).map(Entry::read)
     }
 
-    /// Makes the caller one of the workers on a claim. `false` if it is over.
+    /// Makes the caller a worker. `false` if the claim is over.
     pub(super) fn join(&self, ticket: Ticket) -> bool {
         self.change(ticket, |status| {
             (status.outcome() != Outcome::None)
@@ -176,11 +177,11 @@ impl Joint {
         })
     }
 
-    /// Ends the caller's work. The last to leave frees the place.
+    /// Ends the caller's work. The last worker frees the descriptor (INV-WORKERS).
     ///
-    /// The next claim there has another serial number, so a helper that comes late does not join it. Without that no decision would be
-    /// wrong, because whoever joins is counted: but the next claim may hold cells that come before the helper's own, and then work on one
-    /// claim would lead to work on another without end (see "How it works").
+    /// The next claim has another serial number, so a late helper does not join it. If it did, no
+    /// decision would be wrong, because workers are counted. But the next claim may hold cells that
+    /// come earlier, and help might not end (INV-HOLD-ORDER).
     pub(super) fn leave(&self, ticket: Ticket) {
         let mut last = false;
         self.change(ticket, |status| {
@@ -195,7 +196,7 @@ impl Joint {
         }
     }
 
-    /// Decides the claim, unless somebody else has.
+    /// Decides the claim, unless another worker has (INV-ALL-OR-NONE).
     pub(super) fn decide(&self, ticket: Ticket, outcome: Outcome) {
         self.change(ticket, |status| {
             let undecided = status.outcome() == Outcome::Undecided;

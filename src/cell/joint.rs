@@ -1,34 +1,34 @@
-//! Claims on several cells at once: all of them, or none.
+//! Joint claims: a multi-word compare-and-swap of the heads of several cells, after T. Harris, K.
+//! Fraser and I. Pratt, "A practical multi-word compare-and-swap operation", DISC 2002, made
+//! simpler by heads that never return (INV-HEAD).
 //!
 //! # How it works
-//! A claim on one cell is a compare-and-swap on its head. A claim on several is a compare-and-swap of all their heads at
-//! once, after T. Harris, K. Fraser and I. Pratt, "A practical multi-word compare-and-swap operation", DISC 2002, made
-//! simpler by heads that never have the same value twice.
 //!
-//! The claim is *written down* first: for each cell, the head that was decided on and the head that follows. Then each cell
-//! is *held*, in the order of the dimensions, by swapping a head that names the claim for the one that was decided on. If all are
-//! held the claim is committed, if one has another head by then it is aborted: one swap of the claim's own state decides, whoever
-//! makes it. Last, each held cell is let go: with the head that follows, or the one that it had.
+//! 1. A descriptor is written: for each cell, the head that was decided on and the next head.
+//! 2. Each cell is *held*, in the order of the dimensions: a compare-and-swap replaces the head by
+//!    one that names the descriptor.
+//! 3. One compare-and-swap of the descriptor's status decides. If all cells are held, the claim is
+//!    committed. If one has another head, it is aborted (INV-ALL-OR-NONE).
+//! 4. Each held cell is released: with the next head, or with the head that it had.
 //!
-//! **Whoever meets a held cell works on the claim that holds it until it is decided**, and then goes on with its own. So nobody
-//! waits, and nobody ever decides by what a claim may yet take back: a request is denied only for permits that were granted.
+//! Any thread that finds a held cell works on the claim until it is decided, then goes on with its
+//! own (INV-HELD). So no thread waits, and a request is denied only for permits that were granted.
+//! Help ends because all claims hold their cells in one order (INV-HOLD-ORDER).
 //!
-//! Claims hold cells in one order (the dimensions of a request, each of which has cells of its own), so work on one claim leads
-//! to work on another only further along, and ends.
+//! # Why a late helper does no harm
 //!
-//! # Why a helper that slept does no harm
-//! It may hold a cell for a claim that has been decided since. If that was committed, the cell's head has moved, and never returns:
-//! the swap fails. (Nor does the reference to a ring that a larger one takes the place of: a cell whose key was forgotten starts its
-//! next life with a ring, see `life.rs`.) If it was aborted, the cell is let go again with the head that it had: by the helper, or by whoever meets it.
-//! What is written down stays until then, because helpers are counted: each one lets everything go before it leaves, and who
-//! leaves last frees the place for the next claim, under the next serial number.
+//! A late helper may hold a cell for a claim that was decided. If the claim was committed, the
+//! cell's head has moved on and the swap fails. The ring reference does not return either
+//! (INV-REFERENCE). If the claim was aborted, the cell is released again with the head that it had.
+//! The descriptor stays until then, because workers are counted (INV-WORKERS).
 //!
 //! # Orderings
-//! - `status`: written after what is written down (released), joined before that is read (acquired). The swap that decides acquires
-//!   and releases, so who lets go sees all cells held.
-//! - heads: as for a claim on one cell.
 //!
-//! Exercised by `table/joint_loom_tests.rs`.
+//! - `status`: the write after the descriptor releases, the join before a read acquires. The swap
+//!   that decides acquires and releases, so a thread that releases a cell sees all cells held.
+//! - Heads: as for a claim on one cell.
+//!
+//! The models are in `table/joint_loom_tests.rs`.
 
 #[cfg(all(test, not(tollgate_loom)))]
 use super::descriptor::MAX_CELLS;
@@ -38,7 +38,8 @@ use super::store::Store;
 use super::words::{Head, RingRef, Slot, State, Ticket};
 
 impl Store {
-    /// Claims all the parts, or none: says which. The cells have to be in the same order in every claim.
+    /// Claims all the parts or none, and returns which. Every claim has its cells in the same order
+    /// (INV-HOLD-ORDER).
     pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
         let joint = self.joint.as_ref().expect("a claim on several cells needs several plans");
         let committed = joint.write_down(parts.clone()).is_some_and(|ticket| {
@@ -53,14 +54,14 @@ impl Store {
         committed
     }
 
-    /// Gives back what was prepared for a part that is not to be claimed.
+    /// Frees the ring of a part that is not claimed.
     pub(crate) fn forgo(&self, part: &Part) {
         if let Some((_, offer)) = part.rings {
             self.drop_unused_ring(offer);
         }
     }
 
-    /// Works on the claim that holds a cell, until the cell is let go.
+    /// Helps the claim that holds a cell, until the cell is released.
     pub(super) fn help(&self, held: Head) {
         let (Some(joint), ticket) = (&self.joint, held.ticket()) else { return };
         if joint.join(ticket) {
@@ -69,7 +70,7 @@ impl Store {
         }
     }
 
-    /// The head of a cell, once no claim on several holds it.
+    /// The head of a cell, once no joint claim holds it.
     pub(super) fn head_once_let_go(&self, cell: &Cell) -> Head {
         loop {
             let head = cell.head();
@@ -90,7 +91,8 @@ impl Store {
         }
     }
 
-    /// Holds a cell for the claim. `false` if the claim has been decided, which it is if the cell has another head by now.
+    /// Holds a cell for the claim. `false` if the claim is decided; it is if the cell has another
+    /// head by now.
     fn hold(&self, joint: &Joint, ticket: Ticket, part: Part) -> bool {
         let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
@@ -112,7 +114,7 @@ impl Store {
         false
     }
 
-    /// Lets a cell go that the claim holds.
+    /// Releases a cell that the claim holds.
     fn let_go(&self, ticket: Ticket, part: Part, committed: bool) {
         let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
@@ -123,11 +125,11 @@ impl Store {
             self.put_larger_ring(cell, part.seen, old, new);
         }
         let after = if committed { part.next } else { part.seen };
-        // Failing is as good: then somebody else has.
+        // If this fails, another worker has released it.
         let _ = cell.claim(held, after);
     }
 
-    /// Puts a larger ring in the place of the one that a held cell has, unless somebody else has.
+    /// Replaces the ring of a held cell, unless another worker has.
     fn put_larger_ring(&self, cell: &Cell, seen: Head, old: RingRef, new: RingRef) {
         let newest = if new.is_block() { Some(Slot::ancient(0, 0)) } else { self.ring(cell, old).newest(seen) };
         let Some(newest) = newest else { return };
@@ -137,20 +139,20 @@ impl Store {
     }
 }
 
-/// How far a thread gets with a claim before it stops for ever.
+/// Where a thread stalls in a joint claim.
 #[cfg(all(test, not(tollgate_loom)))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stalled {
     WrittenDown,
-    /// So many cells are held.
+    /// After it has held so many cells.
     Held(usize),
-    /// The claim is committed, and so many cells are let go again.
+    /// After it has committed the claim and released so many cells.
     LetGo(usize),
 }
 
 #[cfg(all(test, not(tollgate_loom)))]
 impl Store {
-    /// Begins to claim all the parts, and stops.
+    /// Begins to claim all the parts, and stalls.
     pub(crate) fn claim_and_stall<'a>(&self, parts: impl Iterator<Item = &'a Part>, stalled: Stalled) {
         let joint = self.joint.as_ref().unwrap();
         let ticket = joint.write_down(parts).unwrap();
@@ -166,7 +168,8 @@ impl Store {
         }
     }
 
-    /// Puts the larger ring of a part in its place, as a helper may that saw the cell held. Says whether that changed anything.
+    /// Replaces the ring of a part, as a helper may that saw the cell held. Returns whether that
+    /// changed anything.
     pub(crate) fn replaces_late(&self, part: &Part) -> bool {
         let cell = self.cells.element(part.id);
         let (old, new) = part.rings.unwrap();

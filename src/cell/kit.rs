@@ -1,4 +1,4 @@
-//! What the models and the tests of cells import.
+//! Imports of the models and tests of cells.
 
 #![allow(unused_imports, reason = "each test needs some of it")]
 

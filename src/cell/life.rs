@@ -1,4 +1,5 @@
-//! The lives of a cell: made for a key with its first permits, reclaimed when all have expired, or forgotten.
+//! The incarnations of a cell: allocated for a key with its first permits, then freed when all have
+//! expired, or forgotten.
 
 use super::algorithm::{Algorithm, Known};
 use super::cells::{Cells, Rules, Seat, by};
@@ -10,21 +11,21 @@ use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
 
-/// What became of an attempt to reclaim a cell.
+/// The outcome of an attempt to free a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reclaimed {
-    /// The cell has been freed, or is of another life by now.
+    /// The cell was freed, or is of another incarnation.
     Gone,
     /// The cell has a live stamp; the newest expires at this time.
     Live(u64),
 }
 
 impl Cells {
-    /// A cell for a new key with `cost` permits claimed and not yet published. The caller alone has it until its number and
-    /// life are published. `None` when all cells are taken.
+    /// A cell for a new key with `cost` permits claimed and unpublished. The caller owns it until
+    /// it inserts the cell into the index. `None` if all cells are taken.
     ///
-    /// The permits get their stamp only once the cell is known, from [`publish_first`](Self::publish_first) or from whoever meets the cell
-    /// first. A stamp chosen before would be too early if meanwhile another cell for the same key came and went.
+    /// The permits get their stamp once the cell is reachable, from
+    /// [`publish_first`](Self::publish_first) or from a helper (INV-FIRST).
     pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<Seat<'_>> {
         let id = self.store.cells.take()?;
         let cell = self.store.cells.element(id);
@@ -37,28 +38,31 @@ impl Cells {
         Some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
 
-    /// Publishes the first permits of a cell that has just become known. If its head has moved, another thread has published them, or the key
-    /// was forgotten.
+    /// Publishes the first permits of a cell that was just inserted. If its head has moved, another
+    /// thread has published them, or the key was forgotten.
     pub(crate) fn publish_first(&self, created: Seat<'_>, clock: &impl Clock) {
         self.publish_at(created.at(), clock);
     }
 
-    /// Takes back a cell from [`new_cell`](Self::new_cell) that was never published.
+    /// Frees a cell from [`new_cell`](Self::new_cell) that was never inserted.
     pub(crate) fn discard(&self, id: u32) {
         let cell = self.store.cells.element(id);
         let head = Head(cell.head.load(Ordering::Relaxed));
-        // The life stays: nothing was published that could be mistaken for the next. The lap moves on.
+        // The incarnation stays, because no thread has seen it. The lap moves on (INV-HEAD).
         let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
         cell.head.store(free.0, Ordering::Release);
         self.release(id, Slot::ancient(0, 0), false);
     }
 
-    /// Frees the cell of this life if all its stamps have expired at `time`, or its key was forgotten. Raises the horizon to the
-    /// end of the newest of the stamps that are lost with it.
+    /// Frees the cell of this incarnation if all its stamps have expired at `time`, or its key was
+    /// forgotten (INV-FREE). Raises the timestamp floor to the end of the newest stamp that is
+    /// lost.
     ///
-    /// A claim that is found unpublished may be later than `time`, so it is stamped by the `clock`, read after it was seen.
+    /// A claim that is found unpublished may be later than `time`, so it is stamped by the `clock`,
+    /// read after the claim was seen (INV-CLOCK-LAST).
     ///
-    /// Lives are numbered modulo 256: after each read of the head `may_be` says whether the number means the life that the caller means.
+    /// Incarnations are numbered modulo 256. After each load of the head, `may_be` tells whether
+    /// the number still means the caller's incarnation (INV-INCARNATION).
     pub(crate) fn reclaim_if(
         &self,
         id: u32,
@@ -90,7 +94,7 @@ impl Cells {
                     by!(rules, algorithm => algorithm.settle(at, reference, time_of(clock.now())));
                     continue;
                 }
-                // Either a growth that is not finished, or the head has moved.
+                // Either a resize that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
                     if head.state().is_growing() {
                         by!(rules, algorithm => algorithm.open(at));
@@ -98,14 +102,14 @@ impl Cells {
                     continue;
                 }
             };
-            // What was read may be of the cell's next key.
+            // Otherwise it may belong to the cell's next key.
             if !at.stands() {
                 continue;
             }
             if head.state() != State::Dead && time < end {
                 return Reclaimed::Live(end.min(MAX_TIME));
             }
-            // Before the cell is free: whoever finds its key gone has to see it.
+            // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_horizon(if head.state() == State::Dead { newest.time() } else { end });
             if head.state().is_growing() {
                 by!(rules, algorithm => algorithm.empty(at, reference, newest));
@@ -119,15 +123,17 @@ impl Cells {
         }
     }
 
-    /// Gives back the memory of a cell whose head has just been set free by the caller.
+    /// Frees the memory of a cell whose head the caller has set free.
     ///
-    /// A thread that sleeps in a growth may still want to put its ring in the place of the one slot that the cell once had. That
-    /// slot's stamp could return in the cell's next life if its key was forgotten and the clock stands still. Such a cell starts its
-    /// next life with a ring, which is known by the reference that is left here; until stamps that are later have come and gone.
+    /// A thread that stalls in a resize may still want to replace the one slot that the cell once
+    /// had by its ring. After a `forget`, that slot's stamp could return in the next incarnation if
+    /// the clock stands still. So such a cell starts its next incarnation with a ring
+    /// (INV-REFERENCE). The reference that stays in the cell says so, until later stamps have come
+    /// and gone.
     fn release(&self, id: u32, newest: Slot, forgotten: bool) {
         let cell = self.store.cells.element(id);
         let reference = cell.reference();
-        // An account that is closed has in its second word what would look like a ring.
+        // The anchor of a closed account has the bit of a ring reference.
         let is_log = !matches!(self.rules_of(cell), Rules::Counter(_));
         if is_log {
             self.store.drop_ring(reference, newest);
@@ -138,19 +144,19 @@ impl Cells {
         self.store.cells.give_back(id);
     }
 
-    /// Makes a cell dead that decided for its key at this head: the key starts afresh. Says whether this call did it; if not, the cell
-    /// may no longer decide for the key.
+    /// Makes a cell dead that decided for its key at this head: the key starts afresh. Returns
+    /// whether this call did; if not, the cell may no longer decide for the key.
     pub(crate) fn forget_at(&self, id: u32, head: Head, clock: &impl Clock) -> bool {
         let mut at = At { cell: self.store.cells.element(id), head };
         loop {
             match at.head.state() {
                 State::Free | State::Dead => return false,
-                // Emptied first: whoever wants the ring to grow may be about to replace it.
+                // Emptied first: another thread may be about to offer a ring.
                 State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(at, clock),
                 State::Held => self.store.help(at.head),
-                // Emptied too, so that what is lost with it was not claimed in place.
+                // Emptied too: no stamp that is lost was claimed in place (INV-RESERVED).
                 State::Ahead if !self.is_empty(at) => {
-                    // Failing is as good: then its head has changed.
+                    // If this fails, the head has changed.
                     let _ = at.begin_resize(State::GrowingAhead);
                 }
                 _ => {
@@ -173,7 +179,7 @@ impl Cells {
         matches!(known, Known::Until(_, newest) if newest.is_ancient())
     }
 
-    /// Takes the next step towards a growing cell that is open again, with nothing in it unless another ring came first.
+    /// Takes one step towards an open cell without stamps, unless another ring is offered first.
     fn empty_what_grows(&self, growing: At<'_>, clock: &impl Clock) {
         let reference = growing.cell.reference();
         by!(self.rules_of(growing.cell), algorithm => match algorithm.known(growing, reference) {
@@ -194,30 +200,30 @@ impl Cells {
         }
     }
 
-    /// The numbers of all cells that have ever been in use.
+    /// The numbers of all cells ever used.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
         (0..self.store.cells.handed_out()).map(|number| self.store.cells.nth(number))
     }
 
-    /// The key that the cell decides for, if it does.
+    /// The fingerprint that the cell decides for, if any.
     pub(crate) fn fingerprint_of(&self, id: u32) -> Option<Fingerprint> {
         self.store.cells.element_if_there(id).map(|cell| cell.key())
     }
 
-    /// Whose the cell is in this life, unless that is over.
+    /// The fingerprint of the cell in this incarnation, unless that is over.
     pub(crate) fn fingerprint_in(&self, id: u32, life: u64) -> Option<Fingerprint> {
         let fingerprint = self.fingerprint_of(id)?;
-        // Read after the key, which acquires: see `seat_for`.
+        // Loaded after the fingerprint, which acquires; see `seat_for`.
         let head = Head(self.store.cells.element(id).head.load(Ordering::Relaxed));
         (head.life() == life).then_some(fingerprint)
     }
 
-    /// Whether a cell can be created, as far as can be told.
+    /// Whether a cell can be allocated; an estimate.
     pub(crate) fn has_room(&self) -> bool {
         self.store.cells.has_room()
     }
 
-    /// The number of cells that can be created, counted up to `most`, as far as can be told.
+    /// The number of cells that can be allocated, up to `most`; an estimate.
     pub(crate) fn room_up_to(&self, most: usize) -> usize {
         self.store.cells.room_up_to(most)
     }
@@ -227,9 +233,8 @@ impl Cells {
         self.idle_from(id, time).map_or((false, false), |(_, end)| (true, time < end))
     }
 
-    /// The life of the cell, and the time from which on it can be reclaimed; `None` if it is free.
-    /// Writes nothing. At `time` a cell that is just being claimed counts as live for one more
-    /// nanosecond.
+    /// The incarnation of the cell, and the time from which it can be freed; `None` if it is free.
+    /// Writes nothing. A cell that is being claimed counts as live for one nanosecond after `time`.
     pub(crate) fn idle_from(&self, id: u32, time: u64) -> Option<(u64, u64)> {
         let cell = self.store.cells.element_if_there(id)?;
         let claimed_now = time.saturating_add(1);
@@ -240,11 +245,12 @@ impl Cells {
             match head.state() {
                 State::Free => return None,
                 State::Dead => return Some((head.life(), 0)),
-                // A claim is being made just now.
+                // A joint claim is in progress.
                 State::Held => return Some((head.life(), claimed_now)),
                 _ => {}
             }
-            // A claim that is not yet published was made just now; a ring that has just grown has live stamps.
+            // An unpublished claim was made just now; a ring that was just replaced has live
+            // stamps.
             let end = match by!(self.rules_of(cell), algorithm => algorithm.known(at, reference)) {
                 Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
@@ -255,8 +261,9 @@ impl Cells {
         }
     }
 
-    /// A cell for a key that holds what was kept of it `elapsed` nanoseconds ago, as far as that still matters. Nobody else knows
-    /// of it until its number and life, which this gives, are published. `None` when all cells are taken.
+    /// A cell for a key with the permits that were exported `elapsed` nanoseconds ago, as far as
+    /// they still matter. The caller owns it until it inserts the number and incarnation that this
+    /// returns. `None` if all cells are taken.
     #[cfg(feature = "serde")]
     pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
         let id = self.store.cells.take()?;
@@ -269,10 +276,10 @@ impl Cells {
     }
 }
 
-/// As models and tests of a single cell ask, which has fewer than 256 lives there.
+/// For models and tests of a single cell, which has fewer than 256 incarnations there.
 #[cfg(test)]
 impl Cells {
-    /// A new cell and its life.
+    /// A new cell and its incarnation.
     pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
         self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.life()))
     }

@@ -1,4 +1,4 @@
-//! What the loom tests of a cell have in common.
+//! Helpers of the loom models of cells.
 
 use core::time::Duration;
 
@@ -85,7 +85,8 @@ impl One {
     }
 }
 
-/// Runs the model with a bound on preemptions: three find all the errors that were put in on purpose.
+/// Runs the model with a bound on preemptions: three find all the errors that were put in on
+/// purpose.
 pub(in crate::cell) fn explore(body: impl Fn() + Sync + Send + 'static) {
     explore_with(3, body);
 }

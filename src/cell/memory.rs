@@ -1,4 +1,4 @@
-//! The words of a cell.
+//! The cell and its four words.
 
 use super::words::{Head, RingRef, Slot, State};
 use crate::fingerprint::Fingerprint;
@@ -11,7 +11,7 @@ pub(crate) struct Cell {
     pub(super) head: AtomicU64,
     /// A [`RingRef`], or the one [`Slot`] of a ring of one.
     pub(super) ring: AtomicU64,
-    /// The fingerprint of the cell's key. The first half of a free cell holds the link to the next.
+    /// The fingerprint of the cell's key. The first half of a free cell is the link to the next.
     pub(super) low: AtomicU64,
     pub(super) high: AtomicU64,
 }
@@ -32,8 +32,8 @@ impl Element for Cell {
 }
 
 impl Cell {
-    /// Makes a cell that the caller alone has one for this key. Released: a reader of the cell's last key that sees any of it sees that
-    /// the head has changed.
+    /// Assigns a cell that the caller owns to a key. The stores release: a reader of the last key's
+    /// cell that sees any of them also sees that the head has changed.
     pub(super) fn give_to(&self, key: Fingerprint, reference: RingRef, head: Head) {
         self.ring.store(reference.0, Ordering::Release);
         self.low.store(key.low, Ordering::Release);
@@ -63,7 +63,8 @@ impl Cell {
         self.ring.load(Ordering::Relaxed) == reference.0
     }
 
-    /// Whether the head is still this one. Loads before this that were acquired belong to it then.
+    /// Whether the head is still this one; then earlier loads that acquired belong to it
+    /// (INV-STANDS).
     #[inline]
     pub(super) fn stands(&self, head: Head) -> bool {
         self.head.load(Ordering::Relaxed) == head.0
@@ -75,26 +76,26 @@ impl Cell {
         self.head.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
     }
 
-    /// Replaces the ring. Says whether it was still the old one.
+    /// Replaces the ring. Returns whether it was still the old one.
     pub(super) fn replace_ring(&self, old: RingRef, new: RingRef) -> bool {
         self.ring.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether the cell is for this key, if its head is the same as before. Acquired, so that who sees the fingerprint of the cell's
-    /// next key also sees that the head has changed.
+    /// Whether the cell has this fingerprint. The loads acquire: a thread that sees the next key's
+    /// fingerprint also sees that the head has changed.
     #[inline(always)]
     pub(super) fn is_for(&self, fingerprint: Fingerprint) -> bool {
         self.low.load(Ordering::Acquire) == fingerprint.low && self.high.load(Ordering::Acquire) == fingerprint.high
     }
 
-    /// The key of the cell. Read while the cell changes hands it may be no key's.
+    /// The fingerprint of the cell. While the cell changes owner it may be that of no key.
     #[inline]
     pub(super) fn key(&self) -> Fingerprint {
         Fingerprint::new(self.low.load(Ordering::Acquire), self.high.load(Ordering::Acquire))
     }
 }
 
-/// A cell, as of a head that was seen.
+/// A cell, as of a head that was loaded.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) cell: &'a Cell,
@@ -111,7 +112,8 @@ impl<'a> At<'a> {
         Self { head, ..self }
     }
 
-    /// Whether the head is still the one that was seen. Loads before this that were acquired belong to it then.
+    /// Whether the head is still the one that was loaded; then earlier loads that acquired belong
+    /// to it (INV-STANDS).
     #[inline]
     pub(super) fn stands(self) -> bool {
         self.cell.stands(self.head)
@@ -123,7 +125,7 @@ impl<'a> At<'a> {
         self.cell.claim(self.head, next)
     }
 
-    /// Marks the cell, whose ring is to be replaced. `None` if its head is another by now.
+    /// Begins a resize: no permit is claimed from here on. `None` if the head has changed.
     pub(super) fn begin_resize(self, growing: State) -> Option<Self> {
         let growing = self.with(self.head.with_state(growing));
         if growing.head != self.head {

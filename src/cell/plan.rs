@@ -1,4 +1,4 @@
-//! How the keys of one plan are limited: by quotas of one kind.
+//! Plans: quotas of one kind, made ready to decide by.
 
 use super::algorithm::NewKeys;
 use super::counter::metered::Metered;
@@ -12,16 +12,16 @@ use crate::quota::Quota;
 pub(crate) enum Plan {
     /// One or more sliding window logs, which share one ring of stamps.
     Log(Limits),
-    /// An account of permits used: a bucket, a queue or a counter.
+    /// An account: a bucket, a queue, a window or a counter.
     Counter(Metered),
-    /// A log in steps.
+    /// A quantised log.
     Quantised(Stepped),
 }
 
 impl Plan {
-    /// The plan of quotas that have been validated: sliding window logs, at least one, or one quota of another kind.
+    /// The plan of validated quotas: one or more sliding window logs, or one quota of another kind.
     ///
-    /// If it takes the place of another, from the time on that is given, what that knew is remembered as far as it says.
+    /// `last` is the plan that this one replaces, and from when on.
     pub(super) fn new(quotas: &[Quota], last: Option<(&Self, u64)>) -> Self {
         if let Some(stepped) = Stepped::of(&quotas[0]) {
             let last = if let Some((Self::Quantised(last), _)) = last { Some(last) } else { None };
@@ -37,7 +37,7 @@ impl Plan {
         })
     }
 
-    /// What they say about keys that have no cell.
+    /// The same, for keys without a cell.
     pub(super) fn new_keys(&self) -> &dyn NewKeys {
         match self {
             Self::Log(limits) => limits,

@@ -1,17 +1,17 @@
-//! Quotas that change while they are in use, for all keys or for one.
+//! Versions of quotas, which change while they are in use, for all keys or for one.
 //!
-//! # How it works
-//! A plan is a list of *revisions*, which only grows. A word says which is the current one for all keys, and for each key that has
-//! quotas of its own a word says which those are. Whoever decides reads them after the cell's head. So no decision waits for a change,
-//! and a change waits for nothing but another change. A request that is halfway when the quota changes is decided by one of the two.
+//! A plan is a list of *versions* (`Revision`) that only grows. One word names the current one for
+//! all keys; each key with quotas of its own has another. A decision reads them after the cell's
+//! head. So no decision waits for a change, and a change waits only for another change. A request
+//! in progress is decided by one of the two versions.
 //!
-//! Nothing is done to the cells. What a cell holds is understood by the revision that it was written under:
+//! A change does not touch cells. A cell is read under the version that it was written under:
 //!
-//! - *A log.* Stamps are stamps under any quota. A revision only says from when on they count: those that had left the widest window
-//!   when it began are not there any more, or may not be, so they do not count (`Limits`).
-//! - *An account.* Its head says by which revision it is written (see the essay on accounts). Until it is written anew, each
-//!   request works out what the account comes to under the current revision, from the moment at which that began; so it is told the
-//!   truth about how long to wait, whenever that is. The first that is not a mere look writes it down.
+//! - *A log.* Stamps are the same under any quota. A version says from when on they count, because
+//!   earlier ones may be gone (INV-VERSION).
+//! - *An account.* Its head names its version. Until it is written anew, each request computes its
+//!   state under the current version, from the moment at which that began, so its wait is true. The
+//!   first request that is not a peek writes the account anew.
 
 use std::sync::PoisonError;
 
@@ -26,58 +26,59 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// A plan, now and as it was.
+/// All versions of a plan.
 pub(crate) struct Revisions {
     first: Revision,
-    /// The later ones: 1, then 2 and 3, then 4 to 7, and so on.
+    /// The later versions: 1, then 2 and 3, then 4 to 7, and so on.
     later: OnceBox<[Chunk; CHUNKS]>,
-    /// How many later ones there are.
+    /// The number of later versions.
     made: AtomicU64,
-    /// The number of the current one for all keys.
+    /// The number of the current version for all keys.
     current: AtomicU64,
-    /// Held by whoever makes one.
+    /// Held while a version is made.
     pub(super) changes: Mutex<()>,
-    /// Of all of them, where they are a log's.
+    /// The loosest of all versions, for a log.
     loosest: Loosest,
-    /// Keys with quotas of their own, by a few bits of their fingerprints. Empty where no key may have any.
+    /// Keys with quotas of their own, by some bits of their fingerprints. Empty if no key may have
+    /// any.
     own: Box<[OnceBox<Own>]>,
 }
 
-/// A million changes; a thousand in this crate's own tests, which come to the end of them.
+/// A million changes; a thousand in this crate's own tests, which reach the end.
 const CHUNKS: usize = if cfg!(test) { 10 } else { 20 };
 
 type Chunk = OnceBox<Box<[OnceBox<Revision>]>>;
 
-/// A plan as it is, or was, from one change to the next.
+/// A version: a plan from one change to the next.
 pub(crate) struct Revision {
     pub(crate) number: u64,
-    /// When it began, as a time.
+    /// The time at which it began.
     pub(super) since: u64,
     pub(crate) plan: Plan,
     /// The quotas, in the order in which they were given.
     pub(crate) quotas: Box<[Quota]>,
-    /// The most permits that a request may ask for.
+    /// The largest cost of a request.
     pub(crate) most: u32,
-    /// The number of the one that it took the place of.
+    /// The number of the version that it replaced.
     before: u64,
 }
 
 /// A key that has quotas of its own.
 struct Own {
     key: Fingerprint,
-    /// The number of its revision.
+    /// The number of its version.
     current: AtomicU64,
     next: OnceBox<Own>,
 }
 
-/// The revisions that are for one key.
+/// The versions of one key.
 #[derive(Clone, Copy)]
 pub(super) struct ForKey<'a> {
     pub(super) all: &'a Revisions,
     pub(super) current: &'a Revision,
 }
 
-/// Whose quotas change.
+/// The keys whose quotas change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     All,
@@ -90,7 +91,7 @@ impl Revision {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
     }
 
-    /// What comes after `before`.
+    /// The version after `before`.
     fn after(before: &Self, number: u64, since: u64, quotas: &[Quota]) -> Self {
         let plan = Plan::new(quotas, Some((&before.plan, since)));
         Self { number, since, plan, quotas: quotas.into(), most: most(quotas), before: before.number }
@@ -102,15 +103,15 @@ fn most(quotas: &[Quota]) -> u32 {
 }
 
 impl Revisions {
-    /// The most changes.
+    /// The most later versions.
     pub(crate) const MOST: u64 = (1 << CHUNKS) - 1;
 
-    /// The plan of quotas that have been validated.
+    /// The first version, of validated quotas.
     pub(crate) fn new(quotas: &[Quota]) -> Self {
         Self::with_own(quotas, 0)
     }
 
-    /// The same; up to about so many keys may come to have quotas of their own.
+    /// The same; about so many keys may have quotas of their own.
     pub(crate) fn with_own(quotas: &[Quota], keys: usize) -> Self {
         let first = Revision {
             number: 0,
@@ -132,8 +133,8 @@ impl Revisions {
         }
     }
 
-    /// The current one for all keys. To be read after the head that it is to decide by: then it is no older than any that the head was
-    /// written under.
+    /// The current version for all keys. It is read after the head that it decides on: so it is no
+    /// older than the version of the head.
     #[inline]
     pub(crate) fn current(&self) -> &Revision {
         match self.current.load(Ordering::Acquire) {
@@ -142,7 +143,7 @@ impl Revisions {
         }
     }
 
-    /// The current one for a key, to be read as [`current`](Self::current) is.
+    /// The current version for a key, read as [`current`](Self::current) is.
     #[inline(always)]
     pub(super) fn for_key(&self, key: impl FnOnce() -> Fingerprint) -> ForKey<'_> {
         if self.own.is_empty() {
@@ -153,13 +154,14 @@ impl Revisions {
 
     #[cold]
     fn for_one_of_many(&self, key: Fingerprint) -> ForKey<'_> {
-        // Read before it is seen that the key has none of its own: if it gets one after all, that comes after this.
+        // Read before the key's own: if the key gets its own version meanwhile, that is the later
+        // one.
         let for_all = self.current();
         let own = self.own_of(key).map(|own| self.number(own.current.load(Ordering::Acquire)));
         ForKey { all: self, current: own.unwrap_or(for_all) }
     }
 
-    /// The current one for a key.
+    /// The current version for a key.
     pub(crate) fn current_for(&self, key: Fingerprint) -> &Revision {
         self.for_key(|| key).current
     }
@@ -193,12 +195,13 @@ impl Revisions {
         &chunks[chunk as usize].get_or_init(make)[index]
     }
 
-    /// Makes quotas that have been validated the current ones, from `now` on.
+    /// Makes validated quotas current, from `now` on.
     pub(crate) fn change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
         if whose != Whose::All && self.own.is_empty() {
             return Err(Unchanged::NoneOfItsOwn);
         }
-        // One change after the other, so that each knows what it comes after. No decision waits for this.
+        // Changes are serial, so that each knows the version before it. No decision takes this
+        // lock.
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.made.load(Ordering::Relaxed) + 1;
         if number > Self::MOST {
@@ -233,13 +236,14 @@ impl Revisions {
         Ok(())
     }
 
-    /// The limits that hold for every claim on a log, whichever revision it was made by; `None` if there is but one.
+    /// The limits that hold for every claim on a log, whichever version it was made under; `None`
+    /// if there is one version.
     pub(super) fn loosest(&self) -> Option<Limits> {
-        // Acquired from whoever heard of a revision and made a claim by it, through that claim.
+        // Acquired through the claim that was made under a later version.
         (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.limits())
     }
 
-    /// Gives the key a revision of its own.
+    /// Gives the key a version of its own.
     fn set_own(&self, key: Fingerprint, number: u64) {
         let mut place = &self.own[self.bucket(key)];
         loop {
@@ -253,7 +257,7 @@ impl Revisions {
         }
     }
 
-    /// Bytes on the heap, with its own.
+    /// Bytes, with its own.
     pub(super) fn bytes(&self) -> usize {
         let made = self.made.load(Ordering::Acquire);
         let chunks = self.later.get().into_iter().flatten().filter_map(OnceBox::get);
@@ -278,7 +282,7 @@ impl Revisions {
 }
 
 impl<'a> ForKey<'a> {
-    /// The revision before another; the first is before itself.
+    /// The version before another; the first is before itself.
     pub(super) fn before(&self, revision: &'a Revision) -> &'a Revision {
         self.all.number(revision.before)
     }

@@ -1,4 +1,4 @@
-//! The memory of cells and of their rings, and the horizon.
+//! The memory of all cells and rings, and the timestamp floor.
 
 use once_cell::race::OnceBox;
 
@@ -17,19 +17,20 @@ pub(super) struct Store {
     longest: usize,
     /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
     rings: [OnceBox<Slab>; CLASSES],
-    /// Blocks of steps, where there are such.
+    /// Blocks of steps, if a plan has them.
     pub(super) blocks: Option<Box<Blocks>>,
-    /// Marks for slots that were never used.
+    /// The next number for a sentinel (INV-SENTINEL).
     marks: Apart<AtomicU64>,
-    /// No stamp that is chosen for a new key or a new ring is earlier: the latest end of a stamp that was lost with its cell,
-    /// or the newest stamp of a ring that was given back.
+    /// The timestamp floor (INV-FLOOR): the latest end of a stamp that was lost with its cell, or
+    /// the newest stamp of a ring that was freed.
     horizon: Apart<AtomicU64>,
-    /// Claims on several cells, where there are such.
+    /// Descriptors of joint claims, if there are several plans.
     pub(super) joint: Option<Box<Joint>>,
 }
 
 impl Store {
-    /// Room for so many cells, whose rings have up to `longest` slots and whose blocks have up to `largest_block` words.
+    /// Memory for `key_cap` cells, for rings of up to `longest` slots and blocks of up to
+    /// `largest_block` words.
     pub(super) fn new(key_cap: u32, longest: usize, largest_block: usize, joint: Option<Box<Joint>>) -> Self {
         let store = Self {
             cells: Slab::new(1, key_cap),
@@ -46,8 +47,8 @@ impl Store {
         store
     }
 
-    /// The ring of the cell. A reference that is long out of date may name anything, also what never was a ring, because the cell has
-    /// an account by now. Any slot will do then.
+    /// The ring of the cell. An outdated reference may name anything, even the anchor of an
+    /// account. Then any slot will do: the head will have changed.
     #[inline]
     pub(super) fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
         if reference.is_ring() {
@@ -67,7 +68,7 @@ impl Store {
         self.rings.get(reference.class())?.get()?.block_if_there(reference.block())
     }
 
-    /// Reads a cell for nothing but to have it in the cache; gives what leads to its ring.
+    /// Prefetches a cell. Returns the words that lead to its ring.
     #[inline]
     pub(super) fn touch(&self, id: u32) -> (Head, RingRef) {
         let cell = self.cells.element_if_there(id);
@@ -75,15 +76,15 @@ impl Store {
         cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
     }
 
-    /// Reads the ring for nothing but to have it in the cache, if it is one.
+    /// Prefetches the ring, if the reference names one.
     #[inline]
     pub(super) fn touch_ring(&self, head: Head, reference: RingRef) -> u64 {
         let slot = self.slots_at(reference).and_then(|slots| slots.get(head.pos()));
         slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 
-    /// How many slots a ring of this class has: a power of two or, the smallest that is long enough for the largest limit, just so
-    /// many. A ring is longer only where permits are reserved.
+    /// The slots of a ring of this class: a power of two, or, for the smallest class that fits the
+    /// largest limit, exactly that limit. Only reservations need longer rings.
     pub(super) fn slots_of(&self, class: usize) -> usize {
         let slots = |class| if class == 0 { 1 } else { 2_usize << class };
         let is_enough = slots(class) >= self.longest && (class == 0 || slots(class - 1) < self.longest);
@@ -97,11 +98,11 @@ impl Store {
 
     /// The pool for rings of this class.
     pub(super) fn rings_of(&self, class: usize) -> &Slab {
-        // As many rings as blocks can be numbered: what bounds them is that a cell has at most one.
+        // There are at most as many rings in use as cells.
         self.rings[class].get_or_init(|| Box::new(Slab::new(self.slots_of(class), u32::MAX >> 1)))
     }
 
-    /// Makes the pools before they are needed, as the model checker wants it.
+    /// Makes the slabs before threads start: the model checker needs that.
     fn make_all_pools(&self) {
         for class in 1..=self.class_for(2 * self.longest) {
             self.rings_of(class);
@@ -111,8 +112,8 @@ impl Store {
         }
     }
 
-    /// A ring with room for `slots`, for the caller alone: all of its slots hold a mark that never returns, as if published in
-    /// the lap before `lap`.
+    /// A ring of at least `slots` slots that the caller owns. All slots hold a sentinel, as if
+    /// published in the lap before `lap`.
     pub(super) fn new_ring(&self, epoch: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
@@ -120,19 +121,20 @@ impl Store {
         let mark = self.next_mark();
         let words = rings.block(block);
         for word in words {
-            // Released here and in `write_last`: a reader of the block's last owner that sees it sees that its head has moved on.
+            // Released, as in `write_last`: a reader of the block's last owner that sees it also
+            // sees that the head has moved.
             word.store(Slot::ancient(mark, lap).0, Ordering::Release);
         }
         (RingRef::new(epoch, class, mark, block), Ring::new(words))
     }
 
-    /// A mark that never returns.
+    /// A number for a sentinel that never returns (INV-SENTINEL).
     pub(super) fn next_mark(&self) -> u64 {
         self.marks.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Gives back a ring that the caller alone owns, whose stamps, as far as others may have seen them, are no later than
-    /// `newest`.
+    /// Frees a ring that the caller owns. Stamps that other threads may have seen in it are no
+    /// later than `newest`.
     pub(super) fn drop_ring(&self, reference: RingRef, newest: Slot) {
         if reference.is_ring() {
             self.raise_horizon(newest.time());
@@ -144,7 +146,7 @@ impl Store {
         }
     }
 
-    /// Gives back a ring that no other thread has seen, or whose stamps the horizon has reached.
+    /// Frees a ring that no other thread has seen, or whose stamps the timestamp floor has reached.
     pub(super) fn drop_unused_ring(&self, reference: RingRef) {
         self.drop_ring(reference, Slot::ancient(0, 0));
     }
@@ -154,10 +156,11 @@ impl Store {
         self.horizon.load(Ordering::Acquire)
     }
 
-    /// Sees to it that no stamp that is chosen for a new key or a new ring from now on is earlier than `time`.
+    /// Raises the timestamp floor to `time` (INV-FLOOR).
     ///
-    /// Released for the clock's sake: a thread that has seen the horizon reads no less than the clock had shown when it was raised. That
-    /// the horizon itself is seen is due to the block or the cell, which is released after it.
+    /// Releases for the clock's sake: a thread that has seen the floor reads no less than the clock
+    /// had shown when the floor was raised. The floor itself becomes visible with the block or the
+    /// cell, which is released later.
     pub(super) fn raise_horizon(&self, time: u64) {
         if self.horizon.load(Ordering::Relaxed) < time {
             self.horizon.fetch_max(time, Ordering::AcqRel);

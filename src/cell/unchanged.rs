@@ -1,18 +1,18 @@
-//! Why quotas were not changed.
+//! The reasons to refuse a change of quotas.
 
-/// Why a quota was not changed.
+/// Why a change of quotas was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unchanged {
-    /// It is of another algorithm.
+    /// The quota has another algorithm.
     OtherAlgorithm,
-    /// Its numbers do not fit where the accounts are kept.
+    /// Its numbers do not fit in the head of an account.
     TooLarge,
-    /// Its window or its resolution is another, and it is quantised.
+    /// It is quantised and has another window or resolution.
     OtherSteps,
-    /// It counts refused requests, and the ones before do not; or the other way round.
+    /// One version counts refused requests and the other does not.
     OtherRefused,
-    /// It has changed too often.
+    /// There are too many versions.
     TooOften,
-    /// No key may have quotas of its own.
+    /// Keys may have no quotas of their own.
     NoneOfItsOwn,
 }

@@ -1,15 +1,17 @@
-//! The packed words of a cell, each with its layout and accessors that undo one another.
+//! The packed words of a cell, each with its layout and accessors.
 
-/// The last moment that fits in a slot: a little under 2^62 nanoseconds. The values above it mark links between free rings.
+/// The last time that fits in a slot: a little under 2^62 nanoseconds. Larger values mark links
+/// between free rings.
 pub(crate) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
 
-/// Where time starts: a clock that reads zero. Whatever lies below [`ANCIENT_END`] had expired before time began, under the
-/// longest window that a quota may have (2^60 - 1), so the numbers below can mark slots that were never used.
+/// The time of a clock that reads zero. A time below [`ANCIENT_END`] has expired before that under
+/// the longest window (2^60 - 1), so such times serve as sentinels.
 pub(crate) const TIME_ZERO: u64 = (1 << 60) + ANCIENT_END;
 const ANCIENT_END: u64 = 1 << 40;
 
-/// A clock reading as a time. Readings past the end (109 years after the clock's origin) all become the last moment, at
-/// which nothing expires any more: a limiter can then deny too much but not admit too much.
+/// A clock reading as a time. A reading past the end (109 years after the clock's origin) becomes
+/// [`MAX_TIME`], at which no stamp expires: a limiter may then deny too much, but not admit too
+/// much.
 #[inline]
 pub(crate) fn time_of(reading: u64) -> u64 {
     TIME_ZERO + reading.min(MAX_TIME - TIME_ZERO)
@@ -19,29 +21,30 @@ const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// What a cell is doing. Zero, the state of memory that was never used, is [`State::Free`].
+/// The state of a cell. Zero is [`State::Free`], the state of memory that was never used. The
+/// internals chapter lists all transitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Belongs to no key.
     Free = 0,
     /// Decides for its key.
     Open = 1,
-    /// Its ring is being replaced by a larger one; no permit is granted until that is done.
+    /// Its ring is being replaced; no permit is claimed.
     Growing = 2,
-    /// Its key was forgotten; waits for a sweep to free it.
+    /// Its key was forgotten; a sweep will free it.
     Dead = 3,
-    /// Part of a claim on several cells at once that has not been decided; see `joint.rs`.
+    /// Part of a joint claim that is not decided; see `joint.rs`.
     Held = 4,
-    /// Open, and its newest stamps may lie ahead: they are reserved. See `log/reserve.rs`.
+    /// Open, with stamps that may be reserved; see `log/reserve.rs`.
     Ahead = 5,
-    /// As `Growing`, of a ring whose newest stamps may lie ahead.
+    /// As `Growing`; the old ring's newest stamps may be reserved.
     GrowingAhead = 6,
-    /// As `Growing`, and the new ring's newest stamps may lie ahead, though the old one's do not.
+    /// As `Growing`; the new ring's newest stamp is reserved, and the old ring has none.
     GoingAhead = 7,
 }
 
 impl State {
-    /// Whether permits can be claimed as it is.
+    /// Whether permits can be claimed in this state.
     #[inline]
     pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Ahead)
@@ -53,12 +56,12 @@ impl State {
         matches!(self, Self::Growing | Self::GrowingAhead | Self::GoingAhead)
     }
 
-    /// Whether the newest stamps may lie ahead of every clock.
+    /// Whether the newest stamps may be later than every clock.
     pub(crate) fn may_be_ahead(self) -> bool {
         matches!(self, Self::Ahead | Self::GrowingAhead)
     }
 
-    /// The state while the ring is being replaced by one that has no stamps ahead but those that there are.
+    /// The state during a resize that reserves nothing more.
     pub(crate) fn growing(self) -> Self {
         match self {
             Self::Open => Self::Growing,
@@ -67,7 +70,7 @@ impl State {
         }
     }
 
-    /// The state while the ring is being replaced by one with a stamp ahead.
+    /// The state during a resize that reserves a stamp.
     pub(crate) fn going_ahead(self) -> Self {
         match self {
             Self::Open | Self::Growing => Self::GoingAhead,
@@ -82,15 +85,15 @@ impl State {
     }
 }
 
-/// The head of a cell's ring: how far permits have been claimed, and whether they may be.
+/// The head of a cell: its state, and how far permits have been claimed.
 ///
 /// ```text
 /// Head { state: 3, epoch: 1, life: 8, lap: 28, pos: 24 }
 /// ```
 ///
-/// `pos` is the next slot to claim and `lap` counts the rounds, across growths and across the cell's lives, so a head never
-/// has the same value twice (before 2^28 laps of one cell, during one of a thread's decisions). `life` counts the keys that
-/// the cell has belonged to, `epoch` tells the ring before a growth from the one after.
+/// `pos` is the next slot to claim. `lap` counts the rounds, across resizes and incarnations
+/// (INV-HEAD). `life` is the incarnation. `epoch` is the ring parity: it differs before and after a
+/// resize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head(pub(crate) u64);
 
@@ -134,8 +137,8 @@ impl Head {
         (self.0 >> Self::LIFE_AT) & mask(Self::LIFE_BITS)
     }
 
-    /// Whether a later head is certainly of the same life, and the cell decides. Lives are told modulo 256, but each takes a lap at
-    /// least. The head of a cell that is held does not say its lap.
+    /// Whether a later head is certainly of the same incarnation, and both decide
+    /// (INV-INCARNATION). The head of a held cell has no lap.
     pub(crate) fn goes_on_at(self, later: Self) -> bool {
         let decides = |head: Self| !matches!(head.state(), State::Free | State::Dead | State::Held);
         let is_near = self.life() == later.life() && self.laps_until(later) < 1 << Self::LIFE_BITS;
@@ -177,7 +180,8 @@ impl Head {
         Self::new(state, self.epoch(), self.life(), self.lap(), self.pos())
     }
 
-    /// The head after `cost` more permits of a ring with `slots` slots. Nothing is ahead of those who claim them.
+    /// The head after `cost` more permits of a ring with `slots` slots. No stamp is reserved after
+    /// them.
     #[inline]
     pub(crate) fn advanced(self, cost: usize, slots: usize) -> Self {
         let pos = self.pos() + cost;
@@ -185,7 +189,8 @@ impl Head {
         Self::new(State::Open, self.epoch(), self.life(), lap, pos)
     }
 
-    /// What is below the life: the lap and the position, or what a cell with an account has there.
+    /// The 52 bits below the incarnation: lap and position, or the fields of an account or a
+    /// quantised log.
     #[inline]
     pub(crate) fn below_life(self) -> u64 {
         self.0 & mask(Self::LIFE_AT)
@@ -196,41 +201,41 @@ impl Head {
         Self((self.0 & !mask(Self::LIFE_AT)) | (below & mask(Self::LIFE_AT)))
     }
 
-    /// The head once another ring has taken the place of this one's: at its start, all of it published in the lap before.
+    /// The head after a resize: at the start of a ring that is published in the lap before.
     pub(crate) fn on_new_ring(self) -> Self {
         Self::new(self.state().grown(), !self.epoch(), self.life(), self.lap() + 1, 0)
     }
 
-    /// The head of this cell while the claim with that ticket holds it.
+    /// The head of this cell while the joint claim with that ticket holds it.
     pub(crate) fn held(self, ticket: Ticket) -> Self {
         Self::new(State::Held, false, self.life(), 0, 0)
             .with_below_life((u64::from(ticket.number) << Ticket::SERIAL_BITS) | u64::from(ticket.serial))
     }
 
-    /// The claim that holds a cell.
+    /// The joint claim that holds a cell.
     pub(crate) fn ticket(self) -> Ticket {
         let below = self.below_life();
         Ticket { number: low_half(below >> Ticket::SERIAL_BITS), serial: low_half(below) }
     }
 
-    /// A number that this cell's memory has not been marked with before.
+    /// A number for a sentinel that this cell has not had before (INV-SENTINEL).
     pub(crate) fn ancient_mark(self) -> u64 {
         (self.life() << Self::LAP_BITS) | self.lap()
     }
 
-    /// The head of the same cell without a key. The lap goes on, so that no head of an earlier life returns.
+    /// The head of the same cell without a key. The lap goes on, so no head returns (INV-HEAD).
     pub(crate) fn freed(self) -> Self {
         Self::new(State::Free, false, self.life() + 1, self.lap() + 1, 0)
     }
 }
 
-/// Which claim on several cells it is.
+/// Names a joint claim.
 ///
 /// ```text
 /// { number: 20, serial: 32 }
 /// ```
 ///
-/// `number` is where it is written down, `serial` counts the claims that were written there.
+/// `number` names the descriptor. `serial` counts the claims that used it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) number: u32,
@@ -239,7 +244,7 @@ pub(crate) struct Ticket {
 
 impl Ticket {
     const SERIAL_BITS: u32 = 32;
-    /// How many can be told apart.
+    /// The number of descriptors.
     pub(crate) const NUMBERS: u32 = 1 << 20;
 }
 
@@ -254,8 +259,9 @@ fn low_half(word: u64) -> u32 {
 /// Slot { time: 62, joined: 1, parity: 1 }
 /// ```
 ///
-/// `parity` is that of the lap in which the permit was claimed; where it is not the claimed lap's, the claim has not been
-/// published yet. `joined` says that the next slot was claimed by the same request and has the same stamp.
+/// `parity` is that of the lap in which the permit was claimed. If it differs from the parity of
+/// the claimed lap, the claim is unpublished. `joined` says that the next slot belongs to the same
+/// claim and has the same stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u64);
 
@@ -265,8 +271,8 @@ impl Slot {
         Self((time.min(MAX_TIME) << 2) | (u64::from(joined) << 1) | (lap & 1))
     }
 
-    /// A slot that was never used, as if published in the lap before `lap` and long expired. `mark` makes it unlike every
-    /// other value this memory has held, so that a late publication of an earlier owner can't take it for its own.
+    /// A sentinel: long expired, as if published in the lap before `lap`. `mark` makes it differ
+    /// from every other value of this memory (INV-SENTINEL).
     pub(crate) fn ancient(mark: u64, lap: u64) -> Self {
         debug_assert!(mark < ANCIENT_END);
         Self::new(mark % ANCIENT_END, false, lap.wrapping_add(1))
@@ -277,7 +283,7 @@ impl Slot {
         self.0 >> 2
     }
 
-    /// Whether it was never used, or what was in it has been lost.
+    /// Whether it is a sentinel: the slot was never used, or its stamp was dropped.
     #[inline]
     pub(crate) fn is_ancient(self) -> bool {
         self.time() < ANCIENT_END
@@ -299,19 +305,20 @@ impl Slot {
     }
 }
 
-/// The second word of a cell: the one slot of a ring of one, or where the larger ring is.
+/// The second word of a cell: the one slot of a ring of one, or a reference to a larger ring.
 ///
 /// ```text
 /// RingRef { block: 32, tag: 25, class: 5, ring: 1,   epoch: 1 }   (ring = 1)
 /// Slot    { time: 62,                     joined: 1, parity: 1 }  (joined = 0)
 /// ```
 ///
-/// The one slot of a ring of one never has a successor to be joined to. `tag` makes two references to the same block at
-/// different times differ.
+/// The slot of a ring of one has no successor, so it is never joined. `tag` tells two references to
+/// the same block apart (INV-REFERENCE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingRef(pub(crate) u64);
 
-/// Size classes of rings: the slot in the cell, 4, 8, ... 2^24. What refers to a block of steps has a class past those.
+/// Size classes of rings: the slot in the cell, 4, 8, ... 2^24. Blocks of steps have the classes
+/// after these.
 pub(super) const CLASSES: usize = 24;
 
 impl RingRef {
@@ -330,7 +337,7 @@ impl RingRef {
         )
     }
 
-    /// The epoch of the ring; a ring of one is always of the first.
+    /// The ring parity; that of a ring of one is always `false`.
     #[inline]
     pub(crate) fn epoch(self) -> bool {
         self.0 & (Self::RING | 1) == Self::RING | 1

@@ -1,6 +1,7 @@
-//! A key's account, and what becomes of it.
+//! An account, and the steps of a request on it.
 
-/// A key's account: `used` permits charged since `anchor` (a time in nanoseconds). The counter packs two counts into `used`.
+/// A key's account: `used` permits charged since `anchor` (a time in nanoseconds). The counter
+/// packs two counts into `used`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Account {
     pub(crate) anchor: u64,
@@ -8,49 +9,52 @@ pub(crate) struct Account {
     pub(crate) used: u64,
 }
 
-/// What becomes of a request, and with it of the account.
+/// The decision on a request, and the account after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Admitted, charged to the running account: only `used` changes, and it grows.
     Charge { used: u64 },
-    /// Admitted; the account goes on under the anchor [`Rule::advanced`](super::any::Rule::advanced), with this `used`.
+    /// Admitted; the account continues with the anchor
+    /// [`Rule::advanced`](super::any::Rule::advanced) and this `used`.
     Advance { used: u64 },
-    /// Admitted; the old account is over and carries no information. A new one opens at [`Rule::anchor_at`](super::any::Rule::anchor_at) of any time that is
-    /// not before `now`, with this `used`.
+    /// Admitted; the old account is over. A new one opens at
+    /// [`Rule::anchor_at`](super::any::Rule::anchor_at) of any time that is not before `now`, with
+    /// this `used`.
     Open { used: u64 },
-    /// Denied. With no other traffic the same request passes after exactly this many nanoseconds, and not one sooner.
+    /// Denied. Without other traffic the same request passes after exactly this many nanoseconds.
     Deny { wait_ns: u64 },
 }
 
-/// How the account of a key that was never seen opens: at [`Rule::anchor_at`](super::any::Rule::anchor_at), with this `used`.
+/// The account of a new key: it opens at [`Rule::anchor_at`](super::any::Rule::anchor_at), with
+/// this `used`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Opening {
     pub(crate) used: u64,
-    /// If the first request is denied (for want of permits to start with): how long it has to wait, as in [`Step::Deny`].
-    /// The account has to be opened all the same, or the key would never earn a permit.
+    /// The wait, if the first request is denied because the key starts with too few permits. The
+    /// account opens all the same, or the key would never earn a permit.
     pub(crate) wait_ns: Option<u64>,
 }
 
-/// What has become of an account since something was charged to it that is to be given back.
+/// The changes of an account since a charge that is refunded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Since {
-    /// What had been used, with the charge.
+    /// `used` after the charge.
     pub(crate) used: u64,
     /// The account has advanced, once.
     pub(crate) advanced: bool,
-    /// Nothing has been given back meanwhile.
+    /// There was no other refund.
     pub(crate) only_charged: bool,
 }
 
-/// What can be given back of a charge.
+/// The outcome of a refund.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Given {
     pub(crate) permits: u32,
-    /// What is used then. Where nothing is, the account may be over.
+    /// `used` after the refund. If it is zero, the account may be over.
     pub(crate) used: u64,
 }
 
-/// What fits in 64 bits.
+/// The number, or the largest of 64 bits.
 pub(super) fn saturated(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! One of the rules, with its numbers.
+//! Any of the rules.
 
 use super::account::{Account, Given, Opening, Since, Step, saturated};
 use super::bucket::Bucket;
@@ -7,7 +7,7 @@ use super::queue::Queue;
 use super::window::Window;
 use crate::quota::{Kind, Quota};
 
-/// An algorithm with its numbers, made ready.
+/// A rule with its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
     Bucket(Bucket),
@@ -16,7 +16,7 @@ pub(crate) enum Rule {
     Counter(Counter),
 }
 
-/// Asks the algorithm.
+/// Calls the same function of whichever rule it is.
 macro_rules! ask {
     ($rule:expr, $question:ident($($with:expr),*)) => {
         match $rule {
@@ -29,8 +29,7 @@ macro_rules! ask {
 }
 
 impl Rule {
-    /// The rule of a quota that has been validated, in a time of which `origin` is the clock's origin. None for a sliding
-    /// window log, which has to keep more than an account.
+    /// The rule of a validated quota. `origin` is the time of the clock's origin. `None` for logs.
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
         debug_assert!(quota.validate().is_ok());
         let limit = quota.limit();
@@ -64,8 +63,8 @@ impl Rule {
         ask!(self, step(account, now, cost))
     }
 
-    /// Decides a request that would wait for up to `within` nanoseconds; and says how long it has to. Only buckets and queues let
-    /// anybody wait, and a bucket no longer than it takes to fill.
+    /// Decides a request that accepts a wait of `within`, and returns the wait. Only buckets and
+    /// queues let requests wait, a bucket at most as long as it takes to fill.
     pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Step, u64) {
         match (self, self.step(account, now, cost)) {
             (Self::Bucket(bucket), Step::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
@@ -74,17 +73,17 @@ impl Rule {
         }
     }
 
-    /// What becomes of the running account if up to `cost` permits are given back that were charged to it; `None` if they no longer
-    /// count.
+    /// The account after a refund of up to `cost` permits; `None` if they no longer count.
     pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         ask!(self, give_back(account, now, cost, since))
     }
 
-    /// A running account of another quota of the same algorithm, as it goes on under this one from a time on; `None` if it goes on
-    /// as it is, in windows of another length and with another limit.
+    /// A running account of another version, as it continues under this one from a time on; `None`
+    /// if it continues unchanged, in windows of another length or with another limit.
     ///
-    /// A bucket lacks as many permits as the other one did at that time, rounded up, at most all of it; and it owes as many as
-    /// the other one did, at most as many again. The next place of a queue leaves when it would have, or less than one interval later, if the queue can be as long.
+    /// A bucket lacks as many permits as the other did at that time, rounded up, at most all; and
+    /// it owes as many as the other did, at most as many again. The next place of a queue leaves
+    /// when it would have, or less than one interval later, if the queue can be that long.
     pub(crate) fn carried(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
         match (self, other) {
             (Self::Bucket(bucket), Self::Bucket(other)) => {
@@ -103,28 +102,28 @@ impl Rule {
         ask!(self, advanced(anchor))
     }
 
-    /// The anchor of an account that opens now. Never later than now.
+    /// The anchor of an account that opens now: no later than now.
     #[inline]
     pub(crate) fn anchor_at(&self, now: u64) -> u64 {
         ask!(self, anchor_at(now))
     }
 
-    /// More than `used` ever is, and at most 2^32.
+    /// An upper bound of `used`, at most 2^32.
     pub(crate) fn used_below(&self) -> u64 {
         ask!(self, used_below())
     }
 
-    /// The first moment at which all permits are free, if nothing else is granted.
+    /// The first time at which all permits are free, without further grants.
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {
         ask!(self, all_free_at(account))
     }
 
-    /// Whether an account has another anchor once its quota has changed.
+    /// Whether a change of quotas moves the anchor.
     pub(crate) fn is_moved(&self) -> bool {
         matches!(self, Self::Bucket(_) | Self::Queue(_))
     }
 
-    /// The moment from which on an account of which something was used is over, also if that is given back later.
+    /// The time from which an account with used permits is over, even if they are refunded later.
     pub(crate) fn ends_at(&self, account: Account) -> u64 {
         match self {
             Self::Window(window) => window.ends_at(account),
@@ -133,28 +132,30 @@ impl Rule {
         }
     }
 
-    /// The first moment from which the account is no different from that of a key that was never seen; `u64::MAX` if there is none.
+    /// The first time from which the account is no different from a new one; `u64::MAX` if there is
+    /// none.
     pub(crate) fn over_at(&self, account: Account) -> u64 {
         ask!(self, over_at(account))
     }
 
-    /// Whether an account is ever no different from that of a key that was never seen.
+    /// Whether an account ever becomes no different from a new one.
     pub(crate) fn is_ever_over(&self) -> bool {
         self.over_at(Account { anchor: 0, used: 1 }) != u64::MAX
     }
 
-    /// Whole permits that one request could get now. A request is admitted if and only if its cost is no more.
+    /// The permits that one request could get now. A request is admitted if and only if its cost is
+    /// no more.
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
         ask!(self, remaining(account, now))
     }
 
-    /// Nanoseconds until every permit is free, if nothing else is granted; zero when all are.
+    /// Nanoseconds until every permit is free, without further grants.
     pub(crate) fn reset_after(&self, account: Account, now: u64) -> u64 {
         self.all_free_at(account).saturating_sub(now)
     }
 
-    /// How long a request that is admitted now has to wait for its place in the queue, as the account stood before it. Zero for
-    /// every rule that is not a queue.
+    /// The wait of a request that is admitted now, given the account before it. Zero except for
+    /// queues.
     pub(crate) fn delay_ns(&self, before: Account, now: u64) -> u64 {
         match self {
             Self::Queue(queue) => queue.delay_ns(before, now),
@@ -162,7 +163,7 @@ impl Rule {
         }
     }
 
-    /// Decides the first request of a key that was never seen. A cost of zero tells what the account is before it.
+    /// Decides the first request of a new key. A cost of zero gives the account before it.
     pub(crate) fn opening(&self, cost: u32) -> Opening {
         match self {
             Self::Bucket(bucket) => bucket.opening(cost),
@@ -175,7 +176,8 @@ pub(super) fn nanos(duration: core::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The first time at which a window begins, if one begins `phase` after `origin` and they follow one another both ways.
+/// The first boundary at or after time zero, if one lies `phase` after `origin` and they repeat
+/// each window.
 fn first_boundary(origin: u64, phase: core::time::Duration, window: u64) -> u64 {
     let boundary = (u128::from(origin) + phase.as_nanos()).checked_rem(window.into());
     boundary.map_or(0, saturated)

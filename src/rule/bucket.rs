@@ -1,29 +1,41 @@
-//! The token bucket, and the leaky bucket as a meter, which is the same arithmetic: space that is left are permits that are left.
+//! The token bucket, and the leaky bucket as a meter. The arithmetic is the same: free space is
+//! permits.
 //!
-//! # What it decides
-//! A bucket of capacity C is refilled at r permits every P nanoseconds. Its account (b, n) says that it is as if it had
-//! been full at b and n permits had been taken since, without its being full in between. So at t it lacks `n - (t - b) * r / P`
-//! permits, a fraction that is never worked out: both sides are compared times P.
+//! # Decisions
 //!
-//! - `n <= (t - b) * r / P`: it is full again. The account is over, and the next request opens one.
-//! - `n + c - C <= (t - b) * r / P`: it holds c permits. They are charged: n grows by c, and the refill loses nothing.
-//! - otherwise the request is denied until `b + ceil((n + c - C) * P / r)`.
+//! A bucket of capacity C is refilled with r permits every P nanoseconds. Its account (b, n) is
+//! that of a bucket that was full at b and has lost n permits since, without being full in between.
+//! So at t it lacks `n - (t - b) * r / P` permits. That fraction is never computed: both sides are
+//! compared times P.
 //!
-//! A later anchor means a bucket that was full later and has had less of its refill back: never more permits.
+//! - `n <= (t - b) * r / P`: the bucket is full. The account is over, and the next request opens
+//!   one.
+//! - `n + c - C <= (t - b) * r / P`: it has c permits. They are charged: n grows by c, and no
+//!   refill is lost.
+//! - Otherwise the request is denied until `b + ceil((n + c - C) * P / r)`.
+//!
+//! A later anchor means that the bucket was full later, and has less of its refill back: never more
+//! permits.
 //!
 //! # Why `used` fits
-//! Under steady pressure a bucket is never full and n would grow for ever. A stride of T = k * r permits is refilled in exactly
-//! k * P nanoseconds (both whole), so (b, n) and (b + k * P, n - T) are one and the same account. The second is put for the first
-//! as soon as a charge would make n at least T + C:
-//! - n is then less than T + C before any step, and at most T + 2C - 1 - T = 2C - 1 after an advance, which is less than T + C because
-//!   T >= C: one advance is enough. [`Rate::stride`] chooses T so that T + 2C <= 2^32.
-//! - the charge was admitted, so `(t - b) * r / P >= n + c - C >= T`: the new anchor is not later than t.
+//!
+//! Under steady pressure a bucket is never full, and n would grow for ever. A stride of T = k * r
+//! permits is refilled in exactly k * P nanoseconds (both whole), so (b, n) and (b + k * P, n - T)
+//! are the same account. The second replaces the first as soon as a charge would bring n to T + C
+//! or more:
+//!
+//! - n is less than T + C before any step, and at most T + 2C - 1 - T = 2C - 1 after an advance,
+//!   which is less than T + C because T >= C: one advance is enough. [`Rate::stride`] chooses T so
+//!   that T + 2C <= 2^32.
+//! - The charge was admitted, so `(t - b) * r / P >= n + c - C >= T`: the new anchor is not later
+//!   than t.
 //!
 //! The products: n + c < 2^33 by P < 2^60, and t - b < 2^62 by r <= 2^30. Both are far below 2^128.
 //!
-//! Sources: J. S. Turner, "New directions in communications (or which way to the information age?)", IEEE Communications Magazine 24
-//! (10), 1986 (the leaky bucket as a counter); RFC 2215, `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic
-//! cell rate algorithm, with which it agrees for evenly spaced permits).
+//! Sources: J. S. Turner, "New directions in communications (or which way to the information
+//! age?)", IEEE Communications Magazine 24 (10), 1986 (the leaky bucket as a counter); RFC 2215,
+//! `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic cell rate algorithm, which
+//! agrees for evenly spaced permits).
 
 use super::account::{Account, Given, Opening, Since, Step};
 use super::rate::{Rate, Stride};
@@ -35,7 +47,7 @@ pub(crate) struct Bucket {
     stride: Stride,
     /// A charge that would bring `used` here advances the anchor by the stride.
     advances_at: u64,
-    /// What a key that was never seen lacks of a full bucket.
+    /// The permits that a new key lacks of a full bucket.
     lacks_at_first: u64,
 }
 
@@ -68,7 +80,8 @@ impl Bucket {
         if used < self.advances_at { Step::Charge { used } } else { Step::Advance { used: used - self.stride.permits } }
     }
 
-    /// Decides a request that is denied now, and passes after `wait_ns`, if it may wait.
+    /// Decides a request that is denied now, passes after `wait_ns`, and accepts a wait of
+    /// `within`.
     pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, wait_ns: u64, within: u64) -> (Step, u64) {
         let longest = self.rate.time_within(self.capacity).min(within);
         if wait_ns > longest {
@@ -103,21 +116,21 @@ impl Bucket {
         Some(Given { permits, used: account.used.checked_sub(permits.into())? })
     }
 
-    /// What is missing at a time, in permits, rounded up.
+    /// The permits missing at a time, rounded up.
     fn lacks(&self, account: Account, now: u64) -> u64 {
         let refilled = self.rate.flow(now.saturating_sub(account.anchor));
         self.rate.permits_of(self.rate.volume(account.used).saturating_sub(refilled))
     }
 
-    /// What this bucket lacks when it takes the place of another: what that one lacks, at most all of this one; and as much
-    /// again of what that one owes.
+    /// The permits that this bucket lacks when it replaces another: those that the other lacks, at
+    /// most all of this one; and as much again of the other's debt.
     pub(crate) fn lacks_after(&self, other: &Self, account: Account, now: u64) -> u64 {
         let lacks = other.lacks(account, now);
         let owed = lacks.saturating_sub(other.capacity);
         (lacks - owed).min(self.capacity) + owed.min(self.capacity)
     }
 
-    /// More than `used` ever is: see the head of this file.
+    /// An upper bound of `used`: see the head of this file.
     pub(crate) fn used_below(&self) -> u64 {
         self.advances_at + self.capacity
     }
@@ -132,7 +145,8 @@ impl Bucket {
         now
     }
 
-    /// Never, if a new key finds less than a full bucket: a full one then says that the key was here before.
+    /// Never, if a new key starts with less than a full bucket: a full one then tells that the key
+    /// is not new.
     pub(crate) fn over_at(&self, account: Account) -> u64 {
         if self.lacks_at_first > 0 { u64::MAX } else { self.all_free_at(account) }
     }
@@ -155,7 +169,7 @@ impl Bucket {
         }
     }
 
-    /// The same account, one stride ago, as long as that could have been reached.
+    /// The same account one stride ago, if that could have been reached.
     #[cfg(all(test, not(tollgate_loom)))]
     pub(super) fn one_stride_ago(&self, account: Account) -> Option<Account> {
         let Stride { permits, ns } = self.stride;

@@ -1,22 +1,26 @@
-//! The sliding window counter: two counts in windows that stand still, the older weighed by how much of it still overlaps.
+//! The sliding window counter: two counts in aligned windows, the older weighted by its overlap.
 //!
-//! # What it decides
-//! The account says when the current window began, and how many permits were granted in it and in the one before. `elapsed` into
-//! the window, a window that ends now still covers `W - elapsed` of the one before: what is *left* of it. A request of cost c
-//! is admitted if and only if `current + previous * left / W + c <= N`; both sides are compared times W.
+//! # Decisions
 //!
-//! - in the window of the account: charged.
-//! - in the next window: what was current is previous now, and the account advances.
-//! - later: neither window overlaps any more. The account is over, and a new one opens.
+//! The account has the start of the current window, and the permits granted in it and in the window
+//! before. At `elapsed` into the window, a window that ends now covers `W - elapsed` of the one
+//! before: its *left*. A request of cost c is admitted if and only if `current + previous * left /
+//! W + c <= N`; both sides are compared times W.
 //!
-//! With no other traffic the weighed sum never rises, and it has no jump: at the end of a window `previous` has faded to nothing,
-//! and `current` begins to fade from its whole. So the first moment at which a request passes is found by solving for `left`,
-//! in this window or, if the current count alone is in the way, in the next.
+//! - In the window of the account: charged.
+//! - In the next window: the current count becomes the previous one, and the account advances.
+//! - Later: neither window overlaps. The account is over, and a new one opens.
 //!
-//! `used` packs both counts, previous above current, in 16 bits each: each is at most the limit, at most 65,535.
+//! Without other traffic the weighted sum never rises and never jumps: at the end of a window
+//! `previous` has faded to nothing, and `current` begins to fade from its full weight. So the first
+//! time at which a request passes is found by solving for `left`, in this window or, if the current
+//! count alone denies, in the next.
 //!
-//! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains", Cloudflare 2017,
-//! <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
+//! `used` packs both counts, previous above current, in 16 bits each: each is at most the limit, at
+//! most 65,535.
+//!
+//! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains",
+//! Cloudflare 2017, <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
 
 use super::account::{Account, Given, Since, Step, saturated};
 use super::window::Grid;
@@ -30,7 +34,7 @@ pub(crate) struct Counter {
     grid: Grid,
 }
 
-/// The counts as of a moment: those of the window that it lies in and the one before, and where the former ends.
+/// The counts at a time: those of its window and of the window before, and the end of its window.
 #[derive(Clone, Copy)]
 struct Counts {
     previous: u64,
@@ -66,7 +70,7 @@ impl Counter {
         counts.end.saturating_sub(now).min(self.window)
     }
 
-    /// The weighed sum and the cost, times W, are within the limit.
+    /// The weighted sum and the cost, times W, are within the limit.
     #[inline]
     fn fits(&self, counts: Counts, now: u64, cost: u64) -> bool {
         let wide = |permits: u64, ns: u64| u128::from(permits) * u128::from(ns);
@@ -79,7 +83,7 @@ impl Counter {
         let cost = u64::from(cost);
         let written = self.as_written(account);
         let next = self.one_on(written);
-        // What was all given back might as well not have been taken.
+        // An account without permits is like none.
         if next.end <= now || account.used == 0 {
             return Step::Open { used: cost };
         }
@@ -95,7 +99,8 @@ impl Counter {
         }
     }
 
-    /// When a request passes that is denied now: once no more of the count before is left than there is room for.
+    /// The time at which a denied request passes: the previous count has faded to the room there
+    /// is.
     fn passes_at(&self, counts: Counts, cost: u64) -> u64 {
         let fading = match self.limit.checked_sub(counts.current + cost) {
             Some(_) => counts,
@@ -106,7 +111,7 @@ impl Counter {
         fading.end.saturating_sub(left.map_or(self.window, saturated))
     }
 
-    /// From the count that it was added to, as long as that weighs anything.
+    /// Taken from the count that it was added to, while that has weight.
     pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         let written = self.as_written(account);
         let weighs_until = if since.advanced { written.end } else { self.one_on(written).end };
@@ -118,7 +123,7 @@ impl Counter {
         Some(Given { permits: cost, used: account.used - cost_there })
     }
 
-    /// More than `used` ever is.
+    /// An upper bound of `used`.
     pub(crate) fn used_below(&self) -> u64 {
         1 << (2 * COUNT_BITS)
     }
@@ -175,8 +180,8 @@ mod tests {
 
     #[test]
     fn the_example_of_the_source() {
-        // "A limit of 50 per minute, 42 in the previous minute, 18 in the current one, which started 15 seconds ago":
-        // 42 * 45 / 60 + 18 = 49.5.
+        // "A limit of 50 per minute, 42 in the previous minute, 18 in the current one, which
+        // started 15 seconds ago": 42 * 45 / 60 + 18 = 49.5.
         let second = 1_000_000_000;
         let counter = Counter::new(50, 60 * second, 0);
         let account = at(60 * second, 42, 18);

@@ -1,26 +1,37 @@
-//! The leaky bucket as a queue: requests leave it one behind the other, evenly, and are told how long they have to wait.
+//! The leaky bucket as a queue: requests leave it evenly, one after the other, and are told their
+//! wait.
 //!
-//! # What it decides
-//! The queue lets r places go every P nanoseconds. Its account (b, n) says that it is as if it had been empty at b and n places
-//! had been taken since, without its being empty in between: place i (counted from zero) leaves at `b + i * P / r`.
+//! # Decisions
 //!
-//! - `n * P / r <= t - b`: the next place would have left already. The queue is empty, the account is over, and the next
-//!   request opens one and leaves at once.
-//! - otherwise a request's delay is that of its first place, `ceil(b + n * P / r) - t`. It is admitted if that is no longer than
-//!   the maximum delay D, which is to say `n * P <= (t - b + D) * r`; a request of cost c takes c places.
-//! - or else it is denied, and passes as soon as its delay is down to D. So a clock that went back, to before b even, may deny
-//!   what was admitted before; it tells nobody to wait longer than D.
+//! The queue lets r places leave every P nanoseconds. Its account (b, n) is that of a queue that
+//! was empty at b and has had n places taken since, without being empty in between: place i
+//! (counted from zero) leaves at `b + i * P / r`.
 //!
-//! A later anchor puts every place later: no request that joins after it is admitted for it.
+//! - `n * P / r <= t - b`: the next place would have left already. The queue is empty, the account
+//!   is over, and the next request opens one and leaves at once.
+//! - Otherwise a request's delay is that of its first place, `ceil(b + n * P / r) - t`. It is
+//!   admitted if that is at most the maximum delay D, that is `n * P <= (t - b + D) * r`. A request
+//!   of cost c takes c places.
+//! - Otherwise it is denied, and passes as soon as its delay is down to D. So a clock that went
+//!   back, even to before b, may deny a request that was admitted before; no request is told to
+//!   wait longer than D.
+//!
+//! A later anchor makes every place later: no request that joins after it is admitted because of
+//! it.
 //!
 //! # Why `used` fits
-//! As for the bucket ([`super::bucket`]) an anchor can advance by a stride of T permits. It does so when n, before the
-//! charge, is at least T + L, with L the limit, `floor(D * r / P) + 1`:
-//! - the request was admitted, so `(t - b) * r / P >= n - D * r / P > n - L >= T`: the new anchor is not later than t.
-//! - n is less than T + 2L after a charge, because it was less than T + L before; and at most T + 2L - 1 + L - T = 3L - 1 after an
-//!   advance, which is less than T + 2L because T >= L. [`Rate::stride`] chooses T so that T + 2L <= 2^32.
 //!
-//! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue with an even outflow.
+//! As for the bucket ([`super::bucket`]) the anchor advances by a stride of T permits. It does so
+//! when n, before the charge, is at least T + L, with L the limit, `floor(D * r / P) + 1`:
+//!
+//! - The request was admitted, so `(t - b) * r / P >= n - D * r / P > n - L >= T`: the new anchor
+//!   is not later than t.
+//! - n is less than T + 2L after a charge, because it was less than T + L before; and at most T +
+//!   2L - 1 + L - T = 3L - 1 after an advance, which is less than T + 2L because T >= L.
+//!   [`Rate::stride`] chooses T so that T + 2L <= 2^32.
+//!
+//! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue
+//! with an even outflow.
 
 use super::account::{Account, Given, Since, Step};
 use super::rate::{Rate, Stride};
@@ -31,7 +42,7 @@ pub(crate) struct Queue {
     max_delay: u64,
     rate: Rate,
     stride: Stride,
-    /// An account that has used so much advances its anchor by the stride with the next charge.
+    /// An account that has used this much advances by the stride with the next charge.
     advances_at: u64,
 }
 
@@ -50,7 +61,8 @@ impl Queue {
         if taken <= self.rate.flow(gone) {
             return Step::Open { used: cost };
         }
-        // From the time that is shown, even if that is before the anchor: the delay that is told is never longer than the maximum.
+        // From the reading, even if that is before the anchor: the delay is never longer than the
+        // maximum.
         if taken > self.rate.flow(now.saturating_add(self.max_delay).saturating_sub(account.anchor)) {
             return Step::Deny { wait_ns: self.delay_ns(account, now).saturating_sub(self.max_delay) };
         }
@@ -61,16 +73,17 @@ impl Queue {
         }
     }
 
-    /// Decides a request to which that step was the answer, if its delay must not be longer than `within` either.
+    /// Decides a request with this step, if its delay is at most `within`, too.
     pub(crate) fn reserve(&self, account: Account, now: u64, step: Step, within: u64) -> (Step, u64) {
         let (delay, longest) = (self.delay_ns(account, now), self.max_delay.min(within));
         if delay > longest { (Step::Deny { wait_ns: delay - longest }, 0) } else { (step, delay) }
     }
 
-    /// Only the last place can be given back: those behind it have been told theirs.
+    /// Only the last place can be refunded: those behind it have been told theirs.
     pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         let moved = if since.advanced { self.stride.permits } else { 0 };
-        // Places are given back as from a stack, so what was used then says whose place is the last.
+        // Places are refunded as from a stack, so `used` after the charge tells whether it has the
+        // last place.
         let is_last = account.used + moved == since.used;
         let is_over = self.rate.volume(account.used) <= self.rate.flow(now.saturating_sub(account.anchor));
         if !is_last || is_over {
@@ -79,12 +92,12 @@ impl Queue {
         Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
-    /// The places that it takes so long to let go, rounded up, as far as there can be so many.
+    /// The places that leave in so many nanoseconds, rounded up, as far as the queue is that long.
     pub(crate) fn places_in(&self, ns: u64) -> u64 {
         self.rate.permits_of(self.rate.flow(ns)).min(2 * u64::from(self.limit))
     }
 
-    /// More than `used` ever is: see the head of this file.
+    /// An upper bound of `used`: see the head of this file.
     pub(crate) fn used_below(&self) -> u64 {
         self.advances_at + u64::from(self.limit)
     }
@@ -107,7 +120,7 @@ impl Queue {
         account.anchor.saturating_add(self.rate.time_for(account.used))
     }
 
-    /// All or nothing: what decides is the first place, and the limit bounds the others.
+    /// The first place decides; the limit bounds the others.
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
         if self.delay_ns(account, now) <= self.max_delay { self.limit } else { 0 }
     }
@@ -116,7 +129,7 @@ impl Queue {
         self.all_free_at(account).saturating_sub(now)
     }
 
-    /// The same account, one stride ago, as long as that could have been reached.
+    /// The same account one stride ago, if that could have been reached.
     #[cfg(all(test, not(tollgate_loom)))]
     pub(super) fn one_stride_ago(&self, account: Account) -> Option<Account> {
         let Stride { permits, ns } = self.stride;
@@ -164,7 +177,8 @@ mod tests {
         assert_eq!(queue.step(at(0, 1), 100, 1), Step::Open { used: 1 });
     }
 
-    /// So that what is told is never longer than the maximum, and what remains says whether a request is admitted.
+    /// So the delay is never longer than the maximum, and `remaining` tells whether a request is
+    /// admitted.
     #[test]
     fn a_clock_that_went_back_waits_as_long_as_it_says() {
         let queue = Queue::new(6, 1, 100, 500);

@@ -1,10 +1,10 @@
-//! A rate as a fraction in lowest terms: so many permits in so many nanoseconds, and exact conversions between the two.
+//! A rate as a fraction in lowest terms, with exact conversions between permits and nanoseconds.
 
 use super::account::saturated;
 
 /// `permits` every `period` nanoseconds, without a common divisor: at most 2^30 and 2^60.
 ///
-/// What has flowed is compared in units of 1/period of a permit, so that nothing has to be divided.
+/// Flow is counted in units of 1/period of a permit, so that no comparison divides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rate {
     permits: u64,
@@ -27,7 +27,7 @@ impl Rate {
         Self { permits: u64::from(permits) / divisor, period: period / divisor }
     }
 
-    /// What flows in so many nanoseconds.
+    /// The flow in so many nanoseconds.
     #[inline]
     pub(crate) fn flow(self, ns: u64) -> u128 {
         u128::from(ns) * u128::from(self.permits)
@@ -54,20 +54,22 @@ impl Rate {
         saturated(self.volume(permits) / u128::from(self.permits.max(1)))
     }
 
-    /// A stride of whole nanoseconds that is at least one limit and leaves room in 32 bits for twice the limit beside it.
+    /// A stride of whole nanoseconds that is at least one limit, and leaves room in 32 bits for
+    /// twice the limit.
     ///
-    /// A long stride is good for receipts, which outlive one advance. The bits that `used` does not need tell eras apart, but
-    /// a head has 20 of them at least. So a stride is at least 2^18 permits, and takes no bit more than one of a limit does.
+    /// Long strides are good for receipts, which outlive one advance. The bits that `used` does not
+    /// need tell eras apart, but a head has at least 20 for it. So a stride is at least 2^18
+    /// permits, and takes no more bits than a stride of one limit.
     ///
-    /// With a limit and a rate of at most 2^30 it is less than the sum of both, 2^31. Where `ns` does not fit in 64 bits, so
-    /// much time can't pass, and the stride is never taken.
+    /// With a limit and a rate of at most 2^30 it is less than their sum, 2^31. If `ns` does not
+    /// fit in 64 bits, that much time can't pass, and the stride is never taken.
     pub(crate) fn stride(self, limit: u32) -> Stride {
         let repeats = u64::from(limit).max(SHORTEST).div_ceil(self.permits.max(1));
         Stride { permits: repeats.saturating_mul(self.permits), ns: repeats.saturating_mul(self.period) }
     }
 }
 
-/// Rounded up. What fits in 64 bits, and nearly everything does, is divided in one instruction.
+/// Rounded up. A volume of 64 bits, the usual case, takes one division.
 #[inline]
 fn quotient_up(volume: u128, by: u64) -> u64 {
     match u64::try_from(volume) {
@@ -76,7 +78,7 @@ fn quotient_up(volume: u128, by: u64) -> u64 {
     }
 }
 
-/// Euclid's.
+/// Euclid's algorithm.
 fn greatest_common_divisor(mut greater: u64, mut less: u64) -> u64 {
     while less != 0 {
         (greater, less) = (less, greater % less);

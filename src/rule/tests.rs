@@ -1,4 +1,5 @@
-//! Every rule against the oracle: random quotas, times and costs, with the edges that a denial or a boundary points at.
+//! Every rule against the oracle: random quotas, times and costs, with the edges that a denial or a
+//! boundary points at.
 
 mod drift;
 mod traffic;
@@ -58,8 +59,9 @@ impl Run {
         self.naive = Naive::new(meter(self.quota), self.origin, now);
     }
 
-    /// Decides, checks all that can be asked, and charges. `published` is when an account that opens gets its anchor. Gives
-    /// back the time at which the request counts, or how long it has to wait.
+    /// Decides, checks all that can be asked, and charges. `published` is when an account that
+    /// opens gets its anchor. Gives back the time at which the request counts, or how long it has
+    /// to wait.
     fn request(&mut self, now: u64, published: u64, cost: u32) -> Result<u64, u64> {
         if self.account.is_none() {
             self.first_seen(now);
@@ -99,7 +101,7 @@ impl Run {
         let account = Account { anchor: self.rule.anchor_at(published), used: opening.used };
         match opening.wait_ns {
             None => {
-                // Which is when it counts as seen.
+                // The key counts as seen from then on.
                 self.first_seen(published);
                 self.charge(account, published, cost);
                 Ok(published)
@@ -131,8 +133,8 @@ impl Run {
         }
     }
 
-    /// An account that is over at one time is over at every later one, and where it opens later it is as if the request had
-    /// come later: at no time does that leave more permits.
+    /// An account that is over at one time is over at every later one, and where it opens later it
+    /// is as if the request had come later: at no time does that leave more permits.
     fn check_late_opening(&self, account: Account, now: u64, published: u64, cost: u32) {
         let step = self.rule.step(account, now, cost);
         assert_eq!(self.rule.step(account, published, cost), step);

@@ -1,18 +1,19 @@
-//! The fixed window: permits are counted from its start to its end, and none of them afterwards.
+//! The fixed window: permits count from its start to its end.
 //!
-//! The account (b, n) says that the window that began at b has granted n permits. A request of cost c is admitted while
-//! `n + c <= N` and `t < b + W`; once the window has ended (at exactly `b + W`) the account is over.
+//! The account (b, n) says that the window that began at b has granted n permits. A request of cost
+//! c is admitted while `n + c <= N` and `t < b + W`. At exactly `b + W` the account is over.
 //!
-//! A window begins with the request that finds none, or, aligned, at one of the boundaries that a [`Grid`] gives. Either way a
-//! window that opens at a later time is one that a later request would have opened, with as many permits left. `used` is at most
-//! the limit, 2^30.
+//! A window begins with the first request after the last window or, aligned, at one of the
+//! boundaries of a [`Grid`]. A window that opens later is the one that a later request would have
+//! opened, with as many permits left. `used` is at most the limit, 2^30.
 //!
-//! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis' `INCR`.
+//! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis'
+//! `INCR`.
 
 use super::account::{Account, Given, Since, Step};
 
-/// Windows that stand still, side by side: one begins at `first` and at every whole number of windows after it. What is before
-/// the first boundary is the rest of a window that began before time did; its anchor is zero.
+/// Aligned windows: one begins at `first` and at every whole number of windows after it. Before
+/// `first` there is the rest of a window that began before time did; its anchor is zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Grid {
     first: u64,
@@ -49,7 +50,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// With a first boundary if the windows are aligned.
+    /// `first` is a boundary, if the windows are aligned.
     pub(crate) fn new(limit: u32, window: u64, first: Option<u64>) -> Self {
         Self { limit: limit.into(), window, grid: first.map(|first| Grid::new(first, window)) }
     }
@@ -66,7 +67,7 @@ impl Window {
     pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
         let end = self.end_of(account.anchor);
         let used = account.used + u64::from(cost);
-        // A window whose permits have all been given back might as well not have begun.
+        // A window whose permits were all refunded is like none.
         if end <= now || account.used == 0 {
             Step::Open { used: cost.into() }
         } else if used <= self.limit {
@@ -83,12 +84,12 @@ impl Window {
         Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
-    /// More than `used` ever is.
+    /// An upper bound of `used`.
     pub(crate) fn used_below(&self) -> u64 {
         self.limit + 1
     }
 
-    /// Never asked: an account is over with its window.
+    /// Never called: an account is over with its window.
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
         self.end_of(anchor)
     }
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn aligned_windows_lie_side_by_side() {
         let window = Window::new(3, 10, Some(4));
-        // What is before the first boundary is the rest of a window.
+        // Before the first boundary there is the rest of a window.
         assert_eq!([0, 3, 4, 13, 14].map(|now| window.anchor_at(now)), [0, 0, 4, 4, 14]);
         assert_eq!([0, 4, 14].map(|start| window.end_of(start)), [4, 14, 24]);
         assert_eq!(window.step(at(4, 3), 13, 1), Step::Deny { wait_ns: 1 });

@@ -1,4 +1,4 @@
-//! Decisions that take nothing out of the ordinary: the key is known, its cell open, and nobody is in the way.
+//! The fast path: the key is known, its cell is open, and no other thread's claim is in progress.
 
 use super::find::Table;
 use crate::cell::Head;
@@ -6,29 +6,31 @@ use crate::clock::Clock;
 use crate::decision::AtOnce;
 use crate::fingerprint::Fingerprint;
 
-/// How often a request that somebody else's claim overtook tries again before it goes the long way.
+/// Retries after a lost claim, before the slow path.
 const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
 
-/// How long it lets the others get on before the first of these, in turns of [`spin_loop`](core::hint::spin_loop): twice as long
-/// before each further one. The first takes about a microsecond, all together a dozen.
+/// The pause before the first retry, in turns of [`spin_loop`](core::hint::spin_loop); each further
+/// pause is twice as long. The first takes about a microsecond, all together a dozen.
 const FIRST_PAUSE: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
 
 impl Table {
-    /// Decides a request of `cost` permits, between 1 and the limit, if the key is known and nothing is out of the ordinary.
+    /// Decides a request of `cost` permits, between 1 and the limit, or returns `None`: then the
+    /// slow path decides.
     #[inline(always)]
     pub(crate) fn decide_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<AtOnce> {
         let seat = self.current(self.route()).find_at_once(fingerprint, &self.cells)?;
-        // Read after the head: see the essay on accounts.
+        // Read after the head (INV-CLOCK-LAST).
         match self.cells.decide_at_once(seat, cost, clock.now()) {
             None => self.decide_after_others(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
     }
 
-    /// Tries again if somebody else's claim came first.
+    /// Retries after a lost claim.
     ///
-    /// Two threads that claim on one cell in turns spend their time on moving its cache line to and fro. So whoever loses leaves
-    /// the line alone for a moment, in which the other gets several claims done. Nobody waits for anybody: the pause ends by itself.
+    /// Two threads that claim on one cell in turns spend their time on moving its cache line. So a
+    /// thread backs off after a failed compare-and-swap, while the other completes several claims.
+    /// The pause ends by itself; no thread waits for another.
     #[cold]
     #[inline(never)]
     fn decide_after_others(
@@ -42,7 +44,7 @@ impl Table {
         for tries in 0..TRIES {
             let seen = self.cells.seat_for(id, head.life(), fingerprint)?;
             if seen.head == head {
-                // Nobody came first: there is something else to do.
+                // No claim was lost, so the slow path is needed.
                 return None;
             }
             (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());

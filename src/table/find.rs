@@ -1,4 +1,4 @@
-//! The table itself: finding the cell of a key, and bringing in new keys.
+//! The table: finds the cell of a key, and inserts new keys.
 
 use once_cell::race::OnceBox;
 
@@ -12,15 +12,15 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{Apart, AtomicU64, Ordering, plain};
 
-/// Where a new key ends up.
+/// The outcome for a key.
 pub(crate) enum Placed {
-    /// It, or its cell, has been decided on.
+    /// The request was decided.
     Decided(Status),
-    /// As many keys are held as may be. A place may be free after this long.
+    /// The key cap is reached. A place may be free after this long.
     NoRoom { retry_after_ns: u64 },
 }
 
-/// What the table holds.
+/// The counts of a table.
 pub(crate) struct Held {
     pub(crate) live_keys: usize,
     pub(crate) cells: usize,
@@ -30,25 +30,25 @@ pub(crate) struct Held {
 
 pub(crate) struct Table {
     pub(super) cells: Cells,
-    /// The memory of the indexes: by log2 of the slots, and by the generation's parity.
+    /// The memory of the indexes, by log2 of the slots and the generation's parity.
     pub(super) indexes: [[OnceBox<Box<[AtomicU64]>>; 2]; SIZES],
-    /// Which generation it is, and whether the old one is still being swept.
+    /// The current generation, and whether the old one is still being swept.
     pub(super) route: AtomicU64,
-    /// How far the old generation has been swept.
+    /// The chunks of the old generation that are swept.
     pub(super) cursor: Apart<AtomicU64>,
-    /// Slots of the index taken or about to be, by the generation's parity.
+    /// The slots of the index that are taken or about to be, by the generation's parity.
     pub(super) filled: Apart<[AtomicU64; 2]>,
     pub(super) largest: u32,
     pub(super) turns: Apart<Heuristics>,
     pub(super) refused_at_cap: Apart<plain::AtomicU64>,
 }
 
-/// Where a key's cell was found.
+/// The place of a key's cell.
 pub(super) enum Located<'a> {
     Current(Seat<'a>),
     /// In the old index only.
     Old(Seat<'a>),
-    /// Nowhere; and, if sealing was asked for, it can't be put into the old index any more.
+    /// Nowhere. With sealing, it can no longer be inserted into the old index.
     Nowhere,
     /// The generation is over.
     Outdated,
@@ -65,7 +65,7 @@ impl Table {
         Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
-    /// As [`new`](Self::new), for keys of several plans that may be claimed together.
+    /// As [`new`](Self::new), for joint claims on keys of several plans.
     pub(crate) fn together(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
     }
@@ -84,7 +84,7 @@ impl Table {
         };
         table.make_index(Route::first(size));
         if cfg!(tollgate_loom) {
-            // The model checker wants its atomics made before the threads that meet at them.
+            // The model checker needs its atomics before threads start.
             for size in size..=largest {
                 table.make_index(Route::first(size));
                 table.make_index(Route::first(size).turned(size));
@@ -93,19 +93,19 @@ impl Table {
         table
     }
 
-    /// How the keys of a plan are limited now.
+    /// The current version of a plan.
     #[inline]
     pub(crate) fn revision(&self, plan: usize) -> &Revision {
         self.cells.revisions(plan).current()
     }
 
-    /// How a key is limited now.
+    /// The current version for a key.
     #[inline]
     pub(crate) fn revision_for(&self, key: Fingerprint) -> &Revision {
         self.cells.revisions(key.plan()).current_for(key)
     }
 
-    /// Changes the quotas of a plan's keys from now on to others, which have been validated.
+    /// Changes the quotas of a plan's keys to other validated ones, from now on.
     pub(crate) fn change(
         &self,
         plan: usize,
@@ -137,13 +137,13 @@ impl Table {
         }
     }
 
-    /// What a request of `cost` permits would be told, if there were a place for every key.
+    /// The answer to a peek, as if there were a place for every key.
     pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
         let status = self.look(fingerprint, cost, clock);
         status.unwrap_or_else(|| self.cells.status_of_nothing(fingerprint, cost, clock))
     }
 
-    /// Gives the key its full quota back. Says whether it had a cell.
+    /// Forgets a key's permits. Returns whether it had a cell.
     pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
         loop {
             match self.locate::<false>(self.route(), fingerprint) {
@@ -183,7 +183,7 @@ impl Table {
         self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Requests of new keys that found no place.
+    /// The requests of new keys that were refused for want of a place.
     pub(crate) fn refused_at_cap(&self) -> u64 {
         self.refused_at_cap.load(Ordering::Relaxed)
     }
@@ -221,8 +221,9 @@ impl Table {
             .get_or_init(|| Box::new(core::iter::repeat_with(|| AtomicU64::new(0)).take(1 << route.size()).collect()));
     }
 
-    /// Whether the generation is still the current one. Then a head that was read before is of the life that an entry of this
-    /// generation names, not of one 256 lives later: a cell has at most one new life in each generation.
+    /// Whether the generation is still current. Then a head that was loaded before is of the
+    /// incarnation that an entry of this generation names, not of one 256 later: a cell has at most
+    /// one new incarnation per generation (INV-INCARNATION).
     pub(super) fn lasts(&self, route: Route) -> bool {
         self.route().generation() == route.generation()
     }
@@ -252,13 +253,13 @@ impl Table {
                 Found::Outdated => Located::Outdated,
                 Found::Sealed | Found::Absent(None) => Located::Nowhere,
                 Found::Absent(Some((at, word))) if !SEAL || old.seal(at, word) => Located::Nowhere,
-                // Something was put where the seal should go: perhaps this very key.
+                // Another thread inserted an entry where the seal should go: perhaps this very key.
                 Found::Absent(Some(_)) => continue,
             };
         }
     }
 
-    /// Makes the current index know the key: carries its cell over, or makes one, with its first permits already granted.
+    /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted.
     pub(super) fn bring_in(
         &self,
         route: Route,
@@ -277,7 +278,7 @@ impl Table {
             }
             Located::Nowhere => {}
         }
-        // Before anything is written: a flood of new keys at the cap is in nobody's way.
+        // Before any write: a flood of new keys at the cap must not slow others down.
         if !self.cells.has_room() {
             return self.seek_place(fingerprint, clock);
         }
@@ -319,12 +320,12 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What bringing a key in came to.
+/// The outcome of find or insert.
 pub(super) enum BroughtIn<'a> {
     Seat(Seat<'a>),
     /// The first permits have been granted.
     Granted(Status),
-    /// All places are taken, by other keys. One may be free after this long.
+    /// The key cap is reached. A place may be free after this long.
     NoRoom {
         retry_after_ns: u64,
     },

@@ -1,23 +1,23 @@
-//! One generation of the index: open addressing with linear probing over words that, once written, stay.
+//! One generation of the index: open addressing with linear probing over write-once words.
 
 use crate::cell::{Cells, OpenSeat, Seat};
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
 
-/// A word of the index: which cell decides for the keys with this tag.
+/// A word of the index: the cell of the keys with this tag.
 ///
 /// ```text
 /// Entry { generation: 16, tag: 8, life: 8, cell: 32 }
 /// ```
 ///
-/// A tag is never zero, so that no entry is zero, the word of memory that was never used. A seal has the tag zero.
+/// A tag is never zero, so no entry is zero, the value of new memory. A seal has the tag zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u64);
 
-/// How many slots are looked at for an entry that is likely to be the key's: as many as a cache line holds.
+/// The slots that a prefetch reads for a likely entry: one cache line.
 const LOOK_AT: usize = 8;
 
-/// Where the tag begins, and with it the part that says which generation and which keys.
+/// The first bit of the tag. The generation is above it.
 const TAG_AT: u32 = 40;
 
 impl Entry {
@@ -26,7 +26,7 @@ impl Entry {
     }
 
     fn sealed(generation: u16) -> Self {
-        // Not zero, even in generation zero.
+        // Not zero in any generation.
         Self((u64::from(generation) << 48) | 1)
     }
 
@@ -58,39 +58,38 @@ impl Entry {
     }
 }
 
-/// The generation, and the bits of a key that tell it from most others without a look at its cell: not those that choose
-/// the slot.
+/// The generation and the tag: bits of a key that do not choose its slot.
 #[inline]
 fn prefix_of(generation: u16, fingerprint: Fingerprint) -> u64 {
     (u64::from(generation) << 8) | (fingerprint.low >> 56).max(1)
 }
 
-/// What a slot says to a reader of one generation.
+/// A slot, as read in one generation.
 #[derive(Clone, Copy)]
 pub(super) enum Seen {
-    /// Nothing was put here in this generation.
+    /// No entry was inserted in this generation.
     Empty,
     Entry(Entry),
-    /// Nothing will be put here in this generation any more.
+    /// No entry will be inserted in this generation any more.
     Sealed,
-    /// The memory belongs to a later generation: the reader has been asleep.
+    /// The memory belongs to a later generation: the reader has stalled.
     Outdated,
 }
 
-/// What looking for a key came to.
+/// The outcome of a lookup.
 pub(super) enum Found<'a> {
     Here(Seat<'a>),
-    /// Not there. This slot, which held this word, is where it would be put; none if all slots are taken.
+    /// Absent. It would be inserted at this slot, which held this word; none if the index is full.
     Absent(Option<(usize, u64)>),
-    /// Not there, and it will not be put there any more.
+    /// Absent, and it will not be inserted any more.
     Sealed,
     Outdated,
 }
 
-/// What putting an entry came to.
+/// The outcome of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put {
-    /// It was put there by this call.
+    /// This call inserted it.
     Done,
     /// It was there already.
     There,
@@ -109,7 +108,7 @@ pub(super) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// `slots` is a power of two many.
+    /// The number of slots is a power of two.
     pub(super) fn new(slots: &'a [AtomicU64], generation: u16) -> Self {
         Self { slots, generation }
     }
@@ -131,18 +130,18 @@ impl<'a> Index<'a> {
         if entry.generation() == self.generation && word != 0 {
             return if entry.is_seal() { Seen::Sealed } else { Seen::Entry(entry) };
         }
-        // The memory is used by every other generation, and each leaves every slot written; so what is neither new nor of
-        // the last use is of a later one.
+        // Every other generation uses this memory and leaves each slot written. So a word that is
+        // neither new nor of the last use is of a later one.
         if word == 0 || entry.generation() == self.generation.wrapping_sub(2) { Seen::Empty } else { Seen::Outdated }
     }
 
-    /// What the slot holds: the word and what it says.
+    /// The word of a slot, and its meaning.
     pub(super) fn read(self, at: usize) -> (u64, Seen) {
         let word = self.slots[at].load(Ordering::Acquire);
         (word, self.seen(word))
     }
 
-    /// The cell of a key, if it is there and open; if not, [`find`](Self::find) says why.
+    /// The cell of a key, if it is found and open; otherwise [`find`](Self::find) says why.
     #[inline(always)]
     pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<OpenSeat<'_>> {
         let prefix = prefix_of(self.generation, fingerprint);
@@ -162,13 +161,13 @@ impl<'a> Index<'a> {
         None
     }
 
-    /// Reads the first slot of a key's sequence for nothing but to have it in the cache, and those beside it.
+    /// Prefetches the first slots of a key's sequence.
     #[inline]
     pub(super) fn touch(self, fingerprint: Fingerprint) -> u64 {
         self.slots[self.first(fingerprint)].load(Ordering::Relaxed)
     }
 
-    /// The cell of the first entry with the key's tag, if there is one in the first few slots.
+    /// The cell of the first entry with the key's tag, if the first few slots have one.
     #[inline]
     pub(super) fn likely_cell(self, fingerprint: Fingerprint) -> Option<u32> {
         let prefix = prefix_of(self.generation, fingerprint);
@@ -203,13 +202,14 @@ impl<'a> Index<'a> {
         Found::Absent(None)
     }
 
-    /// Seals a slot that was seen empty. Says whether it is as it was left.
+    /// Seals a slot that was seen empty (INV-SEAL). Returns whether it was still empty.
     pub(super) fn seal(self, at: usize, word: u64) -> bool {
         let sealed = Entry::sealed(self.generation).0;
         self.slots[at].compare_exchange(word, sealed, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Puts a cell into the first empty slot of the key's sequence, unless one that decides for the key is there.
+    /// Inserts a cell at the first empty slot of the key's sequence, unless an entry decides for
+    /// the key (INV-ONE-CELL).
     pub(super) fn put(self, fingerprint: Fingerprint, id: u32, life: u64, cells: &Cells) -> Put {
         let new = Entry::new(self.generation, life, fingerprint, id);
         let mut at = self.first(fingerprint);
@@ -221,7 +221,7 @@ impl<'a> Index<'a> {
                     if swap.is_ok() {
                         return Put::Done;
                     }
-                    // Whoever came first may have put the same key: look at this slot again.
+                    // Another thread may have inserted the same key: read this slot again.
                     continue;
                 }
                 (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,

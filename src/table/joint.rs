@@ -1,4 +1,4 @@
-//! Requests on several keys at once, one of each dimension: all of them are charged, or none.
+//! Joint requests: one key of each dimension, all of them charged or none.
 
 use super::find::{BroughtIn, Table};
 use super::lend::Lent;
@@ -28,15 +28,15 @@ impl Parts {
 
 /// How one attempt ended.
 enum Attempt {
-    /// Of all the denials, the one with the longest wait, which knows of the others.
+    /// The decision. Of all the denials, the one with the longest wait, which names the others.
     Done(Decision),
     Again,
-    /// A cell that was made for one of the keys has been taken back, perhaps to make room for the next.
+    /// The cell of one of the keys was freed, perhaps to make room for another.
     Lost,
 }
 
-/// How often a request makes room for its new keys before it makes do with the room that there is. A cell without permits can be
-/// taken back: two requests that need more places than there are would for ever take each other's.
+/// How often a request makes room for its new keys. A cell without permits can be freed, so two
+/// requests that need more places than there are could free each other's for ever.
 const MAKES_ROOM: u32 = 4;
 
 /// Each key of a request, with its dimension.
@@ -44,15 +44,15 @@ fn by_dimension(keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fi
     keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)))
 }
 
-/// What a request is told whose key of this dimension finds no place.
+/// The denial for want of a place.
 fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
     Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension)
 }
 
 impl Table {
-    /// `cost` permits, at least 1, of each of these keys, or none at all. `keys` holds at most [`MAX_CELLS`] keys, by their
-    /// dimension; those that are not there are not asked. A key that finds no place is passed over if `admits_without_place`. What
-    /// could be given back is added to `lent`.
+    /// Takes `cost` permits, at least 1, of each of these keys, or none. `keys` has at most
+    /// [`MAX_CELLS`] keys, by dimension; an absent one is not asked. A key without a place is
+    /// skipped if `admits_without_place`. Charges that can be refunded are added to `lent`.
     pub(crate) fn acquire_together(
         &self,
         keys: &[Option<Fingerprint>],
@@ -85,7 +85,7 @@ impl Table {
         }
     }
 
-    /// What [`acquire_together`](Self::acquire_together) would answer. Charges nothing.
+    /// The answer of [`acquire_together`](Self::acquire_together). Charges nothing.
     pub(crate) fn preview_together(
         &self,
         keys: &[Option<Fingerprint>],
@@ -93,7 +93,7 @@ impl Table {
         admits_without_place: bool,
         clock: &impl Clock,
     ) -> Decision {
-        // A key that is denied its first request takes a place all the same: see `open_if_denied`.
+        // A key that is denied its first request still takes a place: see `open_if_denied`.
         let (mut new, mut opened) = (0, 0);
         let look = |key| {
             let known = self.look(key, cost, clock);
@@ -122,11 +122,10 @@ impl Table {
         }
     }
 
-    /// What a new key says to the request. An error says that it needs a place for that, and how
-    /// long until there may be one.
+    /// The answer of a new key. An error says that it needs a place, and when there may be one.
     ///
-    /// A denial writes nothing, but for one: the account of a quota that does not start full begins
-    /// with the key's first request, also if that is denied. If it did not, the key would never
+    /// A denial writes nothing, with one exception: the account of a quota that does not start full
+    /// opens with the key's first request, even if that is denied. Otherwise the key would never
     /// earn a permit.
     fn open_if_denied(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
         loop {
@@ -141,22 +140,21 @@ impl Table {
         }
     }
 
-    /// The keys that have no cell, with their dimensions.
+    /// The keys without a cell, with their dimensions.
     fn new_keys(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
         by_dimension(keys).filter(|&(_, key)| !self.has_cell(key))
     }
 
-    /// Makes room for all the keys that have no cell, `wanted` when they were looked at, before any
-    /// gets one: so the last does not get the place of the first. An error says how long until
-    /// there may be.
+    /// Makes room for all the keys without a cell (`wanted` at the last lookup) before any gets
+    /// one: so the last does not get the place of the first. An error says when there may be room.
     fn make_room_for(&self, keys: &[Option<Fingerprint>], mut wanted: usize, clock: &impl Clock) -> Result<(), u64> {
         if self.cells.room_up_to(wanted) >= wanted {
             return Ok(());
         }
         loop {
             let made = self.make_room(wanted, clock);
-            // The cell of one of the keys may have been reclaimed for it, or another thread may
-            // have made one.
+            // The cell of one of the keys may have been freed for it, or another thread may have
+            // made one.
             let wanted_now = self.new_keys(keys).count();
             if wanted_now == wanted {
                 return made;
@@ -223,12 +221,13 @@ impl Table {
         Attempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
     }
 
-    /// Whether the key has a cell, or there is one to be had without taking one back.
+    /// Whether the key has a cell, or one can be allocated without a sweep.
     fn has_place(&self, fingerprint: Fingerprint) -> bool {
         self.cells.has_room() || self.has_cell(fingerprint)
     }
 
-    /// The cell of a key, made if there is none, with no permits. An error says how long until there may be a place.
+    /// The cell of a key, inserted without permits if there is none. An error says when there may
+    /// be a place.
     pub(super) fn seat(&self, fingerprint: Fingerprint, clock: &impl Clock) -> Result<Seat<'_>, u64> {
         loop {
             match self.bring_in(self.route(), fingerprint, 0, clock) {
@@ -240,8 +239,7 @@ impl Table {
     }
 }
 
-/// What all the keys say together. A key that finds no place is passed over if
-/// `admits_without_place`.
+/// The answer of all the keys. A key without a place is skipped if `admits_without_place`.
 fn ask_each(
     keys: &[Option<Fingerprint>],
     admits_without_place: bool,

@@ -1,4 +1,4 @@
-//! What all the keys of a table hold, written down and put back.
+//! Exports the permits of all keys of a table, and imports them.
 
 use super::find::{Located, Table};
 use super::index::Put;
@@ -6,23 +6,24 @@ use crate::cell::{Kept, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 
-/// Why what was kept could not be put back.
+/// Why an import failed.
 pub(crate) enum PutBackError {
-    /// A key is of a plan that there is not, or holds what its plan can't.
+    /// A key's plan does not exist, or can't have produced the export.
     Contradictory,
     /// There are more keys than places.
     NoRoom,
 }
 
 impl Table {
-    /// The permits of each key, key by key, while others decide. A key that gets another cell meanwhile may come twice: then the last is
-    /// the newer.
+    /// Exports each key, while other threads decide. A key that gets another cell meanwhile may
+    /// appear twice: the last is the newer.
     pub(crate) fn keep(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Kept)> {
         self.cells.numbers().filter_map(move |id| self.keep_of(id, clock))
     }
 
-    /// The key of a cell and its permits. A cell that the index does not lead to belongs to a request that is not decided yet, and that may
-    /// still find another cell of its key: it holds nothing that was granted.
+    /// The key of a cell and its permits. A cell that the index does not lead to belongs to an
+    /// unfinished request, which may find another cell of its key: it holds no granted permits
+    /// (INV-EXPORT).
     pub(super) fn keep_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
         loop {
             let fingerprint = self.cells.fingerprint_of(id)?;
@@ -38,13 +39,13 @@ impl Table {
         }
     }
 
-    /// Whether a key can hold this.
+    /// Whether the key's plan can have produced this export.
     pub(crate) fn can_have(&self, fingerprint: Fingerprint, kept: &Kept) -> bool {
         self.cells.can_have(fingerprint, kept)
     }
 
-    /// Puts back what a key held `elapsed` nanoseconds ago. What has expired since does no harm. The first that is put back of a key
-    /// counts.
+    /// Imports the permits of a key, exported `elapsed` nanoseconds ago. Expired permits do no
+    /// harm. The first import of a key counts.
     pub(crate) fn put_back(
         &self,
         fingerprint: Fingerprint,

@@ -1,4 +1,4 @@
-//! What the models and the tests of tables import.
+//! Imports of the models and tests of tables.
 
 #![allow(unused_imports, reason = "each test needs some of it")]
 

@@ -1,4 +1,4 @@
-//! Permits that may be given back, and permits that are reserved.
+//! Charges that can be refunded, and reservations.
 
 use super::find::{Located, Table};
 use crate::cell::{Ask, Charged};
@@ -6,19 +6,19 @@ use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 
-/// Permits of a key that may be given back.
+/// A charge of a key that can be refunded.
 #[derive(Debug)]
 pub(crate) struct Lent {
     pub(super) fingerprint: Fingerprint,
     pub(super) charged: Charged,
     pub(super) cost: u32,
-    /// Where they were charged. Lives of other cells have the same numbers.
+    /// The cell that was charged. Incarnations of other cells have the same numbers.
     pub(super) id: u32,
 }
 
 impl Table {
-    /// Decides a request of `cost` permits, between 1 and the limit, that would wait for up to `within` nanoseconds. An error says
-    /// how long until there may be a place for the key.
+    /// Decides a request of `cost` permits, between 1 and the limit, that accepts a wait of
+    /// `within`. An error says when there may be a place for the key.
     pub(crate) fn acquire_within(
         &self,
         fingerprint: Fingerprint,
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// Gives back what still counts of these permits, and says how many those were.
+    /// Refunds the permits of a charge that still count, and returns how many.
     pub(crate) fn give_back(&self, lent: &Lent, clock: &impl Clock) -> u32 {
         loop {
             match self.locate::<false>(self.route(), lent.fingerprint) {
@@ -44,7 +44,7 @@ impl Table {
                         return 0;
                     }
                     if let Some(given) = self.cells.give_back(seat, lent.charged, lent.cost, clock) {
-                        // Its cell may be idle sooner than a sweep has noted.
+                        // The cell may be idle sooner than a sweep has noted.
                         self.turns.note_forgotten();
                         return given;
                     }

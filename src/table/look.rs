@@ -1,6 +1,7 @@
-//! Looks: the answer to a request, without its charge.
+//! Peeks: the answer to a request, without its charge.
 //!
-//! At the key cap a look at a new key makes room as its request would, so the two answer the same.
+//! At the key cap a peek at a new key makes room as its request would, so both give the same
+//! answer.
 
 use super::find::{Located, Placed, Table};
 use crate::cell::Ask;
@@ -9,7 +10,7 @@ use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 
 impl Table {
-    /// What [`acquire`](Self::acquire) would answer. Charges nothing.
+    /// The answer of [`acquire`](Self::acquire). Charges nothing.
     pub(crate) fn preview(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {
             if let Some(status) = self.look(fingerprint, cost, clock) {
@@ -25,7 +26,7 @@ impl Table {
         }
     }
 
-    /// What the key's cell says to a request of `cost` permits; `None` if it has none. Writes
+    /// The answer of the key's cell to a request of `cost` permits; `None` if it has none. Writes
     /// nothing.
     pub(super) fn look(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
         loop {

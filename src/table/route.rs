@@ -1,33 +1,34 @@
-//! The packed words that say which generation it is and how far the last one has been swept.
+//! The packed words that name the current generation, and counts of one generation.
 
-/// Sizes of an index, as log2 of its slots: a power of two of them, so that one is found by a mask.
+/// The number of index sizes (log2 of the slots): a power of two, so that a mask selects one.
 pub(super) const SIZES: usize = 32;
 
-/// Which generation it is.
+/// Names the current generation.
 ///
 /// ```text
 /// Route { generation: 32, unused: 19, turning: 1, old_size: 6, size: 6 }
 /// ```
 ///
-/// Sizes are log2 of the slots. While the table is `turning`, the previous generation's index is still looked at.
+/// Sizes are log2 of the slots. While the table is `turning`, lookups read the previous
+/// generation's index, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Route(pub(super) u64);
 
 impl Route {
     const TURNING: u64 = 1 << 12;
 
-    /// The first generation is the second, so that its predecessor's words are not those of unused memory.
+    /// The first generation has number two, so that its predecessor's words differ from new memory.
     pub(super) fn first(size: u32) -> Self {
         Self((2 << 32) | u64::from(size))
     }
 
-    /// The next generation, with an index of the given size, at the start of its sweep.
+    /// The next generation, with an index of the given size, before its sweep.
     pub(super) fn turned(self, size: u32) -> Self {
         let generation = u64::from(self.generation().wrapping_add(1));
         Self((generation << 32) | Self::TURNING | (u64::from(self.size()) << 6) | u64::from(size))
     }
 
-    /// The same generation, all of the old one swept.
+    /// The same generation, once the old one is swept.
     pub(super) fn swept(self) -> Self {
         Self(self.0 & !Self::TURNING)
     }
@@ -65,7 +66,8 @@ impl Counted {
         Self((u64::from(generation) << 32) | u64::from(count))
     }
 
-    /// The count if it is of this generation, zero if it is of an earlier one, nothing if it is of a later one.
+    /// The count, if it is of this generation. Zero if it is of an earlier one; `None` if of a
+    /// later one.
     pub(super) fn of(self, generation: u32) -> Option<u32> {
         let ahead = upper(self.0).wrapping_sub(generation);
         match ahead {

@@ -1,15 +1,16 @@
-//! Looking at many keys at once, so that the memory that they need is fetched at the same time.
+//! Prefetches the memory of many keys at once.
 
 use super::find::Table;
 use crate::fingerprint::Fingerprint;
 
-/// How many keys are looked at together: enough to keep the memory busy, few enough to stay in the nearest cache.
+/// The keys that are prefetched together: enough to keep the memory busy, few enough to stay in the
+/// nearest cache.
 pub(crate) const TOGETHER: usize = 32;
 
 impl Table {
-    /// Reads what decisions on these keys will read, and decides nothing: where the index begins to be looked through for each, then the
-    /// cell that this leads to for each, then its ring. Reads of one kind do not wait for each other, where decisions one after the other
-    /// wait for each in turn.
+    /// Reads the memory that decisions on these keys will read, and decides nothing: first each
+    /// key's slot of the index, then each key's cell, then each key's ring. Reads of one kind do
+    /// not wait for each other; in one decision after the other they would.
     pub(crate) fn touch(&self, keys: &[Fingerprint]) {
         let index = self.current(self.route());
         let seen = keys.iter().fold(0, |seen, &key| seen ^ index.touch(key));

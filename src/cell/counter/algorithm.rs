@@ -60,7 +60,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     }
 
     fn empty(self, _growing: At<'a>, _old: RingRef, _newest: Slot) {
-        // An account has no ring that grows: the head is out of date, and the cell was a log's.
+        // An account is never resized: the head is out of date, and the cell was a log's.
     }
 
     #[cfg(feature = "serde")]
@@ -83,7 +83,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
         let (head, slot) = match *kept {
             Kept::Account { age, used } => self.books.reopened(opened, restored.at(age), used),
-            // Ruled out before: see `NewKeys::can_have`.
+            // Ruled out by `NewKeys::can_have`.
             Kept::Stamps(_) | Kept::Steps(_) => self.books.first(opened, 0, opened.ancient_mark()),
         };
         (RingRef(slot.0), head)

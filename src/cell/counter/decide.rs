@@ -15,7 +15,7 @@ fn denied(wait_ns: u64) -> Decision {
 }
 
 impl<'a> Counter<'a> {
-    /// Decides if the running account says enough.
+    /// The fast path: decides by the running account.
     #[inline(always)]
     pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
         let (books, At { cell, head }) = (self.books, at);
@@ -42,8 +42,9 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Works out what a request of at least one permit comes to, and closes an account that is over so that the next can open. `None` if it
-    /// does not fit, or something had to be published or closed first.
+    /// Prepares a joint claim of at least one permit, or closes an account that is over so that the
+    /// next can open. `None` if the request does not fit, or something had to be published or
+    /// closed first.
     pub(super) fn draft(self, at: At<'a>, reference: RingRef, cost: u32, time: u64) -> Option<Draft> {
         let (books, head, slot) = (self.books, at.head, Slot(reference.0));
         let fits = |next, account, mark| {
@@ -69,7 +70,7 @@ impl<'a> Counter<'a> {
                 }
             }
             Seen::Over(since) if slot.joined() => {
-                // Nothing has been used, whenever that was.
+                // Nothing has been used since.
                 let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
                 fits(next, Account { anchor: since, used: 0 }, 0)
             }
@@ -84,7 +85,8 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Closes an account that is over, so that the next can open; by the revision that it was written by, which says since when.
+    /// Closes an account that is over, so that the next can open. The version that it was written
+    /// under says since when.
     fn close(self, at: At<'a>, slot: Slot, time: u64) {
         let layout = self.books.layout();
         let closed = layout.next(at.head, How::Closes, layout.used(at.head));
@@ -99,17 +101,17 @@ impl<'a> Counter<'a> {
             return at.lost();
         }
         let slot = at.cell.slot();
-        // Read after the head, and anew at each attempt.
+        // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
         let rule = books.rule();
         let (running, account) = match books.seen(head, slot) {
-            // Once for each change; a denial writes nothing else.
+            // Once per change; a denial writes nothing else.
             Seen::Running(running) if !running.is_current && ask != Ask::Peek => {
                 books.renew(at, slot, &running, time);
                 return at.lost();
             }
             Seen::Running(running) => (Some(running), running.account),
-            // Nothing has been used, whenever that was.
+            // Nothing has been used since.
             Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
             Seen::Unpublished => {
                 self.settle(at, RingRef(slot.0), time);
@@ -149,7 +151,7 @@ impl<'a> Counter<'a> {
                 at.claim(next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
-                // A key that has been given a cell and no permits: see `Algorithm::settle`.
+                // A key with a cell and no permits: see `Algorithm::settle`.
                 let time = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
                 let next = books.layout().next_by(head, books.number(), How::Opens, used);
@@ -157,7 +159,7 @@ impl<'a> Counter<'a> {
                 begun.map(|charged| (Account { anchor, used }, charged))
             }
             _ => {
-                // Then again, with what is over closed.
+                // Retry, with the old account closed.
                 self.close(at, slot, time);
                 None
             }

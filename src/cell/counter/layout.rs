@@ -1,39 +1,40 @@
-//! How a cell with an account lays it out in the lower bits of its head.
+//! The layout of an account in the lower bits of its head.
 
 use crate::cell::words::{Head, Slot};
 use crate::rule::Rule;
 
-/// How an era came about, and so what its anchor is.
+/// How an era began, which tells its anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cell) enum How {
-    /// The account opens: at the time of the claim, or later.
+    /// An account opens: at the time of the claim, or later.
     Opens = 0,
-    /// It goes on under an anchor that follows from the last.
+    /// It goes on under an anchor that is a function of the last one.
     Advances = 1,
-    /// It was over, and this says since when.
+    /// It was over; the anchor says since when.
     Closes = 2,
-    /// It goes on under another quota, from the moment at which that began.
+    /// It goes on under another version, from the time at which that began.
     Changes = 3,
-    /// The account opens with one permit, in place of one that is over.
+    /// An account opens with one permit, in place of one that is over.
     Replaces = 4,
 }
 
-/// What the lower bits of a head say in a cell with an account. Few bits more than `used` needs; the rest tell eras apart.
+/// The fields below the incarnation, in a cell with an account. `used` takes little more than it
+/// needs; the rest tells eras apart.
 ///
 /// ```text
 /// { era: 44 - used, revision: 6, how: 2, used: 20 or as many as the first rule needs }
 /// ```
 ///
-/// `revision` is what the number of the quota's revision is modulo 64 by which the account is written. In the bit that tells a log's
-/// rings apart, and that an account has no other use for, stands whether it *replaces* one that was over: then `used` is what
-/// that one had used, and the account has used one permit. A head that follows says of itself what has been used.
+/// `revision` is the number of the version modulo 64. The bit of the ring parity says that the
+/// account *replaces* another: then `used` is what the old account had used, and this one has used
+/// one permit. The next head of the account says how much it has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cell) struct Layout {
     used_bits: u32,
 }
 
 impl Layout {
-    /// A few hundred thousand permits fit anyhow: a quota may come to be larger.
+    /// A later version may have a larger limit.
     const LEAST_USED_BITS: u32 = 20;
     const REVISION_BITS: u32 = 6;
     const HOW_BITS: u32 = 2;
@@ -55,7 +56,7 @@ impl Layout {
         if head.epoch() { 1 } else { self.used_field(head) }
     }
 
-    /// What had been used of the account that this one replaces.
+    /// The permits that the replaced account had used.
     pub(super) fn used_before(self, head: Head) -> u64 {
         self.used_field(head)
     }
@@ -81,13 +82,13 @@ impl Layout {
         head.below_life() >> self.era_at()
     }
 
-    /// The revision that the account is written by, as far as the head tells.
+    /// The version of the account, as far as the head tells.
     #[inline]
     pub(super) fn revision(self, head: Head) -> u64 {
         (head.below_life() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
     }
 
-    /// What a head tells of the number of a revision.
+    /// The bits of a version's number that a head has.
     #[inline]
     pub(super) fn revision_of(number: u64) -> u64 {
         number & ((1 << Self::REVISION_BITS) - 1)
@@ -99,7 +100,7 @@ impl Layout {
         head.with_epoch(is_replacing).with_below_life((upper << self.used_bits) | used)
     }
 
-    /// The head of the next era, by the same revision.
+    /// The head of the next era, under the same version.
     pub(in crate::cell) fn next(self, head: Head, how: How, used: u64) -> Head {
         self.with(head, self.era(head) + 1, self.revision(head), how, used)
     }
@@ -109,30 +110,32 @@ impl Layout {
         self.with(head, self.era(head) + 1, Self::revision_of(revision), how, used)
     }
 
-    /// The head of the next era if one permit opens it in place of an account that is over, by the same revision.
+    /// The head of the next era if one permit opens it in place of an account that is over, under
+    /// the same version.
     #[inline]
     pub(super) fn replaced(self, head: Head) -> Head {
         self.with(head, self.era(head) + 1, self.revision(head), How::Replaces, self.used(head))
     }
 
-    /// The head of the same era after more has been used.
+    /// The head of the same era with more used.
     #[inline]
     pub(super) fn charged(self, head: Head, used: u64) -> Head {
         head.with_epoch(false).with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
     }
 
-    /// The head with another `used` or by another revision, under the same anchor: two eras on, which keeps the parity.
+    /// The head with another `used` or version, under the same anchor: two eras on, which keeps the
+    /// parity.
     pub(super) fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
         let how = if head.epoch() { How::Opens } else { self.how(head) };
         self.with(head, self.era(head) + 2, Self::revision_of(revision), how, used)
     }
 
-    /// How many eras later the other head is, of the same life.
+    /// The eras from one head to a later one of the same incarnation.
     pub(super) fn eras_between(self, earlier: Head, later: Head) -> u64 {
         self.era(later).wrapping_sub(self.era(earlier)) & ((1 << (52 - self.era_at())) - 1)
     }
 
-    /// Whether the era came about by an advance.
+    /// Whether the era began with an advance.
     pub(super) fn advances(self, head: Head) -> bool {
         self.how(head) == How::Advances
     }
@@ -143,7 +146,7 @@ impl Layout {
         (head, Slot::ancient(mark, self.era(head)))
     }
 
-    /// The head and the slot of a cell with an account that has been over since before time began.
+    /// The head and the slot of a cell whose account was over before time began.
     pub(super) fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
         let head = self.next(free, How::Closes, 0);
         (head, Slot::ancient(mark, self.era(head) + 1).joined_on())

@@ -17,7 +17,8 @@ pub(crate) struct Metered {
 }
 
 impl Metered {
-    /// The plan of a quota that has been validated, if it is kept as an account; laid out in a cell as the one before it.
+    /// The plan of a validated quota, if it is kept as an account. Laid out as the version before
+    /// it.
     pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
         let rule = Rule::of(quota, TIME_ZERO)?;
         let layout = before.map_or_else(|| Layout::of(&rule), |before| before.layout);
@@ -30,7 +31,7 @@ impl Metered {
         self.quota.limit()
     }
 
-    /// What the first request of a key is told.
+    /// The decision on the first request of a key.
     fn first_decision(&self, cost: u32, lead: u64) -> Decision {
         match self.rule.opening(cost).wait_ns {
             None => Decision::Admitted(Admission::COUNTED),
@@ -38,12 +39,12 @@ impl Metered {
         }
     }
 
-    /// The state of an account that has just been opened with this `used`.
+    /// The status of an account that was just opened with this `used`.
     fn opened(&self, used: u64, time: u64, lead: u64) -> Status {
         self.status(Account { anchor: self.rule.anchor_at(time + lead), used }, time)
     }
 
-    /// What is left of an account, as an admission.
+    /// The status of an account, as an admission.
     pub(super) fn status(&self, account: Account, time: u64) -> Status {
         let remaining = self.rule.remaining(account, time) as usize;
         Status::granted(self.quota.limit() as usize, remaining, self.rule.reset_after(account, time))

@@ -1,10 +1,12 @@
-//! Permits of an account that are given back, and are at once there for others.
+//! Refunds of an account: permits that are free for others at once.
 //!
-//! What has been used becomes less, which no claim does, so the head must be told from what it was before: an account that is given
-//! something back goes two eras on. The parity stays, so the anchor that was published stays the anchor, and nothing has to be
-//! published. The time at which an account opened never returns in a key's life (see the essay on accounts), so it says whether the
-//! account that was charged is still the one that runs; and so does the one to which an account advanced, once. After a second advance
-//! an account that opened in between could be at the same time, so nothing is given back.
+//! `used` becomes less, so the account goes two eras on, to get a head that it has not had
+//! (INV-HEAD). The parity stays, so nothing has to be published.
+//!
+//! The time at which an account opened does not return within an incarnation (INV-RISE). So it
+//! tells whether the account that was charged is still running. So does the time to which it
+//! advanced, once. After a second advance another account could have that time, so nothing comes
+//! back.
 
 use super::books::Seen;
 use super::view::Counter;
@@ -14,7 +16,7 @@ use crate::cell::words::{State, time_of};
 use crate::clock::Clock;
 
 impl<'a> Counter<'a> {
-    /// One attempt to make less of what the account has used; `None` if it came to nothing.
+    /// One attempt at a refund; `None` if the cell changed.
     pub(super) fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         let head = at.head;
         if head.state() == State::Held {
@@ -22,7 +24,7 @@ impl<'a> Counter<'a> {
             return None;
         }
         let slot = at.cell.slot();
-        // Read after the head.
+        // Read after the head (INV-CLOCK-LAST).
         let now = time_of(clock.now());
         let running = match self.books.seen(head, slot) {
             Seen::Running(running) => running,

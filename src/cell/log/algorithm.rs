@@ -33,8 +33,8 @@ impl<'a> Algorithm<'a> for Log<'a> {
             self.end_resize(&view);
             return None;
         }
-        // The one slot in the cell may have been published between the two looks at it; then it is not what a larger ring
-        // would replace.
+        // The one slot in the cell may have been published between the two loads. Then a larger
+        // ring would replace another value.
         if !view.reference.is_ring() && view.reference.0 != view.newest.0 {
             return None;
         }
@@ -48,7 +48,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         }
         let draft = |next, rings, mark| Some(Draft { next, rings, mark, admission: Admission::COUNTED });
         if view.ring.len() - live >= needed {
-            // Its stamp is known once it is published.
+            // The stamp is known once it is published.
             return draft(at.head.advanced(needed, view.ring.len()), None, view.floor);
         }
         let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);
@@ -68,7 +68,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         if reference.epoch() != at.head.epoch() {
             return;
         }
-        // While a cell grows its head stands still, but the ring may have been given away.
+        // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
         let stands = || at.stands() && (!reference.is_ring() || at.cell.refers_to(reference));
         let loosest = self.revisions.loosest();
         let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
@@ -110,7 +110,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
     #[cfg(feature = "serde")]
     fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
         let view = self.view(at, clock)?;
-        // What is reserved is kept beside what is live now.
+        // Reserved stamps are exported beside live ones.
         let live = view.live(self.limits.live_from(view.live_at()));
         let ages: Vec<i64> = view.last(live).map(|stamp| age(view.reading, stamp)).collect();
         view.stands().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
@@ -119,7 +119,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
     #[cfg(feature = "serde")]
     fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
         let ages: &[i64] = if let Kept::Stamps(ages) = kept { ages } else { &[] };
-        // No more than the limit can ever be in the way, beside as many that are reserved.
+        // At most the limit matters, and as many reserved stamps.
         let ages = &ages[ages.len().saturating_sub(2 * self.limits.limit())..];
         let is_ahead = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
         let opened = if is_ahead { opened.with_state(State::Ahead) } else { opened };

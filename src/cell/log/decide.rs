@@ -26,11 +26,12 @@ impl<'a> Log<'a> {
             if self.limits.counts_refused() {
                 return None;
             }
-            // The loads above were acquired, so a head that still stands here stood there throughout.
+            // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
             let stands = at.stands();
             return stands.then(|| refusal.at_once(time_of(reading)));
         }
-        // A ring that is not as long as the limit may have to grow, or to keep stamps that no limit asks for any more.
+        // A ring that is shorter than the limit may have to grow. A longer one may hold stamps that
+        // no limit needs.
         if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
             return None;
         }
@@ -45,11 +46,11 @@ impl<'a> Log<'a> {
         match (self.refusal(&view, needed), ask) {
             (None, Ask::Peek) => self.told(&view, None),
             (None, _) => self.grant(ask, &view, needed, clock),
-            // Of a log that counts refused requests none is reserved ahead: see `refused.rs`.
+            // A log that counts refused requests reserves nothing: INV-REFUSED.
             (Some(refusal), Ask::Reserve { within }) if !self.limits.counts_refused() => {
                 self.reserve_ahead(&view, refusal, needed, within)
             }
-            // What is reserved is not to be put off.
+            // Reserved stamps must not be postponed.
             (Some(refusal), Ask::Acquire | Ask::Reserve { .. })
                 if self.limits.counts_refused() && !view.is_behind() =>
             {
@@ -68,18 +69,19 @@ impl<'a> Log<'a> {
             let reset_after = time.saturating_add(self.limits.window()).saturating_sub(view.reading);
             Attempt::Decided(Status::granted(limit, left.saturating_sub(needed), reset_after), charged)
         };
-        // Loads of different heads may contradict each other. Then there may be no room for what is not refused.
+        // Loads of different heads may contradict each other. Then a request that was not refused
+        // may not fit.
         if live + needed > self.limits.limit() {
             return at.lost();
         }
         if at.head.state().is_growing() || ring.len() - live < needed {
             let Some((time, fewer)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
-            // What has expired meanwhile, in the widest quota at least.
+            // Permits that expired meanwhile, in the widest quota at least.
             let left = if self.limits.is_one() { left + (live - fewer) } else { left };
             return granted(time, left, Charged { head: at.head, mark: time });
         }
         let Ask::Reserve { .. } = ask else {
-            // No receipt is written for it.
+            // No receipt is needed.
             let claimed = ring.claim(at, needed, self.limits, time);
             return claimed.map_or_else(|| at.lost(), |_| granted(time, left, Charged::nothing(at.head)));
         };
@@ -91,7 +93,8 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
+    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are
+    /// live in the widest.
     fn left(self, view: &View<'_>, live: usize) -> (usize, usize) {
         if view.is_behind() {
             return self.limits.none();
@@ -99,7 +102,7 @@ impl<'a> Log<'a> {
         self.limits.left(view.ring, view.at.head, view.time, live)
     }
 
-    /// What is left, and the denial if there is one.
+    /// The permits left, and the denial if there is one.
     fn status(self, view: &View<'_>, refusal: Option<Refusal>) -> Status {
         let live = view.live(self.limits.live_from(view.time));
         let (limit, left) = self.left(view, live);
@@ -114,7 +117,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Says what is left, and charges nothing.
+    /// Answers, and charges nothing.
     fn told(self, view: &View<'a>, refusal: Option<Refusal>) -> Attempt {
         let status = self.status(view, refusal);
         if view.stands() { Attempt::Decided(status, Charged::nothing(view.at.head)) } else { view.at.lost() }

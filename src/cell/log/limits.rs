@@ -8,19 +8,21 @@ use crate::cell::words::Head;
 use crate::decision::{AtOnce, Decision, Status};
 use crate::quota::Quota;
 
-/// Sliding window logs that one ring serves: at most so many stamps in any window, for each of them.
+/// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
+/// them.
 pub(crate) struct Limits {
-    /// The one with the most permits in the longest window. The ring is kept for it.
+    /// The quota with the most permits in the longest window. The ring is kept for it.
     widest: Bound,
-    /// Those with fewer permits in shorter windows, most permits first. One that is neither can never be in the way.
+    /// Quotas with fewer permits in shorter windows, most permits first. A quota with neither never
+    /// denies.
     within: Box<[Bound]>,
-    /// The first stamp that counts. Those before it had expired under other quotas, before these.
+    /// The first stamp that counts: earlier ones had expired before this version (INV-VERSION).
     from: u64,
-    /// When they began.
+    /// The time at which this version began.
     since: u64,
     /// Whether refused requests count as well.
     counts_refused: bool,
-    /// The most permits of these and of those before them.
+    /// The largest limit of this version and those before.
     most: usize,
 }
 
@@ -33,7 +35,7 @@ struct Bound {
     quota: u8,
 }
 
-/// Why a request does not fit: which quota is in the way for longest, and until when.
+/// A refusal: the quota with the longest wait, and its end.
 #[derive(Clone, Copy)]
 pub(super) struct Refusal {
     until: u64,
@@ -45,11 +47,11 @@ impl Limits {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
-        // Widest first; of those with the same limit, the longest window says it all.
+        // Widest first. Of quotas with the same limit, the longest window implies the others.
         bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
         let mut kept: Vec<Bound> = Vec::new();
         for bound in bounds {
-            // Whoever keeps to this one keeps to those with as many permits or more in no longer a window.
+            // This one implies those with as many permits or more in no longer a window.
             kept.retain(|wider| wider.window > bound.window);
             kept.push(bound);
         }
@@ -58,19 +60,19 @@ impl Limits {
         Self { widest, within, from: 0, since: 0, counts_refused, most: widest.limit }
     }
 
-    /// Those that take the place of others.
+    /// The limits of the next version.
     pub(in crate::cell) fn after(last: &Self, quotas: &[Quota], since: u64) -> Self {
         let next = Self::new(quotas);
         Self { from: last.live_from(since), since, most: next.most.max(last.most), ..next }
     }
 
-    /// One quota, of no particular place among others.
+    /// One quota, without a place among others.
     pub(super) fn one(limit: usize, window: u64) -> Self {
         let widest = Bound { limit, window, quota: 0 };
         Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false, most: limit }
     }
 
-    /// The time to decide by where a clock shows this: not before they began, as what does not count any more may count by then.
+    /// The time to decide by at this reading: not before the version began (INV-VERSION).
     #[inline]
     pub(super) fn not_before(&self, time: u64) -> u64 {
         time.max(self.since)
@@ -100,7 +102,7 @@ impl Limits {
         (time + 1 - bound.window).max(self.from)
     }
 
-    /// When a stamp ends to be live.
+    /// The time at which a stamp expires.
     pub(super) fn end_of(&self, stamp: u64) -> u64 {
         if stamp < self.from { 0 } else { stamp.saturating_add(self.window()) }
     }
@@ -111,12 +113,12 @@ impl Limits {
         self.counts_refused
     }
 
-    /// How many requests are remembered where refused ones count: see `refused.rs`.
+    /// How many stamps a log that counts refused requests keeps (INV-REFUSED).
     pub(super) fn remembered(&self) -> usize {
         (2 * self.most).min(Quota::MAX_LIMIT as usize)
     }
 
-    /// Whether there is but one.
+    /// Whether there is only one quota.
     pub(super) fn is_one(&self) -> bool {
         self.within.is_empty()
     }
@@ -125,8 +127,9 @@ impl Limits {
         core::iter::once(&self.widest).chain(&self.within)
     }
 
-    /// Why `cost` permits do not fit at `time`. They fit into a quota of N if the stamp from which on N - cost + 1 are newer or the
-    /// same has left its window. What a ring is too short to hold has expired.
+    /// The refusal of `cost` permits at `time`, if they do not fit. They fit into a quota of N if
+    /// the stamp with N - cost stamps after it has left its window. A stamp that the ring is too
+    /// short to hold has expired.
     #[inline(always)]
     pub(super) fn refusal(&self, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
         if !self.within.is_empty() {
@@ -144,7 +147,7 @@ impl Limits {
     #[inline(always)]
     fn refusal_by(&self, bound: &Bound, ring: Ring<'_>, head: Head, time: u64, cost: usize) -> Option<Refusal> {
         if cost > bound.limit {
-            // It has become less than the cost.
+            // The limit has become less than the cost.
             return Some(Refusal { until: u64::MAX, quota: bound.quota });
         }
         let back = bound.limit + 1 - cost;
@@ -152,11 +155,12 @@ impl Limits {
             return None;
         }
         let stamp = ring.load(head.pos() + ring.len() - back).time();
-        // Neither sum comes near an overflow: a window is less than 2^60, a time less than 2^62.
+        // No overflow: a window is less than 2^60, a time less than 2^62.
         (stamp >= self.live_in(bound, time)).then(|| Refusal { until: stamp + bound.window, quota: bound.quota })
     }
 
-    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
+    /// The quota that leaves the fewest permits: its limit and those permits. `live` stamps are
+    /// live in the widest quota.
     pub(super) fn left(&self, ring: Ring<'_>, head: Head, time: u64, live: usize) -> (usize, usize) {
         let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, self.live_in(bound, time))));
         let all = core::iter::once((self.widest.limit, live)).chain(within);
@@ -164,31 +168,32 @@ impl Limits {
         left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
     }
 
-    /// As [`left`](Self::left), of a key whose next permits are reserved.
+    /// As [`left`](Self::left), for a key with reserved stamps.
     pub(super) fn none(&self) -> (usize, usize) {
         (self.all().0, 0)
     }
 
-    /// The refusal of whoever would overtake what is reserved until then.
+    /// The refusal of a request before a reserved stamp (INV-RESERVED).
     pub(super) fn reserved_until(&self, until: u64) -> Refusal {
         Refusal { until, quota: self.widest.quota }
     }
 
-    /// As [`left`](Self::left), of a key without permits.
+    /// As [`left`](Self::left), for a key without permits.
     fn all(&self) -> (usize, usize) {
         let least = self.each().map(|bound| bound.limit).min().unwrap_or_default();
         (least, least)
     }
 
-    /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
-    /// reading has to be live then too, because it may have been granted just now.
+    /// A stamp, postponed: a lagging clock shows `reading`, its claim is stamped with the later
+    /// `time`. A stamp that is live at the reading must be live at that time, because it may have
+    /// been granted just now.
     pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
         let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
         live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
     }
 
-    /// The earliest time at which the claim of `cost` slots, the first of them at `first`, can have been made: what it needed
-    /// to have left its window has. Of the claim's own slots, those are looked at that they still hold the stamps before it.
+    /// The earliest time of the claim of `cost` slots from `first` on, in every quota
+    /// (INV-SPACING). The slots of the claim that are read must still hold the stamps before it.
     pub(super) fn earliest(&self, ring: Ring<'_>, first: usize, cost: usize) -> u64 {
         let bounds = self.each().filter_map(|bound| {
             let back = (bound.limit + 1).checked_sub(cost).filter(|&back| back <= ring.len())?;
@@ -233,28 +238,28 @@ impl NewKeys for Limits {
 }
 
 impl Refusal {
-    /// When the request would fit.
+    /// The time at which the request fits.
     pub(super) fn until(self) -> u64 {
         self.until
     }
 
-    /// The same, for no less long.
+    /// The same, with a wait until `until` at least.
     pub(super) fn no_sooner_than(self, until: u64) -> Self {
         Self { until: self.until.max(until), ..self }
     }
 
-    /// What a request is told at `time` that would wait for so long.
+    /// The denial at `time` of a request that accepts a wait of `within`.
     pub(super) fn denial_within(self, time: u64, within: u64) -> Decision {
         Self { until: self.until.saturating_sub(within), ..self }.denial(time)
     }
 
-    /// What a request is told at `time`, in short.
+    /// The denial at `time`, in two words.
     #[inline]
     pub(super) fn at_once(self, time: u64) -> AtOnce {
         AtOnce::denied(self.until.saturating_sub(time), self.quota)
     }
 
-    /// What a request is told at `time`.
+    /// The denial at `time`.
     #[inline]
     pub(super) fn denial(self, time: u64) -> Decision {
         self.at_once(time).into()

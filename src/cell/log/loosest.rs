@@ -1,16 +1,19 @@
-//! The loosest that the quotas of a log have been.
+//! The loosest quotas that a log has had.
 //!
-//! Who publishes somebody else's claim puts it off to when it can have been made at the earliest: what it took the place of had left
-//! its window. As long as the quotas have never changed it is known which window that is. Afterwards it is not: the claimant may have
-//! read them before the change and stopped, and a claim does not say what it was made by. Were it put off as the present quotas
-//! would have it, its stamp could lie a window ahead of every clock. So it is put off only as far as **any** quotas that there have been
-//! would have it: the most permits in the shortest window. What does not count any more under some quotas had left a window when they began, and
-//! nobody decides by quotas as of a time before they began; so this holds for that, too.
+//! A helper postpones a claim to the earliest time at which it can have been made: the stamps that
+//! it replaced had left their window. If the quotas never changed, that window is known. After a
+//! change it is not: a claimant may have read the old quotas and stalled, and a claim does not say
+//! which. Postponed by the present quotas, its stamp could lie a window ahead of every clock. So a
+//! helper postpones it only as far as *any* version would: the most permits in the shortest window.
+//!
+//! That holds for stamps that a version no longer counts, too: they had left a window when it
+//! began, and no thread decides as of a time before (INV-VERSION).
 
 use super::limits::Limits;
 use crate::sync::{AtomicU64, Ordering};
 
-/// What is written here of some quotas is there before they are heard of, so who sees a claim sees by what it may have been made.
+/// A version is included here before it is current. So a thread that sees a claim sees the version
+/// that it was made under.
 pub(in crate::cell) struct Loosest {
     most: AtomicU64,
     shortest: AtomicU64,
@@ -25,7 +28,7 @@ impl Loosest {
         loosest
     }
 
-    /// Makes it as loose as these.
+    /// Includes these limits.
     pub(in crate::cell) fn include(&self, limits: &Limits) {
         self.most.fetch_max(limits.limit() as u64, Ordering::Relaxed);
         self.shortest.fetch_min(limits.window(), Ordering::Relaxed);

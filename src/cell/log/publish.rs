@@ -1,4 +1,4 @@
-//! Claiming slots of a ring, publishing their stamps, and publishing for those who stalled.
+//! Claims slots of a ring, publishes their stamps, and helps claimants that stalled.
 
 use super::limits::Limits;
 use super::ring::{Place, Ring};
@@ -11,12 +11,13 @@ use crate::sync::Ordering;
 pub(super) enum Published {
     /// The claimant: the stamp is the time of the claim.
     ByClaimant,
-    /// The claimant, or a thread that helped it.
+    /// The claimant or a helper.
     Unknown,
 }
 
 impl Ring<'_> {
-    /// Claims `cost` permits at `time` and publishes them. `None` when the head has moved, and nothing was claimed.
+    /// Claims `cost` permits at `time` and publishes them. `None` when the head has moved, and
+    /// nothing was claimed.
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
     #[inline]
@@ -26,7 +27,7 @@ impl Ring<'_> {
         let next = head.advanced(cost, self.len());
         at.claim(next)?;
         if cost == 1 {
-            // Failing is as good: then somebody else has published it.
+            // If this fails, a helper has published it.
             let stamp = Slot::new(time, false, head.lap());
             let slot = self.slot(head.pos());
             let swap = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
@@ -47,13 +48,14 @@ impl Ring<'_> {
         Published::ByClaimant
     }
 
-    /// Publishes a claim of several permits that was made at `head`, as long as nobody else takes part. Says whether all of it is done.
+    /// Publishes a claim of several permits that was made at `head`, unless a helper takes part.
+    /// Returns whether all of it is published.
     #[inline(always)]
     fn publish_alone(self, head: Head, cost: usize, time: u64, stands: impl Fn() -> bool) -> bool {
         let mut place = Place { index: head.pos(), lap: head.lap() };
         for left in (0..cost).rev() {
             let slot = self.load(place.index);
-            // What was read is of this claim only if its head still stands, as in `settle`.
+            // As in `settle` (INV-STANDS).
             if slot.is_of_lap(place.lap) || !stands() {
                 return false;
             }
@@ -67,19 +69,21 @@ impl Ring<'_> {
         true
     }
 
-    /// Publishes what was claimed last, if that has not been done; proposes `time`, or as little later as it takes, for the
-    /// stamp. Does nothing once the head, and the ring with it, no longer `stands`.
+    /// Helps: publishes the last claim if it is unpublished. Proposes `time`, raised to the
+    /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once the head, and
+    /// the ring with it, no longer `stands`.
     #[cold]
     pub(super) fn settle(self, head: Head, limits: &Limits, time: u64, stands: impl Fn() -> bool) {
         let last = self.last(head);
-        // Back to the first slot of the claim that is not published. The slots of a claim are published in order.
+        // Go back to the first unpublished slot. The slots of a claim are published in order.
         let mut first = self.after(last);
         let mut stamp = time.max(limits.end_of(self.load(last.index).time()));
         for unpublished in 0..self.len() {
             let place = self.before(first);
             let slot = self.load(place.index);
             if slot.is_of_lap(place.lap) {
-                // Either the claim's own first slots, whose stamp is chosen then, or the claim before it.
+                // Either the claim's own first slots, whose stamp is chosen (INV-ONE-STAMP), or the
+                // claim before it.
                 let claimed = stamp.max(slot.time()).max(limits.earliest(self, first.index, unpublished));
                 stamp = if slot.joined() { slot.time() } else { claimed };
                 break;
@@ -92,11 +96,11 @@ impl Ring<'_> {
                 return;
             }
             let slot = self.load(place.index);
-            // A ring of one that has just grown: the slot in the cell has become the reference to the new ring.
+            // A ring of one that was just replaced: the slot in the cell is now the reference.
             if self.len() == 1 && slot.joined() {
                 return;
             }
-            // What was read is of this head only if the head still stands: the parity alone may be that of a later lap.
+            // The parity alone may be that of a later lap (INV-STANDS).
             if !stands() {
                 return;
             }

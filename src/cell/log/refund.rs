@@ -1,22 +1,23 @@
-//! Permits of a log that are given back, and are at once there for others.
+//! Refunds of a log: permits that are free for others at once.
 //!
-//! The ring is replaced by one without the stamps that are given back (as growth does, see the essay on cells). Which they are
-//! may not be known to the nanosecond: a claim that stalls is published by somebody else, whose clock may show less. So the claimant
-//! reads what was published or, if that is gone by then, notes a *mark* that it is no earlier than. What is taken out are **the oldest
-//! stamps that are no earlier than the mark**. They are no later than its own, so what is left is live for at least as long as it would
-//! be; and there are enough of them for every claim that has not been given back, because each has its own among them. A mark that was too
-//! late would have neither: of two permits the one that expires later would be taken out, or none.
+//! The ring is replaced by one without the refunded stamps (INV-RESIZE). The claimant may not know
+//! its stamp: a helper with an earlier clock may have published it. So it reads the ring, or, if
+//! that is gone, uses a *mark*, a lower bound of its stamp. The oldest stamps from the mark on are
+//! removed (INV-REFUND). With a mark that is too late, a later permit would be removed in its
+//! place, or none.
 //!
-//! That holds as long as the claim's own stamp is in the ring. A stamp leaves a ring only once it has expired: a claim is made in
-//! its place, or a new ring leaves it out. A clock that is behind the clock that did so must not take another stamp for it.
+//! A stamp leaves a ring only once it has expired: a claim replaces it, or a resize leaves it out.
+//! A clock that is behind must not take another stamp for it. So permits come back only if the mark
+//! is live by three times:
 //!
-//! - The newest stamp of a claim in place says how late it was, unless the ring was replaced since, or stamps lie ahead of it.
-//! - A replacement raises the *horizon* to the time by which it leaves stamps out, before the ring changes (see
-//!   [`offer`](crate::cell::algorithm::Algorithm::offer)). That time is no earlier than any stamp claimed in the old ring.
+//! - the clock;
+//! - the newest stamp, unless stamps are reserved: it says how late claims in place were;
+//! - the timestamp floor, which each resize raises to the time by which it leaves stamps out (see
+//!   [`offer`](crate::cell::algorithm::Algorithm::offer)).
 //!
-//! So permits come back only if the mark is live by the clock, by the newest stamp and by the horizon. On a clock that never goes
-//! back the horizon is never later than the reading, and this denies nothing. A clock that is set back may find that nothing comes
-//! back until it has caught up: the permits then leave their window as if they had been used.
+//! A clock that never goes back reads no less than the floor, so it loses nothing by this. After a
+//! clock is set back, nothing comes back until it has caught up; the permits then expire as if they
+//! were used.
 
 use super::view::{Log, View};
 use crate::cell::algorithm::Charged;
@@ -24,8 +25,8 @@ use crate::cell::memory::At;
 use crate::clock::Clock;
 
 impl<'a> Log<'a> {
-    /// The earliest stamp that a claim of `needed` slots can get, whichever thread publishes it: see `settle` in `publish.rs`. Read before
-    /// the claim.
+    /// A lower bound of the stamp of a claim of `needed` slots, whichever thread publishes it: see
+    /// `settle` in `publish.rs`. Read before the claim.
     pub(super) fn earliest_stamp(self, view: &View<'_>, needed: usize) -> u64 {
         let loosest = self.revisions.loosest();
         let loosest = loosest.as_ref().unwrap_or(self.limits);
@@ -36,31 +37,32 @@ impl<'a> Log<'a> {
         view.floor.max(earliest).max(view.horizon.min(view.time))
     }
 
-    /// What has to be known of permits that were claimed in the ring at that head, and got a stamp no earlier than `floor`.
+    /// The charge of permits that were claimed in the ring at that head, with a stamp no earlier
+    /// than `floor`.
     ///
-    /// Whoever has published them may have done so by a clock that lags behind the claimant's, so the stamp is read. If others have
-    /// replaced the ring by now, or come round in it, the floor has to do.
+    /// The stamp is read, because a helper with a lagging clock may have published it. If the ring
+    /// was replaced, or claimed all round, `floor` is used.
     pub(super) fn charged_in_ring(self, At { cell, head }: At<'a>, floor: u64) -> Charged {
-        // Acquired: if the head has moved on, somebody else may have published them.
+        // Acquired: if the head has moved on, a helper may have published them.
         self.store.head_once_let_go(cell);
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
         let stamp = ring.load(head.pos()).time();
-        // While a cell grows its head stands still, but the ring may be given away.
+        // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
         let is_there = ring.is_held_since(head, self.store.head_once_let_go(cell))
             && reference.epoch() == head.epoch()
             && cell.refers_to(reference);
         Charged { head, mark: if is_there { stamp } else { floor } }
     }
 
-    /// One attempt to take stamps out of the log; `None` if it came to nothing.
+    /// One attempt to remove stamps; `None` if the cell changed.
     pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
         let now = view.live_at();
         let live = view.live(self.limits.live_from(now));
         let count = cost as usize;
         let first = view.last(live).position(|stamp| stamp >= mark).unwrap_or(live);
-        // Read after the ring. What was left out of it had expired by then, whatever this clock shows.
+        // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
         let latest = now.max(self.store.horizon());
         if mark < self.limits.live_from(latest) || live - first < count {
             return view.stands().then_some(0);

@@ -1,24 +1,29 @@
-//! Logs in which refused requests count as well.
+//! Logs in which refused requests count, too.
 //!
-//! A request that is refused leaves its stamps all the same, behind those that are live. The ring is replaced by one with all of
-//! these stamps, as growth does (see the essay on cells). It holds the newest requests, whatever became of them, and no more than
-//! 2M: M is the largest limit that there has been, of the present quotas and those before them.
+//! A refused request leaves its stamps behind those that are live. The ring is replaced by one with
+//! all of these stamps (INV-RESIZE). It holds the newest requests, admitted or not, and at most 2M,
+//! where M is the largest limit of all versions so far.
 //!
-//! # Why twice the largest limit is enough
-//! A decision under a limit of at most M looks at the newest M live stamps. They are the same as in a list that forgets none:
+//! # Why 2M stamps are enough (INV-REFUSED)
 //!
-//! 1. The stamps that were left out are older than all in the ring, so they expire first. They matter while they are live.
-//! 2. While one of them is live, nothing is granted as long as the ring has M stamps, which are live too.
-//! 3. At most M permits that were granted are live, unless windows became longer while permits were reserved ahead ("Known gaps" in
-//!    the DESIGN page). When a stamp is left out the ring has 2M. What is added after that makes it no
-//!    shorter, and a refund takes out as many as it gives back. So the ring has at least M.
-//! 4. A refund takes out the oldest stamps that are no earlier than its own (see `refund.rs`). Where its own were left out
+//! A decision under a limit of at most M reads the newest M live stamps. They are the same as in a
+//! ring that drops nothing:
+//!
+//! 1. Dropped stamps are older than all in the ring, so they expire first. They matter while live.
+//! 2. While one of them is live, nothing is granted as long as the ring has M stamps, which are
+//!    live, too.
+//! 3. At most M granted permits are live, unless windows became longer while permits were reserved
+//!    (see `docs/limitations.md`). The ring has 2M stamps when one is dropped. Later requests make
+//!    it no shorter, and a refund removes as many as it refunds. So the ring has at least M.
+//! 4. A refund removes the oldest stamps from its own on (INV-REFUND). If its own were dropped,
 //!    these are the oldest of the ring, and by 3 the newest M stay.
 //!
-//! For 3 such a log reserves nothing ahead: a permit that is reserved ahead and the one whose place it takes would both be live
-//! under a longer window. And a log that counts refused requests was one from its first quotas on.
+//! For 3 such a log reserves nothing: a reserved permit and the one that it replaces would both be
+//! live under a longer window. And a log counts refused requests from its first version on, or
+//! never.
 //!
-//! A limit above M sees no more than the ring has. The permits that it does not see have as many newer stamps in the ring.
+//! A limit above M sees no more than the ring has. Permits that it does not see have as many newer
+//! stamps in the ring.
 
 use super::view::{Log, View};
 use crate::cell::algorithm::{Algorithm, Attempt, Charged};
@@ -34,7 +39,7 @@ impl<'a> Log<'a> {
         let (next, later) = (growing.head.on_new_ring(), new.later);
         let kept = view.last(live).map(|stamp| limits.put_off(stamp, time, later));
         new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
-        // All of the new ring is published, so the next head of the ring sees it as it is now.
+        // All of the new ring is published, so the next head reads it as it is now.
         let refusal = limits.refusal(new.ring, next, later, needed);
         if !self.offer(growing, view.reference, later, new.offer) {
             return at.lost();

@@ -1,46 +1,50 @@
-//! Permits of a log that are reserved: their stamps lie ahead.
+//! Reservations of a log: permits whose stamps are later than the clock.
 //!
-//! # How it works
-//! A request that does not fit now fits at some later time: it is the moment that a denial tells. Whoever reserves takes the
-//! permits as of that moment, by replacing the ring with one that has their stamps (as growth does, see the essay on cells), and
-//! the cell is *ahead*. A cell that is ahead denies whoever's clock is before its newest stamp: **nobody overtakes what is
-//! reserved**. Once the clock has reached it, the next claim makes the cell open again.
+//! A request that does not fit now fits at the moment that its denial tells. A reservation takes
+//! the permits as of that moment: it replaces the ring with one that has their stamps (INV-RESIZE),
+//! and the cell is *ahead*. Such a cell denies each clock before its newest stamp (INV-RESERVED).
+//! Once the clock has reached it, the next claim makes the cell open.
 //!
 //! # Why it is exact
-//! 1. The stamps are what a limiter would have granted whose clock had reached that moment, so the argument of the essay on cells holds for
-//!    them: no window has more than its limit.
-//! 2. Nobody is admitted before the newest stamp, so what is granted later has later stamps, and what goes on is what the stamps
-//!    say. But for a clock that lags: a cell that is not ahead takes the newest stamp for the time, as ever.
-//! 3. What is reserved may be given back, and then what it took the place of must still be there. So the new ring keeps all that is
-//!    live now, beside what is live then: up to twice the limit. For that, and because a queue has to end somewhere, nobody
-//!    reserves more than one window ahead.
 //!
-//! # Why the horizon does not move ahead
-//! Were it raised to a stamp that lies ahead, every new key would start there. It has to be as late as what was claimed *in place*,
-//! in a ring that changes hands, and as the time by which stamps were left out of a new ring (see
-//! `refund.rs`): a ring with stamps ahead does not say how late it is. In the ring of a cell that is ahead nothing was: it came with what is reserved, and the first
-//! claim in place makes the cell open. So three states tell rings apart that are being replaced: *growing*, an open cell's, by a
-//! ring with nothing ahead; *going ahead*, an open cell's, by a ring with stamps ahead; *growing ahead*, the ring of a cell that is ahead.
+//! 1. A limiter whose clock had reached that moment would have granted the same stamps, so
+//!    INV-COUNT holds for them.
+//! 2. No permit is granted before the newest stamp, so later grants have later stamps (INV-ORDER).
+//!    A lagging clock counts as the newest stamp, as in any log.
+//! 3. A reservation may be cancelled. Then the permits whose place it took must still be there. So
+//!    the new ring keeps stamps that are live now beside those live then: up to twice the limit.
+//!    For this reason, and because a queue must end, a reservation reaches at most one window
+//!    ahead.
+//!
+//! # Why the timestamp floor does not move ahead
+//!
+//! Raised to a reserved stamp, the floor would make every new key start there. It must be as late
+//! as claims *in place* in a ring that is freed, and as the time by which a resize left stamps out.
+//! A ring with reserved stamps tells neither. But nothing was claimed in place in the ring of a
+//! cell that is ahead: the ring came with the reservation, and the first claim in place makes the
+//! cell open. So three states tell the resizes apart: *growing* (an open cell, nothing reserved),
+//! *going ahead* (an open cell, a ring with reserved stamps), *growing ahead* (the ring of a cell
+//! that is ahead).
 
 use super::limits::Refusal;
 use super::view::{Log, View};
 use crate::cell::algorithm::{Algorithm, Attempt, Charged};
 use crate::decision::{Admission, Decision, Status};
 
-/// The longest ring that a head can tell the places of.
+/// The longest ring whose positions fit in a head.
 const LONGEST: usize = 1 << 24;
 
 impl<'a> Log<'a> {
-    /// One attempt to take permits that do not fit now, if they do within so many nanoseconds.
+    /// One attempt to reserve permits that fit within so many nanoseconds.
     pub(super) fn reserve_ahead(self, view: &View<'a>, refusal: Refusal, needed: usize, within: u64) -> Attempt {
         let (limits, at, reading) = (self.limits, view.at, view.reading);
         let within = within.min(limits.window());
-        // A stamp must not be earlier than the horizon.
+        // No stamp is earlier than the timestamp floor (INV-FLOOR).
         let shown = view.live_at();
         let now = shown.max(view.horizon);
         let refusal = refusal.no_sooner_than(now);
         let live = view.live(limits.live_from(shown));
-        // By a clock that lags behind the horizon some may be live that would have to be put off, and the moment with them.
+        // Live stamps by a clock behind the floor would be postponed, and this moment with them.
         let lags = shown < now && view.last(live).any(|stamp| limits.put_off(stamp, shown, now) != stamp);
         let (moment, slots) = (refusal.until(), live + needed);
         let is_never = lags || slots > LONGEST;

@@ -1,4 +1,5 @@
-//! Rings are replaced: another ring, with the claim that needs it, is prepared in private and offered by one compare-and-swap.
+//! Replaces rings: a ring is prepared in private, with the claim that needs it, and offered by one
+//! compare-and-swap (INV-RESIZE).
 
 use super::ring::Ring;
 use super::view::{Log, View};
@@ -11,41 +12,41 @@ use crate::clock::Clock;
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) needed: usize,
-    /// How many permits are live at the view's time. With those that are needed they are no more than the limit.
+    /// The permits that are live at the view's time. With `needed` they are at most the limit.
     pub(super) live: usize,
 }
 
-/// A ring that a claim has been prepared in.
+/// A ring with a claim prepared in it.
 pub(super) struct Larger {
     pub(super) offer: RingRef,
-    /// The stamp of the claim, and how many permits were live before it.
+    /// The stamp of the claim.
     pub(super) time: u64,
     pub(super) live: usize,
 }
 
-/// A ring for the caller alone, that is to take the place of a growing cell's.
+/// A ring that the caller owns, to be offered to a growing cell.
 pub(super) struct Replacement<'a> {
     pub(super) offer: RingRef,
     pub(super) ring: Ring<'a>,
-    /// The time that live stamps are put off to.
+    /// The time that live stamps are postponed to.
     pub(super) later: u64,
 }
 
 impl<'a> Log<'a> {
-    /// Claims permits by replacing the ring with one that has room for them. Gives the time of the claim and how many permits
-    /// were live before it; `None` when somebody else's ring, or some other change, came first.
+    /// Claims permits by a resize. Returns the time of the claim and the permits that were live
+    /// before it; `None` if another ring or another change came first.
     #[cold]
     pub(super) fn grow(self, view: &View<'a>, wanted: Wanted, clock: &impl Clock) -> Option<(u64, usize)> {
-        // What is claimed now is later than all that was reserved.
+        // A permit claimed now is later than all reserved ones.
         let state = view.at.head.state();
         let growing = view.at.begin_resize(if state.is_open() { State::Growing } else { state })?;
         let Larger { offer, time, live } = self.larger_ring(growing, view, wanted, clock);
-        // The claim's own stamp does not say the time of a cell that is ahead.
+        // A reserved stamp does not tell the time.
         let by = if growing.head.state().may_be_ahead() { time } else { view.newest.time() };
         self.offer(growing, view.reference, by, offer).then_some((time, live))
     }
 
-    /// A ring for the caller alone, with the live stamps of the old one and those of the claim.
+    /// A ring that the caller owns, with the live stamps of the old ring and those of the claim.
     pub(super) fn larger_ring(
         self,
         at: At<'a>,
@@ -56,20 +57,21 @@ impl<'a> Log<'a> {
         let (limits, ring, head) = (self.limits, view.ring, at.head);
         let next = head.on_new_ring();
         let (offer, new) = self.store.new_ring(next.epoch(), (live + needed).max(ring.len() + 1), next.lap());
-        // After the ring has been taken: no earlier than what its last owner knew when it gave the ring back. And before the
-        // clock is read, so that only a clock that lags reads less.
+        // Read after the ring was taken: no earlier than the floor was when its last owner freed
+        // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
         let horizon = self.store.horizon();
         let reading = view.time.max(time_of(clock.now()));
         let time = reading.max(horizon);
-        // No more than before, even if what is read here is no longer the cell's.
+        // No more than before, even if the ring is no longer the cell's.
         let live = live.min(ring.live_at(head, limits.live_from(reading)));
         let kept = view.last(live).map(|stamp| limits.put_off(stamp, reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
         Larger { offer, time, live }
     }
 
-    /// A ring with room for so many `slots`, to take the place of a growing cell's, by a clock that showed `now`. `None` if the horizon
-    /// has moved beyond that since the clock was read: then the reading may be long out of date.
+    /// A ring with `slots` slots for a growing cell, by a clock that showed `now`. `None` if the
+    /// timestamp floor has passed `now` since the clock was read: the reading may be long out of
+    /// date.
     pub(super) fn replacement(
         self,
         growing: At<'a>,
@@ -79,7 +81,7 @@ impl<'a> Log<'a> {
     ) -> Option<Replacement<'a>> {
         let next = growing.head.on_new_ring();
         let (offer, ring) = self.store.new_ring(next.epoch(), slots.max(2), next.lap());
-        // Read after the ring has been taken: see `larger_ring`.
+        // Read after the ring was taken: see `larger_ring`.
         let horizon = self.store.horizon();
         if horizon > now.max(view.horizon) {
             self.store.drop_unused_ring(offer);
@@ -88,7 +90,8 @@ impl<'a> Log<'a> {
         Some(Replacement { offer, ring, later: now.max(horizon) })
     }
 
-    /// Offers a ring with the `live` newest stamps but those without which it is, counted from the oldest. Says whether it was taken.
+    /// Offers a ring with the `live` newest stamps except those in `without`, counted from the
+    /// oldest. Returns whether it was taken.
     pub(super) fn replace_without(
         self,
         growing: At<'a>,
@@ -104,7 +107,7 @@ impl<'a> Log<'a> {
         self.offer(growing, view.reference, now, new.offer)
     }
 
-    /// Ends what somebody else has begun: replaces a growing ring by one with the same stamps.
+    /// Helps: replaces the ring of a growing cell by one with the same stamps.
     #[cold]
     pub(super) fn end_resize(self, view: &View<'a>) {
         let live = view.live(self.limits.live_from(view.live_at()));

@@ -1,10 +1,10 @@
-//! The ring of stamps, as it is read.
+//! Reads a ring of stamps.
 
 use crate::cell::words::{Head, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The slots of one ring. A ring read through a reference that is out of date may hold anything; whoever acts on what it read
-/// finds out by the head, which never has the same value twice.
+/// The slots of one ring. Through an outdated reference a ring may hold anything; the reader finds
+/// that out by the head (INV-STANDS).
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Ring<'a> {
     slots: &'a [AtomicU64],
@@ -28,21 +28,21 @@ impl<'a> Ring<'a> {
         self.slots.len()
     }
 
-    /// What the slot holds, `position` counted from the ring's start and at most one round too far.
+    /// The slot at a `position` from the ring's start, at most one round too far.
     #[inline]
     pub(in crate::cell) fn load(self, position: usize) -> Slot {
         self.at(if position >= self.len() { position - self.len() } else { position })
     }
 
-    /// What the slot of this index holds.
+    /// The slot at this index.
     #[inline]
     pub(super) fn at(self, index: usize) -> Slot {
-        // A stale head may point past a shorter ring that it does not belong to; any slot will do then.
+        // A stale head may point past a shorter ring; any slot will do then.
         let slot = self.slots.get(index).unwrap_or(&self.slots[0]);
         Slot(slot.load(Ordering::Acquire))
     }
 
-    /// The slot itself.
+    /// The word of the slot.
     pub(in crate::cell) fn slot(self, index: usize) -> &'a AtomicU64 {
         &self.slots[index]
     }
@@ -63,13 +63,13 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// The last permit that was claimed before `head`.
+    /// The last slot that was claimed before `head`.
     #[inline]
     pub(super) fn last(self, head: Head) -> Place {
         self.before(Place { index: head.pos(), lap: head.lap() })
     }
 
-    /// The newest stamp, or `None` if its claim has not been published yet.
+    /// The newest stamp; `None` if its claim is unpublished.
     #[inline]
     pub(in crate::cell) fn newest(self, head: Head) -> Option<Slot> {
         let place = self.last(head);
@@ -83,7 +83,8 @@ impl<'a> Ring<'a> {
         cost <= self.len() && self.load(head.pos() + cost - 1).time() < live_from
     }
 
-    /// How many stamps are live, if that is the first. They are the newest ones, so that halving finds the oldest of them.
+    /// How many stamps are no earlier than `live_from`. They are the newest ones (INV-ORDER), so
+    /// this is a binary search.
     pub(super) fn live_at(self, head: Head, live_from: u64) -> usize {
         let (mut expired, mut unknown) = (0, self.len());
         while unknown > 0 {
@@ -98,9 +99,11 @@ impl<'a> Ring<'a> {
         self.len() - expired
     }
 
-    /// Whether the slot that was claimed at `head` has not been claimed again by `now`, and the ring is the same.
+    /// Whether the slot that was claimed at `head` has not been claimed again by `now`, and the
+    /// ring is the same.
     pub(super) fn is_held_since(self, head: Head, now: Head) -> bool {
-        // A ring that takes this one's place starts a lap on, in another epoch; the next but one two laps on.
+        // The next ring starts a lap later, with the other ring parity; the one after, two laps
+        // later.
         let end = match head.laps_until(now) {
             0 => now.pos(),
             1 => now.pos() + self.len(),
@@ -109,7 +112,8 @@ impl<'a> Ring<'a> {
         now.life() == head.life() && now.epoch() == head.epoch() && end <= head.pos() + self.len()
     }
 
-    /// Writes stamps into the last `count` slots of a ring that the caller alone has, as published in the lap before `lap`.
+    /// Writes stamps into the last `count` slots of a ring that the caller owns, as if published in
+    /// the lap before `lap`.
     pub(super) fn write_last(self, count: usize, stamps: impl Iterator<Item = u64>, lap: u64) {
         for (index, time) in (self.len() - count..).zip(stamps) {
             self.slot(index).store(Slot::new(time, false, lap.wrapping_add(1)).0, Ordering::Release);

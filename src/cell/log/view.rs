@@ -1,4 +1,4 @@
-//! A log as a decision sees it: all of it published, as of one head.
+//! A published log, as of one head.
 
 use super::limits::{Limits, Refusal};
 use super::ring::Ring;
@@ -17,28 +17,28 @@ pub(in crate::cell) struct Log<'a> {
     pub(in crate::cell) revisions: &'a Revisions,
 }
 
-/// A log, all of it published, as of a head.
+/// A log whose claims are all published, as of a head.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) at: At<'a>,
     pub(super) reference: RingRef,
     pub(super) ring: Ring<'a>,
     pub(super) newest: Slot,
-    /// The horizon, before the clock was read.
+    /// The timestamp floor, from before the clock was read.
     pub(super) horizon: u64,
-    /// What the clock showed.
+    /// The clock reading.
     pub(super) reading: u64,
-    /// The same, but not before the quotas began.
+    /// The same, but not before the version began (INV-VERSION).
     pub(super) by_clock: u64,
-    /// No stamp that is chosen from now on is earlier.
+    /// A lower bound of every stamp that is chosen from now on.
     pub(super) floor: u64,
-    /// The time to decide by: that or, for a clock that lags, the newest stamp. Where that lies ahead for another reason, the
-    /// log is [behind](Self::is_behind) it.
+    /// The time to decide by: the reading, or `floor` if the clock lags behind it. If the newest
+    /// stamp is reserved, the log is [behind](Self::is_behind) it.
     pub(super) time: u64,
 }
 
 impl<'a> Log<'a> {
-    /// The log of a cell once all of it is published. `None` if something had to be done first, or has changed.
+    /// The log of a cell. `None` if the cell had to be helped, or has changed.
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         if head.state() == State::Held {
@@ -52,9 +52,9 @@ impl<'a> Log<'a> {
             }
             return None;
         }
-        // Before the clock, so that only a clock that lags shows less.
+        // Before the clock, so that only a lagging clock shows less (INV-FLOOR).
         let horizon = self.store.horizon();
-        // Read anew at each attempt: a reading from before a lost race may be stale by any amount.
+        // Read at each attempt: a reading from before a lost claim may be old (INV-CLOCK-LAST).
         let reading = time_of(clock.now());
         let ring = self.store.ring(at.cell, reference);
         let Some(newest) = ring.newest(head) else {
@@ -66,13 +66,14 @@ impl<'a> Log<'a> {
         Some(View { at, reference, ring, newest, horizon, reading, by_clock, floor, time: by_clock.max(floor) })
     }
 
-    /// The earliest time that a decision is taken by, however far a clock lags: the newest stamp or, where that was lost, the
-    /// horizon.
+    /// The earliest time of a decision, however far the clock lags: the newest stamp or, if that
+    /// was dropped, the timestamp floor.
     fn floor(self, newest: Slot) -> u64 {
         if newest.is_ancient() { self.store.horizon() } else { newest.time() }
     }
 
-    /// Why so many permits are not to be had now. What was reserved is not overtaken.
+    /// The refusal of so many permits, if they do not fit now. Reserved permits are not overtaken
+    /// (INV-RESERVED).
     pub(super) fn refusal(self, view: &View<'_>, needed: usize) -> Option<Refusal> {
         if needed == 0 {
             return None;
@@ -83,12 +84,12 @@ impl<'a> Log<'a> {
 }
 
 impl View<'_> {
-    /// The time by which stamps are live beside those that are reserved.
+    /// The time by which stamps are live beside reserved ones.
     pub(super) fn live_at(&self) -> u64 {
         if self.at.head.state().may_be_ahead() { self.by_clock } else { self.time }
     }
 
-    /// How many stamps are live, if that is the first.
+    /// How many stamps are no earlier than `live_from`.
     pub(super) fn live(&self, live_from: u64) -> usize {
         self.ring.live_at(self.at.head, live_from)
     }
@@ -99,12 +100,13 @@ impl View<'_> {
         (ring.len() - count..ring.len()).map(move |position| ring.load(pos + position).time())
     }
 
-    /// Whether something is reserved for later than now.
+    /// Whether a reserved stamp is later than the clock.
     pub(super) fn is_behind(&self) -> bool {
         self.at.head.state().may_be_ahead() && self.reading < self.newest.time()
     }
 
-    /// Whether what was seen was there all the time. While a cell grows its head stands still, but the ring may be given away.
+    /// Whether head and ring still stand (INV-STANDS). While a cell grows its head stands still,
+    /// but the ring may be freed.
     pub(super) fn stands(&self) -> bool {
         self.at.stands() && self.at.cell.refers_to(self.reference)
     }

@@ -39,13 +39,13 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         let time = time.max(self.store.horizon());
         let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
-        // What was read is of this head only if the head still stands; and while a cell grows its head does, but the block may have been
-        // given away.
+        // The step belongs to this head only if that still stands. While a cell grows its head
+        // stands still, but the block may be freed (INV-STANDS).
         let stands = at.stands() && at.cell.refers_to(reference);
         if reference.epoch() != at.head.epoch() || seen.step().is_some() || !stands {
             return;
         }
-        // Failing is as good: then somebody else has published it.
+        // If this fails, another thread has published it.
         let step = Newest::known(self.stepped.steps.step_of(time));
         let _ = newest.compare_exchange(seen.0, step.0, Ordering::Release, Ordering::Relaxed);
     }
@@ -61,7 +61,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
             None => None,
         };
         match newest {
-            // What is noted of a key that is forgotten is no later than what some clock has shown.
+            // The timestamp floor must be no later than a reading of some clock.
             Some(step) => Known::Until(steps.free_at(step), Slot::new(steps.begin_of(step), false, 0)),
             None => Known::Until(0, Slot::ancient(0, 0)),
         }
@@ -99,7 +99,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
 }
 
 impl Quantised<'_> {
-    /// The head of a growing cell once it is open on a block whose step began with so many permits.
+    /// The open head of a growing cell, on a block whose step began with so many permits.
     fn opened_by(self, growing: Head, used: u32) -> Head {
         self.stepped.opened(growing, !growing.epoch(), used)
     }

@@ -1,4 +1,4 @@
-//! The pools of the blocks.
+//! The slabs of blocks of steps.
 
 use once_cell::race::OnceBox;
 
@@ -16,7 +16,7 @@ pub(super) struct Block<'a> {
     pub(super) step: &'a AtomicU64,
     /// `{ permits before the newest step: 32, permits that it began with: 32 }`
     pub(super) counts: &'a AtomicU64,
-    /// How many entries there are.
+    /// The number of entries.
     pub(super) length: &'a AtomicU64,
     pub(super) entries: &'a [AtomicU64],
 }
@@ -32,27 +32,28 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Blocks by size class. What refers to one has a class past those of rings.
+/// Blocks by size class. Their classes come after those of rings.
 pub(in crate::cell) struct Blocks {
-    /// The words that the largest may need.
+    /// The words of the largest block.
     largest: usize,
     pools: [OnceBox<Slab>; SIZES],
 }
 
 impl Blocks {
-    /// Pools for blocks of up to so many words, if there are to be any.
+    /// Slabs for blocks of up to so many words, if any.
     pub(in crate::cell) fn up_to(largest: usize) -> Option<Box<Self>> {
         (largest > 0).then(|| Box::new(Self { largest, pools: [const { OnceBox::new() }; SIZES] }))
     }
 
-    /// How many words a block has. The smallest that is long enough for any has just so many: that is what busy keys need.
+    /// The words of a block. The smallest class that fits the largest block has exactly its length:
+    /// busy keys need that.
     fn words(&self, size: usize) -> usize {
         let words = |size: usize| if size == 0 { 4 } else { 16_usize << (3 * (size - 1)) };
         let is_enough = words(size) >= self.largest && (size == 0 || words(size - 1) < self.largest);
         if is_enough { self.largest } else { words(size) }
     }
 
-    /// The smallest class with so many words.
+    /// The smallest class with this many words.
     pub(super) fn class_for(&self, words: usize) -> usize {
         CLASSES + (0..SIZES).find(|&size| self.words(size) >= words).unwrap_or(SIZES - 1)
     }
@@ -63,14 +64,14 @@ impl Blocks {
         self.pools[size].get_or_init(|| Box::new(Slab::new(self.words(size), u32::MAX >> 1)))
     }
 
-    /// A block, or one that a reference names that is out of date; `None` if that was never a block.
+    /// The block of a reference. An outdated reference may name another block, or none.
     #[inline]
     pub(super) fn block_of(&self, reference: RingRef) -> Option<Block<'_>> {
         let size = reference.class().checked_sub(CLASSES).filter(|_| reference.is_ring())?;
         Block::of(self.pools.get(size)?.get()?.block_if_there(reference.block())?)
     }
 
-    /// Makes the pools before they are needed, as the model checker wants it.
+    /// Makes the slabs before threads start: the model checker needs that.
     pub(in crate::cell) fn make_all_pools(&self) {
         for class in CLASSES..=self.class_for(self.largest) {
             self.of(class);

@@ -40,7 +40,7 @@ impl<'a> Quantised<'a> {
         let Some(view) = self.view(at, clock) else { return at.lost() };
         let View { reference, history, time, .. } = view;
         let verdict = history.verdict(&stepped.steps, time, cost);
-        // As it is before the claim; and loads of different heads may contradict each other.
+        // From before the claim. Loads of different heads may contradict each other.
         let status = stepped.status(&history, time);
         let told = |status| match view.stands() {
             true => Attempt::Decided(status, Charged::nothing(at.head)),
@@ -67,7 +67,8 @@ impl<'a> Quantised<'a> {
         Attempt::Decided(Status { remaining, reset_after_ns, ..status }, Charged { head, mark: mark_of(step) })
     }
 
-    /// A block for the caller alone with a claim of `cost` permits in this step, the newest or a later one; and the head to go with it.
+    /// A block that the caller owns, with a claim of `cost` permits in this step, the newest or a
+    /// later one; and its head.
     pub(super) fn next_block(self, head: Head, history: &History<'_>, step: u64, cost: u32) -> (RingRef, Head) {
         let begins = step != history.step;
         let used = if begins { cost } else { history.used.saturating_add(cost) };
@@ -79,7 +80,7 @@ impl<'a> Quantised<'a> {
         (self.new_block(opened, contents), opened)
     }
 
-    /// Prepares to claim `cost` permits together with those of other cells.
+    /// Prepares a joint claim of `cost` permits.
     pub(super) fn draft(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
         if cost > self.stepped.limit() {
             return None;
@@ -89,7 +90,7 @@ impl<'a> Quantised<'a> {
         let draft = |next, rings, step| Some(Draft { next, rings, mark: mark_of(step), admission: Admission::COUNTED });
         match view.history.verdict(&self.stepped.steps, view.time, cost) {
             Verdict::Deny(_) => None,
-            // What was given back, and has stopped in between, is finished first: nobody else does here.
+            // A refund may have stalled in a resize. Finish it, because no other path does.
             _ if at.head.state().is_growing() => {
                 let (offer, _) = self.next_block(at.head, &view.history, newest, 0);
                 self.offer(at, view.reference, 0, offer);
@@ -104,7 +105,7 @@ impl<'a> Quantised<'a> {
     }
 }
 
-/// The mark of what was charged in a step: never zero.
+/// The mark of a charge in a step: never zero.
 fn mark_of(step: u64) -> u64 {
     step + 1
 }

@@ -1,38 +1,42 @@
-//! What a quantised log admits: pure arithmetic on what is known of a key. Nothing here is written.
+//! The decisions of a quantised log: pure arithmetic, without writes.
 //!
 //! # Steps
-//! Time is divided into *steps* of one resolution q, numbered by their ends: step k ends k * q after an
-//! origin that is the clock's, or differs from it by whole steps. A permit
-//! that is granted at a reading s belongs to the first step that ends no earlier than s, and is stamped with that end: rounded
-//! **up**. (A reading at the very end of a step belongs to that step, and its stamp is the reading.) The window is S steps long, so a
-//! permit of step k is free again at the end of step k + S. At a time of which d whole steps have passed the steps after d - S count,
-//! and no others.
+//!
+//! Time is divided into *steps* of one resolution q, numbered by their ends: step k ends k * q
+//! after an origin. A permit granted at a reading s belongs to the first step that ends no earlier
+//! than s, and its stamp is that end: s rounded **up**. A reading at the end of a step belongs to
+//! it. The window is S steps long, so a permit of step k is free again at the end of step k + S.
+//! After d whole steps exactly the steps after d - S count.
 //!
 //! # Why it never admits more than the log
-//! A stamp is no earlier than the reading it was rounded from. So whatever is live in the log counts here; and what is admitted here,
-//! beside what counts, is admitted by the log.
+//!
+//! A stamp is no earlier than its reading. So every permit that is live in the log counts here, and
+//! the log admits every request that is admitted here.
 //!
 //! # A clock that lags
-//! The newest step T has begun by some clock: that one has shown more than (T - 1) * q. A reading before that **counts as that moment**:
-//! T - 1 steps have passed, and what is granted belongs to T. So the steps of the permits never decrease, and what is left out when T
-//! begins (the steps up to T - 1 - S) counts at no later decision.
+//!
+//! The newest step T has begun by some clock, which has shown more than (T - 1) * q. An earlier
+//! reading **counts as that moment**: T - 1 steps have passed, and a grant belongs to T. So steps
+//! never decrease (INV-STEP), and the steps dropped when T begins (up to T - 1 - S) count at no
+//! later decision.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A quantised log's numbers, made ready.
+/// The numbers of a quantised log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steps {
     pub(super) limit: u32,
-    /// How long a step is, in nanoseconds.
+    /// The length of a step, in nanoseconds.
     pub(super) resolution: u64,
-    /// How many of them the window is long.
+    /// The length of the window, in steps.
     pub(super) window: u64,
-    /// From when steps are counted: as many steps as there are in a window before the clock's origin.
+    /// The start of step 1: a window before the clock's origin.
     pub(super) origin: u64,
 }
 
 impl Steps {
-    /// How many whole steps have passed by `time`, and which step it belongs to. Takes no division in the step that is given.
+    /// The whole steps that have passed at `time`, and the step that `time` belongs to. Needs no
+    /// division within the given step.
     #[inline]
     fn around(&self, step: u64, time: u64) -> (u64, u64) {
         let passed = time.saturating_sub(self.origin);
@@ -49,7 +53,7 @@ impl Steps {
         time.saturating_sub(self.origin).div_ceil(self.resolution)
     }
 
-    /// When a step ends.
+    /// The end of a step.
     pub(super) fn end_of(&self, step: u64) -> u64 {
         self.origin.saturating_add(step.saturating_mul(self.resolution))
     }
@@ -59,20 +63,20 @@ impl Steps {
         self.end_of(step.saturating_sub(1)).saturating_add(1)
     }
 
-    /// When the permits of a step are free again.
+    /// The time at which the permits of a step are free again.
     pub(super) fn free_at(&self, step: u64) -> u64 {
         self.end_of(step.saturating_add(self.window))
     }
 }
 
-/// A step of which permits may count, before the newest.
+/// A step before the newest whose permits may count.
 ///
 /// ```text
 /// { step: 32, before: 32 }
 /// ```
 ///
-/// `step` is the lower half of its number, `before` says how many permits the key had been granted before it, counted on from any
-/// number (both wrap, and only differences matter).
+/// `step` is the lower half of its number. `before` counts the permits of the key before it, from
+/// any start. Both wrap; only differences matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(pub(super) u64);
 
@@ -81,7 +85,7 @@ impl Entry {
         Self((step << 32) | u64::from(before))
     }
 
-    /// How many steps before `step` it was.
+    /// The steps from this one to `step`.
     #[inline]
     pub(super) fn age(self, step: u64) -> u64 {
         u64::from(low_half(step).wrapping_sub(low_half(self.0 >> 32)))
@@ -92,7 +96,7 @@ impl Entry {
         low_half(self.0)
     }
 
-    /// The same step, when fewer had been granted before it.
+    /// The same step, with fewer permits before it.
     pub(super) fn less(self, permits: u32) -> Self {
         Self((self.0 >> 32 << 32) | u64::from(self.before().wrapping_sub(permits)))
     }
@@ -104,43 +108,44 @@ pub(super) fn low_half(word: u64) -> u32 {
     word as u32
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Admitted, in the newest step.
     Charge,
     /// Admitted, and this step begins with it.
     Begin(u64),
-    /// Denied until this time, and not a nanosecond longer.
+    /// Denied until this time, and admitted then.
     Deny(u64),
 }
 
-/// What is known of a key.
+/// The steps of a key.
 #[derive(Clone, Copy)]
 pub(super) struct History<'a> {
     /// The newest step, and the permits granted in it.
     pub(super) step: u64,
     pub(super) used: u32,
-    /// How many had been granted before it: see [`Entry`].
+    /// The permits granted before it: see [`Entry`].
     pub(super) start: u32,
-    /// The steps before it in which permits were granted, oldest first: all that count, and perhaps some that no longer do.
+    /// The earlier steps with permits, oldest first: all that count, and perhaps some that do not.
     pub(super) entries: &'a [AtomicU64],
 }
 
 impl History<'_> {
     #[inline]
     pub(super) fn entry(&self, at: usize) -> Entry {
-        // Acquired: who sees a word of the block's next owner sees that the head has moved on.
+        // Acquired: a thread that sees a word of the block's next owner sees that the head has
+        // moved on.
         Entry(self.entries[at].load(Ordering::Acquire))
     }
 
-    /// How many permits had been granted before an entry, or before the newest step.
+    /// The permits granted before an entry, or before the newest step.
     #[inline]
     fn before(&self, at: usize) -> u32 {
         if at < self.entries.len() { self.entry(at).before() } else { self.start }
     }
 
-    /// How many permits were granted in the step of an entry.
+    /// The permits of an entry's step.
     pub(super) fn permits(&self, at: usize) -> u32 {
         self.before(at + 1).wrapping_sub(self.entry(at).before())
     }
@@ -148,7 +153,7 @@ impl History<'_> {
     /// The first entry that is younger than so many steps.
     #[inline]
     pub(super) fn younger(&self, than: u64) -> usize {
-        // No two are of the same age, so it is not before this one; and it is this one if there is one for each step.
+        // Ages differ, so it is not before this one. It is this one if each step has an entry.
         let most = usize::try_from(than.saturating_sub(1)).unwrap_or(usize::MAX);
         let (mut from, mut until) = (self.entries.len().saturating_sub(most), self.entries.len());
         let mut middle = from;
@@ -163,7 +168,7 @@ impl History<'_> {
         from
     }
 
-    /// How many permits count when so many steps have passed, and the first entry that does.
+    /// The permits that count after so many steps, and the first entry that does.
     #[inline]
     fn counting(&self, steps: &Steps, passed: u64) -> (u32, usize) {
         match self.step.saturating_add(steps.window).saturating_sub(passed) {
@@ -175,7 +180,8 @@ impl History<'_> {
         }
     }
 
-    /// How many steps have passed at `time`, no earlier than the newest step; and the step that `time` belongs to.
+    /// The steps that have passed at `time`, at least those before the newest step; and the step
+    /// that `time` belongs to.
     #[inline]
     fn passed(&self, steps: &Steps, time: u64) -> (u64, u64) {
         let (down, up) = steps.around(self.step, time);
@@ -184,8 +190,8 @@ impl History<'_> {
         (down.max(begun), up.max(self.step))
     }
 
-    /// Decides a request of `cost` permits, at most the limit. One of none is always admitted: to a clock that lags more may count than
-    /// the limit.
+    /// Decides a request of `cost` permits, at most the limit. A peek is always admitted: for a
+    /// lagging clock more than the limit may count.
     #[inline]
     pub(super) fn verdict(&self, steps: &Steps, time: u64, cost: u32) -> Verdict {
         let (passed, step) = self.passed(steps, time);
@@ -238,20 +244,21 @@ impl History<'_> {
         self.passed(steps, time).0 < self.step.saturating_add(steps.window)
     }
 
-    /// How many permits are left at `time`.
+    /// The permits left at `time`.
     pub(super) fn remaining(&self, steps: &Steps, time: u64) -> u32 {
         let (counting, _) = self.counting(steps, self.passed(steps, time).0);
         steps.limit.saturating_sub(counting)
     }
 
-    /// How long after `time` the last permit is free again.
+    /// The nanoseconds after `time` until all permits are free.
     pub(super) fn reset_after(&self, steps: &Steps, time: u64) -> u64 {
         let (counting, _) = self.counting(steps, self.passed(steps, time).0);
         let newest = self.newest().filter(|_| counting > 0);
         newest.map_or(0, |newest| steps.free_at(newest).saturating_sub(time))
     }
 
-    /// What is kept of the entries when `step` begins, or goes on: those that count at its first moment.
+    /// The entries of the next block when `step` begins or goes on: those that count at its first
+    /// moment.
     pub(super) fn kept(&self, steps: &Steps, step: u64) -> impl Iterator<Item = Entry> {
         let (grown, window) = (step.saturating_sub(self.step), steps.window);
         let first = self.younger(window.saturating_add(1).saturating_sub(grown));
@@ -332,7 +339,7 @@ mod tests {
                         prop_assert!(fits(time) && begun == belongs && begun > step);
                         let kept: Vec<_> = history.kept(&steps, begun).map(|entry| entry.age(begun)).collect();
                         prop_assert!(kept.iter().all(|&age| (1..=window).contains(&age)) && kept.is_sorted_by(|a, b| a > b));
-                        // What is not kept counts no more, even at the first moment of the new step.
+                        // A dropped step counts no more, even at the first moment of the new one.
                         let before = naive.0.len();
                         naive.0.retain(|&(step, _)| kept.contains(&(begun - step)));
                         prop_assert_eq!(kept.len(), naive.0.len());

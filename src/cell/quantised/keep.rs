@@ -1,4 +1,4 @@
-//! A quantised log written down apart from any clock, and put back under another.
+//! Exports a quantised log, and imports it under another clock.
 
 use super::history::Entry;
 use super::plan::Stepped;
@@ -9,11 +9,11 @@ use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef};
 use crate::clock::Clock;
 
-/// The ends of steps, by their age, and the permits granted in them.
+/// The ages of the ends of steps, and their permits.
 type KeptSteps = [(i64, u32)];
 
 impl Stepped {
-    /// Whether this can have been kept: each step before the next, and no more permits than the limit.
+    /// Whether this is a possible export: steps in order, and no more permits than the limit.
     pub(super) fn can_have_steps(&self, steps: &KeptSteps) -> bool {
         let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
         let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
@@ -22,7 +22,7 @@ impl Stepped {
 }
 
 impl<'a> Quantised<'a> {
-    /// What still counts of a key; `None` if something had to be done first, or has changed.
+    /// The steps that count. `None` if the cell had to be helped, or has changed.
     pub(super) fn kept(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
         let view = self.view(at, clock)?;
         let (View { history, time, .. }, stepped) = (view, self.stepped);
@@ -32,7 +32,8 @@ impl<'a> Quantised<'a> {
         let newest =
             (history.used > 0 && history.counts_at(&stepped.steps, time)).then(|| (age(history.step), history.used));
         let mut kept: Vec<(i64, u32)> = older.chain(newest).collect();
-        // By a clock that lags more may count than the limit, and so it may after the limit has become less. The oldest are free first.
+        // More than the limit may count for a lagging clock, or after the limit became less. The
+        // oldest permits are free first.
         let mut room = stepped.steps.limit;
         for (_, permits) in kept.iter_mut().rev() {
             *permits = (*permits).min(room);
@@ -42,10 +43,10 @@ impl<'a> Quantised<'a> {
         view.stands().then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
     }
 
-    /// The head and the block of a cell that holds what was kept.
+    /// The head and the block of a cell with an export.
     ///
-    /// What was rounded by another clock is rounded up again, by no more than a step, but not past the step of now: nothing that was
-    /// granted is later than that.
+    /// Stamps rounded by another clock are rounded up again, by less than a step, but not past the
+    /// present step: no permit is later than that.
     pub(super) fn put_back(self, free: Head, kept: &KeptSteps, restored: Restored) -> (RingRef, Head) {
         let stepped = self.stepped;
         let latest = stepped.steps.step_of(restored.now);
@@ -58,7 +59,7 @@ impl<'a> Quantised<'a> {
             }
         }
         let Some((step, used)) = steps.pop() else { return self.first(free, 0, false) };
-        // No more than can count beside the newest.
+        // Only those that can count beside the newest.
         let first = steps.partition_point(|&(older, _)| step - older > stepped.steps.window);
         let older = &steps[first..];
         let mut before = 0;

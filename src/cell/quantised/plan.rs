@@ -1,4 +1,4 @@
-//! How a key is limited by a quantised log: its numbers, and what they make of a head.
+//! The plan of a quantised log: its numbers, and its fields in a head.
 
 use super::blocks::Block;
 use super::history::{History, Steps, low_half};
@@ -12,7 +12,7 @@ use crate::quota::{Kind, Quota};
 
 /// A quantised log.
 ///
-/// Below the life its heads have no more bits than `used` needs; the rest tell eras apart.
+/// Its heads have these fields below the incarnation:
 ///
 /// ```text
 /// { era: 52 - used, used: 20 or as many as the first limit needs }
@@ -22,23 +22,24 @@ pub(crate) struct Stepped {
     used_bits: u32,
 }
 
-/// A million permits fit anyhow: a quota may come to have more.
+/// A later version may have a larger limit.
 const LEAST_USED_BITS: u32 = 20;
 
 impl Stepped {
-    /// The plan of a quota that has been validated, if it is such a log.
+    /// The plan of a validated quota, if it is a quantised log.
     pub(in crate::cell) fn of(quota: &Quota) -> Option<Self> {
         let Kind::QuantisedLog { window, resolution } = quota.kind() else { return None };
         let nanos = |duration: core::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let resolution = nanos(resolution).max(1);
         let window = nanos(window) / resolution;
-        // Steps are counted from a window before the clock's origin, for what a snapshot brings from before a restart.
+        // Steps are counted from a window before the clock's origin, for imports from before a
+        // restart.
         let origin = TIME_ZERO.saturating_sub(window.saturating_mul(resolution));
         let steps = Steps { limit: quota.limit(), resolution, window, origin };
         Some(Self { steps, used_bits: (u32::BITS - quota.limit().leading_zeros()).max(LEAST_USED_BITS) })
     }
 
-    /// Whether what was counted by the first quota can be by this one.
+    /// Whether this version can follow the first.
     pub(in crate::cell) fn can_follow(&self, first: &Self) -> Result<(), Unchanged> {
         if (self.steps.resolution, self.steps.window) != (first.steps.resolution, first.steps.window) {
             return Err(Unchanged::OtherSteps);
@@ -46,7 +47,7 @@ impl Stepped {
         if self.used_bits > first.used_bits { Err(Unchanged::TooLarge) } else { Ok(()) }
     }
 
-    /// The same, with room in the head for the limits of another, if that leaves more.
+    /// The same, with room in the head for the limits of the last version.
     pub(in crate::cell) fn laid_out_as(self, last: Option<&Self>) -> Self {
         let used_bits = last.map_or(0, |last| last.used_bits);
         Self { used_bits: self.used_bits.max(used_bits), ..self }
@@ -57,7 +58,7 @@ impl Stepped {
         self.steps.limit
     }
 
-    /// The permits of the newest step.
+    /// The permits used in the newest step.
     #[inline]
     pub(super) fn used(&self, head: Head) -> u32 {
         low_half(head.below_life() & ((1 << self.used_bits) - 1))
@@ -68,7 +69,7 @@ impl Stepped {
         head.below_life() >> self.used_bits
     }
 
-    /// The head after more permits of the newest step, which the limit has room for.
+    /// The head with more permits in the newest step. The limit has room for them.
     #[inline]
     pub(super) fn charged(&self, head: Head, cost: u32) -> Head {
         head.with_below_life(head.below_life() + u64::from(cost))
@@ -80,17 +81,17 @@ impl Stepped {
         head.with_below_life(((self.era(head) + 1) << self.used_bits) | used)
     }
 
-    /// The head of an open cell in the next era, on a block of this epoch.
+    /// The head of an open cell in the next era, on a block with this ring parity.
     pub(super) fn opened(&self, head: Head, epoch: bool, used: u32) -> Head {
         self.next(Head::new(State::Open, epoch, head.life(), 0, 0).with_below_life(head.below_life()), used)
     }
 
-    /// The head after permits of the newest step were given back.
+    /// The head after a refund in the newest step.
     pub(super) fn given_back(&self, head: Head, permits: u32) -> Head {
         self.next(head, self.used(head).saturating_sub(permits))
     }
 
-    /// What is left, as an admission.
+    /// The status, as an admission.
     pub(super) fn status(&self, history: &History<'_>, time: u64) -> Status {
         let remaining = history.remaining(&self.steps, time) as usize;
         Status::granted(self.steps.limit as usize, remaining, history.reset_after(&self.steps, time))
@@ -121,7 +122,7 @@ impl NewKeys for Stepped {
         matches!(kept, Kept::Steps(steps) if self.can_have_steps(steps))
     }
 
-    /// With as many entries as steps may count beside the newest.
+    /// One entry per step that may count beside the newest.
     fn largest_block(&self) -> usize {
         usize::try_from(self.steps.window).map_or(usize::MAX, |window| window + Block::HEADER)
     }

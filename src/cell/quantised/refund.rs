@@ -1,7 +1,7 @@
-//! Permits of a quantised log that are given back: exactly those of the step that they were charged in.
+//! Refunds of a quantised log: exactly the permits of the charged step.
 //!
-//! Of the newest step, the head says less, in another era: so heads still only grow. Of an older one, the block is replaced by one in which
-//! less had been granted before every later step. A step that nothing is left of is left out.
+//! In the newest step the head says less, in another era (INV-HEAD). In an older one, the block is
+//! replaced by one with fewer permits before each later step. A step without permits is left out.
 
 use super::view::{Contents, Newest, Quantised, View};
 use crate::cell::algorithm::Algorithm;
@@ -10,13 +10,13 @@ use crate::cell::words::State;
 use crate::clock::Clock;
 
 impl<'a> Quantised<'a> {
-    /// One attempt to give back permits that were charged in the step of this mark; `None` if it came to nothing.
+    /// One attempt to refund permits of the step of this mark; `None` if the cell changed.
     pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
         let (View { reference, history, time, .. }, stepped) = (view, self.stepped);
         let nothing = || view.stands().then_some(0);
         let step = mark - 1;
-        // No step that is later than the newest can have been charged.
+        // No charge is later than the newest step.
         let Some(age) = history.step.checked_sub(step) else { return nothing() };
         let begun = time.max(stepped.steps.begin_of(history.step));
         if begun >= stepped.steps.free_at(step) {

@@ -1,4 +1,4 @@
-//! A quantised log as a decision sees it: a block, as of one head.
+//! A quantised log as of one head.
 
 use super::blocks::Block;
 use super::history::{Entry, History, low_half};
@@ -23,7 +23,7 @@ pub(in crate::cell) struct Quantised<'a> {
 /// { step: 63, is_known: 1 }
 /// ```
 ///
-/// What is not known has a mark for a step.
+/// An unknown step has a sentinel in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Newest(pub(super) u64);
 
@@ -48,24 +48,25 @@ pub(super) struct View<'a> {
     pub(super) at: At<'a>,
     pub(super) reference: RingRef,
     pub(super) history: History<'a>,
-    /// What the clock showed.
+    /// The clock reading.
     pub(super) time: u64,
 }
 
-/// What a block is made of.
+/// The contents of a block.
 pub(super) struct Contents<E> {
     pub(super) newest: Newest,
     /// Permits granted before the newest step.
     pub(super) start: u32,
     /// Permits granted in it.
     pub(super) used: u32,
-    /// As many entries there are at most.
+    /// The most entries.
     pub(super) most: usize,
     pub(super) entries: E,
 }
 
 impl<'a> Quantised<'a> {
-    /// A block for the caller alone, with room for so many entries at least. It is tagged by the head that it is to belong to.
+    /// A block that the caller owns, with room for `most` entries at least. Its tag comes from the
+    /// head that it will belong to.
     pub(super) fn new_block(self, head: Head, contents: Contents<impl Iterator<Item = Entry>>) -> RingRef {
         let Contents { newest, start, used, most, entries } = contents;
         let pools = self.store.blocks.as_ref().expect("there are blocks where there is such a plan");
@@ -86,20 +87,20 @@ impl<'a> Quantised<'a> {
         RingRef::new(head.epoch(), class, self.stepped.era(head), number)
     }
 
-    /// A block for a key that has been granted nothing before, to belong to this head. Its step is not known.
+    /// A block without permits for this head. Its step is not known.
     pub(super) fn new_empty_block(self, head: Head) -> RingRef {
         let newest = Newest::unknown(self.store.next_mark());
         let used = self.stepped.used(head);
         self.new_block(head, Contents { newest, start: 0, used, most: 0, entries: core::iter::empty() })
     }
 
-    /// A block, or one that a reference names that is out of date.
+    /// The block of a reference, which may be out of date.
     #[inline]
     pub(super) fn block_of(self, reference: RingRef) -> Option<Block<'a>> {
         self.store.blocks.as_ref()?.block_of(reference)
     }
 
-    /// What is known of a key. `None` if its newest step is not known yet.
+    /// The steps of a key. `None` if the newest is not known yet.
     #[inline]
     pub(super) fn history(self, head: Head, reference: RingRef) -> Option<History<'a>> {
         let block = self.block_of(reference)?;
@@ -110,7 +111,7 @@ impl<'a> Quantised<'a> {
         Some(History { step, used: self.stepped.used(head), start, entries: &block.entries[..length] })
     }
 
-    /// What is known of a cell once its step is. `None` if something had to be done first, or has changed.
+    /// The view of a cell. `None` if the cell had to be helped, or has changed.
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         if head.state() == State::Held {
@@ -124,7 +125,7 @@ impl<'a> Quantised<'a> {
             }
             return None;
         }
-        // Read after the head, and anew at each attempt.
+        // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
         let Some(history) = self.history(head, reference) else {
             self.settle(at, reference, time);
@@ -135,7 +136,7 @@ impl<'a> Quantised<'a> {
 }
 
 impl View<'_> {
-    /// Whether what was seen was there all the time.
+    /// Whether head and block still stand (INV-STANDS).
     pub(super) fn stands(&self) -> bool {
         self.at.stands() && self.at.cell.refers_to(self.reference)
     }

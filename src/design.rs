@@ -1,0 +1,35 @@
+//! How tollgate works, why it is right, and where it falls short.
+//!
+//! - [`glossary`]: the words of the code and of these pages.
+//! - [`internals`]: memory, states, claims, helpers, resizes, the table; where to start reading.
+//! - [`algorithms`]: how each algorithm and feature uses that machinery.
+//! - [`invariants`]: what always holds, by name, with the tests that show it.
+//! - [`limitations`]: known gaps, and numbers that run out.
+//! - [`evidence`]: which test shows which claim.
+//! - [`performance`]: what a decision costs, and why.
+
+/// One module per chapter, whose text is a file. The text links to other files, so that it can be
+/// read in the repository; the definitions before it win, and lead to modules.
+macro_rules! chapters {
+    ($($name:ident $file:literal)*) => {
+        $(
+            #[doc = "[glossary]: crate::design::glossary"]
+            #[doc = "[internals]: crate::design::internals"]
+            #[doc = "[invariants]: crate::design::invariants"]
+            #[doc = "[limitations]: crate::design::limitations"]
+            #[doc = ""]
+            #[doc = include_str!($file)]
+            pub mod $name {}
+        )*
+    };
+}
+
+chapters! {
+    glossary "../docs/glossary.md"
+    internals "../docs/internals.md"
+    algorithms "../docs/algorithms.md"
+    invariants "../docs/invariants.md"
+    limitations "../docs/limitations.md"
+    evidence "../docs/evidence.md"
+    performance "../docs/performance.md"
+}

@@ -21,6 +21,7 @@ pub(crate) enum Ask {
 }
 
 /// How one attempt at a decision ended.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
 pub(super) enum Attempt {
     Decided(Status, Charged),
     /// Something changed meanwhile; this is the head now.
@@ -98,6 +99,9 @@ pub(super) trait Algorithm<'a>: Copy {
 
     /// Decides on an open cell, if that takes nothing out of the ordinary. `cost` is at least 1. The clock was read after the head.
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce>;
+
+    /// As [`at_once`](Self::at_once), with what is left.
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
 
     /// One attempt at a decision.
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt;

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::algorithm::Algorithm;
 use super::bounds;
 use super::error::QuotaError;
+use super::name::Name;
 
 /// How many permits a key may be granted, and how they are counted.
 ///
@@ -36,6 +37,7 @@ pub struct Quota {
     pub(super) phase: Option<Duration>,
     /// Whether requests that are refused count as well.
     pub(super) counts_refused: bool,
+    pub(super) name: Option<Name>,
 }
 
 /// The algorithm, and what it needs to know beyond the limit.
@@ -80,7 +82,7 @@ impl Quota {
     }
 
     pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
-        Self { limit, window, kind, start: None, phase: None, counts_refused: false }
+        Self { limit, window, kind, start: None, phase: None, counts_refused: false, name: None }
     }
 
     /// `limit` permits in any second.
@@ -140,7 +142,8 @@ impl Quota {
     /// [`QuotaError`] when a number is zero that must not be, or past what its algorithm allows: [`MAX_LIMIT`](Self::MAX_LIMIT) for the
     /// sliding window log, [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
     /// [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others; [`MAX_WINDOW`](Self::MAX_WINDOW) for the window and for each period.
-    /// Of a quantised log the window must be a multiple of the resolution, of at most [`MAX_STEPS`](Self::MAX_STEPS) steps.
+    /// Of a quantised log the window must be a multiple of the resolution, of at most [`MAX_STEPS`](Self::MAX_STEPS) steps. When the
+    /// name is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or holds what a [name](Self::named) may not.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);
@@ -155,7 +158,13 @@ impl Quota {
             Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
             Kind::QuantisedLog { window, resolution } => self.check_steps(window, resolution),
         };
-        if checked.is_err() { checked } else { self.check_start_and_phase() }
+        if checked.is_err() {
+            return checked;
+        }
+        match (self.check_start_and_phase(), &self.name) {
+            (Ok(()), Some(name)) => name.check(),
+            (checked, _) => checked,
+        }
     }
 
     const fn check_log(&self) -> Result<(), QuotaError> {

@@ -3,7 +3,7 @@
 use super::find::Table;
 use crate::cell::Head;
 use crate::clock::Clock;
-use crate::decision::AtOnce;
+use crate::decision::{AtOnce, Status};
 use crate::fingerprint::Fingerprint;
 
 /// How often a request that somebody else's claim overtook tries again before it goes the long way.
@@ -23,6 +23,14 @@ impl Table {
             None => self.decide_after_others(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
+    }
+
+    /// As [`decide_at_once`](Self::decide_at_once), with what is left. Tries once.
+    #[inline(always)]
+    pub(crate) fn status_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
+        // The clock is read after the head, as above.
+        found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now()))
     }
 
     /// Tries again if somebody else's claim came first.

@@ -13,6 +13,7 @@ use crate::quota::Quota;
 use crate::sync::{Apart, AtomicU64, Ordering, plain};
 
 /// Where a new key ends up.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
 pub(crate) enum Placed {
     /// It, or its cell, has been decided on.
     Decided(Status),

@@ -5,7 +5,7 @@ use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "serde")]
 use crate::cell::kept::Kept;
 use crate::cell::words::Head;
-use crate::decision::{AtOnce, Decision, Status};
+use crate::decision::{Admission, AtOnce, Decision, Status};
 use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of them.
@@ -14,6 +14,8 @@ pub(crate) struct Limits {
     widest: Bound,
     /// Those with fewer permits in shorter windows, most permits first. One that is neither can never be in the way.
     within: Box<[Bound]>,
+    /// All of them in the order in which they were given, where there are several.
+    given: Box<[Bound]>,
     /// The first stamp that counts. Those before it had expired under other quotas, before these.
     from: u64,
     /// When they began.
@@ -26,7 +28,7 @@ pub(crate) struct Limits {
 
 /// One sliding window log.
 #[derive(Clone, Copy)]
-struct Bound {
+pub(super) struct Bound {
     limit: usize,
     window: u64,
     /// Which of the quotas it is, in the order in which they were given.
@@ -45,6 +47,7 @@ impl Limits {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
+        let given = if bounds.len() > 1 { bounds.as_slice().into() } else { Box::default() };
         // Widest first; of those with the same limit, the longest window says it all.
         bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
         let mut kept: Vec<Bound> = Vec::new();
@@ -55,7 +58,7 @@ impl Limits {
         }
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
         let (widest, within) = (kept[0], kept[1..].into());
-        Self { widest, within, from: 0, since: 0, counts_refused, most: widest.limit }
+        Self { widest, within, given, from: 0, since: 0, counts_refused, most: widest.limit }
     }
 
     /// Those that take the place of others.
@@ -67,7 +70,15 @@ impl Limits {
     /// One quota, of no particular place among others.
     pub(super) fn one(limit: usize, window: u64) -> Self {
         let widest = Bound { limit, window, quota: 0 };
-        Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false, most: limit }
+        Self {
+            widest,
+            within: Box::default(),
+            given: Box::default(),
+            from: 0,
+            since: 0,
+            counts_refused: false,
+            most: limit,
+        }
     }
 
     /// The time to decide by where a clock shows this: not before they began, as what does not count any more may count by then.
@@ -95,7 +106,7 @@ impl Limits {
     }
 
     #[inline]
-    fn live_in(&self, bound: &Bound, time: u64) -> u64 {
+    pub(super) fn live_in(&self, bound: &Bound, time: u64) -> u64 {
         // A time is past the longest window.
         (time + 1 - bound.window).max(self.from)
     }
@@ -116,9 +127,20 @@ impl Limits {
         (2 * self.most).min(Quota::MAX_LIMIT as usize)
     }
 
-    /// Whether there is but one.
-    pub(super) fn is_one(&self) -> bool {
-        self.within.is_empty()
+    /// Whether but one was given.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// All that were given, in order.
+    pub(super) fn given(&self) -> &[Bound] {
+        if self.is_alone() { core::slice::from_ref(&self.widest) } else { &self.given }
+    }
+
+    #[inline]
+    pub(super) fn widest(&self) -> &Bound {
+        &self.widest
     }
 
     fn each(&self) -> impl Iterator<Item = &Bound> {
@@ -156,28 +178,9 @@ impl Limits {
         (stamp >= self.live_in(bound, time)).then(|| Refusal { until: stamp + bound.window, quota: bound.quota })
     }
 
-    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are live in the widest.
-    pub(super) fn left(&self, ring: Ring<'_>, head: Head, time: u64, live: usize) -> (usize, usize) {
-        let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, self.live_in(bound, time))));
-        let all = core::iter::once((self.widest.limit, live)).chain(within);
-        let left = all.map(|(limit, live)| (limit, limit.saturating_sub(live)));
-        left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
-    }
-
-    /// As [`left`](Self::left), of a key whose next permits are reserved.
-    pub(super) fn none(&self) -> (usize, usize) {
-        (self.all().0, 0)
-    }
-
     /// The refusal of whoever would overtake what is reserved until then.
     pub(super) fn reserved_until(&self, until: u64) -> Refusal {
         Refusal { until, quota: self.widest.quota }
-    }
-
-    /// As [`left`](Self::left), of a key without permits.
-    fn all(&self) -> (usize, usize) {
-        let least = self.each().map(|bound| bound.limit).min().unwrap_or_default();
-        (least, least)
     }
 
     /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
@@ -199,6 +202,24 @@ impl Limits {
     }
 }
 
+impl Bound {
+    #[inline]
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The same, to be shown.
+    #[inline]
+    pub(super) fn limit_shown(&self) -> u32 {
+        u32::try_from(self.limit).unwrap_or(u32::MAX)
+    }
+
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+}
+
 impl NewKeys for Limits {
     fn longest_window(&self) -> u64 {
         self.window()
@@ -209,13 +230,11 @@ impl NewKeys for Limits {
     }
 
     fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
-        let (limit, remaining) = self.all();
-        Status::granted(limit, remaining, 0)
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(0, 0) }
     }
 
     fn first_status(&self, cost: u32, _time: u64, lead: u64) -> Status {
-        let (limit, remaining) = self.all();
-        Status::granted(limit, remaining.saturating_sub(cost as usize), self.window() + lead)
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(cost as usize, lead) }
     }
 
     #[cfg(feature = "serde")]
@@ -228,7 +247,7 @@ impl NewKeys for Limits {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&*self.within)
+        size_of_val(&*self.within) + size_of_val(&*self.given)
     }
 }
 

@@ -44,6 +44,8 @@
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
 //! | a key cap, another clock or hasher | [`Limiter::builder`] |
 //! | tests that decide what time it is | [`MockClock`] |
+//! | one limiter type in the state of an application, with either clock | [`AnyClock`] |
+//! | tests under tokio's paused time | `TokioClock` (feature `tokio`) |
 //! | a clock that costs one load | [`CoarseClock`] |
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | permits that are given back if they are not used, or for later | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
@@ -117,7 +119,9 @@ mod table;
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_KEY_CAP};
 pub use change::ChangeError;
-pub use clock::{Clock, CoarseClock, MockClock, MonotonicClock};
+#[cfg(feature = "tokio")]
+pub use clock::TokioClock;
+pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Status};
 pub use direct::DirectLimiter;

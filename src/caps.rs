@@ -2,6 +2,9 @@
 
 use crate::quota::Quota;
 
+/// The most quotas that one key may have. A status lists all of them and allocates nothing.
+pub(crate) const MAX_QUOTAS: usize = 8;
+
 /// The most denials that a penalty may take.
 pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 

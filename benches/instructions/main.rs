@@ -81,6 +81,7 @@ fn check(accept: bool) -> Result<(), String> {
         counted.push((path.name, counts));
     }
 
+    complaints.extend(dear_statuses(&counted));
     if accept {
         Figures::write(&compiler, &counted)?;
         println!("written; please say in the commit why the figures are what they are now");
@@ -111,6 +112,17 @@ fn broken_promises(path: &Path, counts: Counts) -> impl Iterator<Item = String> 
         let most = most.filter(|&most| count > f64::from(most))?;
         Some(format!("{}: {count:.1} {what} a decision; {most} at most are promised", path.name))
     })
+}
+
+/// To say what is left costs at most half as much as to decide.
+fn dear_statuses(counted: &[(&str, Counts)]) -> Vec<String> {
+    let instructions = |name| counted.iter().find(|(path, _)| *path == name).map(|(_, counts)| counts.instructions);
+    let ratios = paths::STATUSES.iter().filter_map(|&(status, bare)| {
+        let ratio = instructions(status)? / instructions(bare)?;
+        println!("{status:<34} {ratio:>12.2} times what the bare decision takes");
+        (ratio > 1.5).then(|| format!("{status}: {ratio:.2} times what `{bare}` takes; 1.5 at most is promised"))
+    });
+    ratios.collect()
 }
 
 fn skip(missing: &str) {

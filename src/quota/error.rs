@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::algorithm::Algorithm;
-use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_STEPS, MAX_WINDOW};
+use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_NAME, MAX_STEPS, MAX_WINDOW};
 
 /// Why a [`Quota`](crate::Quota) cannot be used.
 ///
@@ -99,6 +99,18 @@ pub enum QuotaError {
         /// How many it has.
         steps: u128,
     },
+    /// The name has no characters.
+    EmptyName,
+    /// The name is longer than [`Quota::MAX_NAME`](crate::Quota::MAX_NAME).
+    NameTooLong {
+        /// How long it is, in bytes; of a longer one, 255.
+        length: usize,
+    },
+    /// The name has a character that is not printable ASCII, a quote or a backslash.
+    NameCharacter {
+        /// Where it is, in bytes from the start.
+        at: usize,
+    },
 }
 
 impl fmt::Display for QuotaError {
@@ -154,6 +166,14 @@ impl fmt::Display for QuotaError {
             }
             Self::TooManySteps { steps } => {
                 write!(f, "a window of {steps} steps is too fine: at most {}; give a longer resolution", MAX_STEPS)
+            }
+            Self::EmptyName => f.write_str("the name is empty: give at least one character, or no name"),
+            Self::NameTooLong { length } => {
+                write!(f, "a name of {length} bytes is too long: at most {MAX_NAME}")
+            }
+            Self::NameCharacter { at } => {
+                let allowed = "printable ASCII without quotes and backslashes";
+                write!(f, "the name has a character that it may not have after {at} bytes: give {allowed}")
             }
         }
     }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::algorithm::Algorithm;
 use super::bounds;
 use super::error::QuotaError;
+use super::name::Name;
 
 /// How many permits a key may be granted, and how they are counted.
 ///
@@ -39,6 +40,7 @@ pub struct Quota {
     pub(super) phase: Option<Duration>,
     /// Whether requests that are refused count as well.
     pub(super) counts_refused: bool,
+    pub(super) name: Option<Name>,
 }
 
 /// The algorithm, and what it needs to know beyond the limit.
@@ -116,7 +118,7 @@ impl Quota {
     }
 
     pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
-        Self { limit, window, kind, start: None, phase: None, counts_refused: false }
+        Self { limit, window, kind, start: None, phase: None, counts_refused: false, name: None }
     }
 
     /// At most `limit` permits in any second.
@@ -220,6 +222,9 @@ impl Quota {
     /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - for a quantised log, a window that is no multiple of the resolution, or that has more than
     ///   [`MAX_STEPS`](Self::MAX_STEPS) steps.
+    ///
+    /// And when the name is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character
+    /// that a [name](Self::named) may not have.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);
@@ -234,7 +239,13 @@ impl Quota {
             Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
             Kind::QuantisedLog { window, resolution } => self.check_steps(window, resolution),
         };
-        if checked.is_err() { checked } else { self.check_start_and_phase() }
+        if checked.is_err() {
+            return checked;
+        }
+        match (self.check_start_and_phase(), &self.name) {
+            (Ok(()), Some(name)) => name.check(),
+            (checked, _) => checked,
+        }
     }
 
     const fn check_log(&self) -> Result<(), QuotaError> {

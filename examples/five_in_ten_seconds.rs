@@ -20,7 +20,7 @@ fn run(out: &mut impl Write) -> io::Result<Vec<Decision>> {
     let mut told = Vec::new();
     for at in ARRIVALS_MS.map(Duration::from_millis) {
         clock.set(u64::try_from(at.as_nanos()).map_err(io::Error::other)?);
-        let status = limiter.try_acquire_status(1).map_err(io::Error::other)?;
+        let status = limiter.try_acquire_status();
         let (at, left) = (at.as_secs_f64(), status.remaining());
         match status.decision() {
             Decision::Admitted(_) => writeln!(out, "{at:>4.1} s  admitted, {left} left")?,

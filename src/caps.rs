@@ -2,38 +2,74 @@
 
 use crate::quota::Quota;
 
+/// The most quotas that one key may have. A status lists all of them and allocates nothing.
+pub(crate) const MAX_QUOTAS: usize = 8;
+
 /// The most denials that a penalty may take.
 pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 
-/// The most keys that a limiter's cap may allow: 250 million. A little more cells can be told apart, 2^28, and as many rings of stamps,
-/// of which threads that are just replacing one need a few to spare.
+/// The largest [cap on keys](crate::LimiterBuilder::key_cap) that a limiter can have: 250 million
+/// keys.
+///
+/// Without a cap of its own, a limiter holds up to 1,048,576 keys. A cap takes no memory: memory
+/// follows the keys that the limiter holds.
+///
+/// ```
+/// use tollgate::{BuildError, Limiter, MAX_KEY_CAP, Quota};
+///
+/// let with_cap = |cap| Limiter::<String>::builder(Quota::per_minute(5)).key_cap(cap).build();
+/// assert!(with_cap(MAX_KEY_CAP).is_ok());
+/// let key_cap = MAX_KEY_CAP + 1;
+/// assert_eq!(with_cap(key_cap).unwrap_err(), BuildError::KeyCapTooLarge { key_cap });
+/// ```
+// Cells have numbers of 28 bits, and so have rings of stamps. Threads that replace a ring need a few
+// rings beyond those of the keys.
 pub const MAX_KEY_CAP: usize = 250_000_000;
 const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
 
 /// The cap on keys where none is given: 1,048,576.
 pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 
-/// What a new key is told when the limiter already holds as many keys as its cap allows and none of them can make way.
+/// How a limiter answers a new key when it already holds as many keys as its cap allows.
 ///
-/// Keys that are already held are never affected. A look at a new key ([`peek`](crate::Limiter::peek))
-/// tells what a request would be told, and takes no place.
+/// First the limiter takes back the cells of keys whose permits have all expired. This answer is
+/// for the case that no cell is free even so. Keys that the limiter holds are never affected. A
+/// [`peek`](crate::Limiter::peek) at a new key gives the same answer and takes no place.
 ///
-/// A new key has its place from the moment at which its cell can be found. A first request takes a
-/// cell before that, for a few instructions. Of two first requests for one key at the last place,
-/// the second may come in these instructions, and is answered as that of any key without a place.
-/// The answer is right: at that moment all places are taken, and nothing has been granted to the
-/// key.
+/// ```
+/// use tollgate::{AtKeyCap, Limiter, Quota};
+///
+/// let small = |answer| {
+///     let builder = Limiter::<String>::builder(Quota::per_minute(1)).key_cap(1);
+///     builder.at_key_cap(answer).build()
+/// };
+/// let (deny, admit) = (small(AtKeyCap::Deny)?, small(AtKeyCap::Admit)?);
+/// for limiter in [&deny, &admit] {
+///     assert!(limiter.try_acquire("alice").is_admitted());
+/// }
+/// assert!(deny.try_acquire("bob").is_denied());
+/// assert!(!admit.try_acquire("bob").into_result()?.is_counted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Two first requests at the last place
+/// A first request takes a cell a few instructions before other threads can find it. If a second
+/// request for the same key comes in between and no other place is free, it is answered as a
+/// request of a key without a place. The answer is right: at that moment all places are taken, and
+/// nothing has been granted to the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum AtKeyCap {
-    /// Denied, with [`DenialReason::KeyCap`](crate::DenialReason::KeyCap): a flood of new keys can't get work done.
+    /// Denies the request with [`DenialReason::KeyCap`](crate::DenialReason::KeyCap). A flood of
+    /// new keys causes no work; new users are denied while it lasts.
     #[default]
     Deny,
-    /// Admitted without being charged: a flood of new keys can't lock a new user out.
+    /// Admits the request without a charge. New users are admitted during a flood of new keys; so
+    /// is the flood.
     Admit,
-    /// Decided on one shared quota for all the keys that found no place: that of all keys, also for
-    /// a key with [quotas of its own](crate::Limiter::set_quotas_of). A cost that the key's own quota
-    /// allows and the shared one can never admit is denied with
-    /// [`DenialReason::KeyCap`](crate::DenialReason::KeyCap): it needs a place.
+    /// Decides by one quota that all keys without a place share. It is the quota of all keys, also
+    /// for a key with [quotas of its own](crate::Limiter::set_quotas_of). A cost that only the
+    /// key's own quota can admit is denied with
+    /// [`DenialReason::KeyCap`](crate::DenialReason::KeyCap).
     Share,
 }

@@ -1,11 +1,17 @@
-//! Where the time comes from: the [`Clock`] trait and its three implementations.
+//! Where the time comes from: the [`Clock`] trait and its implementations.
 
+mod any;
 mod coarse;
 mod mock;
 mod monotonic;
 mod reading;
+#[cfg(feature = "tokio")]
+mod tokio;
 
+pub use any::AnyClock;
 pub use coarse::CoarseClock;
 pub use mock::MockClock;
 pub use monotonic::MonotonicClock;
 pub use reading::Clock;
+#[cfg(feature = "tokio")]
+pub use tokio::TokioClock;

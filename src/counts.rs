@@ -4,37 +4,72 @@ use crate::sync::plain::{AtomicU64, Ordering};
 
 /// What a limiter holds and has done, from [`Limiter::counts`](crate::Limiter::counts).
 ///
-/// Taken while others decide, the figures are each right but need not be of one and the same instant.
+/// Each figure is right. While other threads decide, the figures may be of different instants.
+///
+/// ```
+/// use tollgate::{Limiter, Quota};
+///
+/// let quota = Quota::per_minute(1);
+/// let limiter = Limiter::<String>::builder(quota).count_decisions(true).build()?;
+/// let _ = limiter.try_acquire_many(["alice", "alice", "bob"]);
+///
+/// let counts = limiter.counts();
+/// assert_eq!(counts.live_keys, 2);
+/// let decisions = counts.decisions.expect("the builder asked for them");
+/// assert_eq!((decisions.admitted, decisions.denied), (2, 1));
+/// println!("{} keys in {} bytes", counts.cells, counts.bytes);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
     /// Keys with at least one live permit.
     pub live_keys: usize,
-    /// Cells in use: live keys, and idle ones that have not been reclaimed yet. Never more than the key cap.
+    /// Cells in use: those of live keys, and idle ones that are not yet reclaimed. Never more than
+    /// the key cap.
     pub cells: usize,
-    /// Bytes of memory taken by the table and everything in it.
+    /// Bytes of memory that the limiter takes, with its table and everything in it.
     pub bytes: usize,
-    /// Requests admitted and denied, where [`count_decisions`](crate::LimiterBuilder::count_decisions) was asked for.
+    /// Admitted and denied requests; `None` unless the limiter was built with
+    /// [`count_decisions`](crate::LimiterBuilder::count_decisions).
     pub decisions: Option<DecisionCounts>,
-    /// Requests of new keys that found no place under the key cap, whatever the policy then answered.
+    /// Requests of new keys that found no place under the key cap. [`AtKeyCap`](crate::AtKeyCap)
+    /// says how they were answered.
     pub refused_at_cap: u64,
-    /// Requests that were admitted and would have been denied, had the limiter not been in
-    /// [shadow mode](crate::LimiterBuilder::shadow).
+    /// Requests that [shadow mode](crate::LimiterBuilder::shadow) admitted in place of a denial.
     pub overruled: u64,
-    /// Times that a key was blocked under the [`Penalty`](crate::Penalty).
+    /// How often a key was blocked under the [`Penalty`](crate::Penalty).
     pub penalties: u64,
-    /// Denials that found no place to be counted towards a penalty, or to begin one.
+    /// Denials that did not count towards a penalty, or did not begin a block, for want of a place.
     pub penalties_refused: u64,
     /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny) together.
     pub listed: usize,
 }
 
-/// How many requests were admitted and denied since the limiter was made.
+/// How many requests a limiter has admitted and denied since it was built.
+///
+/// Each request counts once, as admitted or as denied, whatever its cost. Peeks and requests of
+/// cost zero do not count.
+///
+/// In [shadow mode](crate::LimiterBuilder::shadow) a request counts by the decision of the limiter.
+/// So a request that shadow mode admits in place of a denial counts as denied.
+///
+/// ```
+/// use tollgate::{DecisionCounts, Limiter, Quota};
+///
+/// let builder = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true);
+/// let limiter = builder.count_decisions(true).build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// let would_be = DecisionCounts { admitted: 1, denied: 1 };
+/// assert_eq!(limiter.counts().decisions, Some(would_be));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecisionCounts {
-    /// Requests admitted, but not for shadow mode only. Peeks and requests of cost zero do not count.
+    /// Admitted requests, without those that only shadow mode admitted.
     pub admitted: u64,
-    /// Requests denied, for whatever reason. In [shadow mode](crate::LimiterBuilder::shadow) those that would have been.
+    /// Denied requests, and those that shadow mode admitted in place of a denial.
     pub denied: u64,
 }
 

@@ -1,7 +1,9 @@
-//! What a limiter answers: [`Decision`], and [`Status`] when the numbers for response headers are wanted too.
+//! What a limiter answers: [`Decision`], and [`Status`] with what is left of each quota.
 
 mod answer;
 mod denial;
+mod left;
+mod quota_status;
 mod status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
@@ -9,4 +11,6 @@ mod tests;
 pub(crate) use answer::AtOnce;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
+pub(crate) use left::{Left, PerQuota};
+pub use quota_status::QuotaStatus;
 pub use status::Status;

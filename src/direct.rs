@@ -74,14 +74,20 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.decide(cost))
     }
 
-    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free again.
+    /// As [`try_acquire`](Self::try_acquire), and tells what is left of each quota and when more is: see
+    /// [`Limiter::try_acquire_status`](crate::Limiter::try_acquire_status).
+    pub fn try_acquire_status(&self) -> Status {
+        self.decide_with_numbers(1)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what is left.
     ///
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
-    pub fn try_acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+    pub fn try_acquire_n_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.state.revision().check_cost(cost)?;
-        Ok(if cost == 0 { self.state.peek(0, &self.clock) } else { self.state.acquire(cost, &self.clock) })
+        Ok(if cost == 0 { self.state.peek(0, &self.clock) } else { self.decide_with_numbers(cost) })
     }
 
     /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes nothing.
@@ -140,6 +146,12 @@ impl<C: Clock> DirectLimiter<C> {
             Lents::One(lent) => self.state.give_back(lent, &self.clock),
             _ => 0,
         }
+    }
+
+    #[inline]
+    fn decide_with_numbers(&self, cost: u32) -> Status {
+        let at_once = self.state.status_at_once(cost, &self.clock);
+        at_once.unwrap_or_else(|| self.state.acquire(cost, &self.clock))
     }
 
     #[inline]

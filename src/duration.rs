@@ -56,6 +56,14 @@ mod parsing {
     ];
 
     /// Why a text is no duration.
+    ///
+    /// ```
+    /// use tollgate::policy::{DurationError, parse_duration};
+    ///
+    /// assert_eq!(parse_duration("-5s"), Err(DurationError::Negative));
+    /// let error = parse_duration("10").unwrap_err();
+    /// assert_eq!(error.to_string(), "a unit is missing: did you mean 10s?");
+    /// ```
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum DurationError {
@@ -64,15 +72,15 @@ mod parsing {
             /// The number.
             number: String,
         },
-        /// A minus in front: no time is shorter than none.
+        /// A minus sign: a duration can't be negative.
         Negative,
-        /// Months or years, which are not always as long.
+        /// Months or years, which have no fixed length.
         NoFixedLength,
         /// A part of a nanosecond.
         TooFine,
         /// More than a [`Duration`] holds.
         TooLong,
-        /// Nothing that this format has.
+        /// A text that is not in this format.
         NotADuration,
     }
 
@@ -92,8 +100,10 @@ mod parsing {
 
     impl core::error::Error for DurationError {}
 
-    /// Reads a duration as people write them: `500ms`, `10s`, `1.5h`, `1h30m`, `2 weeks`. Numbers with units from
-    /// nanoseconds to weeks, added up. A day is 24 hours. The program's `--per` reads the same.
+    /// Reads a duration as people write it: `500ms`, `10s`, `1.5h`, `1h30m`, `2 weeks`.
+    ///
+    /// The text has one or more numbers with units, from nanoseconds to weeks, which are added up.
+    /// A day has 24 hours. Policy files and the options of the program are read like this.
     ///
     /// ```
     /// use std::time::Duration;
@@ -105,7 +115,7 @@ mod parsing {
     ///
     /// # Errors
     ///
-    /// [`DurationError`] says what the text lacks.
+    /// [`DurationError`] says why the text is no duration.
     pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
         let text = text.trim();
         if text.starts_with(['-', '\u{2212}']) {

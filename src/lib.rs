@@ -1,87 +1,233 @@
-//! An exact, lock-free, in-process rate limiter: at most N permits a key in any moving window, decided in nanoseconds.
+//! An exact, lock-free, in-process rate limiter for many keys.
+//!
+//! No key is granted more than its limit in any moving window. A decision takes nanoseconds.
+//!
+//! ```sh
+//! cargo add tollgate
+//! ```
 //!
 //! ```
 //! use std::time::Duration;
 //! use tollgate::{Decision, Limiter, Quota};
 //!
-//! // Five in any ten seconds, for each user. Plain integers; a quota can be a `const`.
+//! // At most 5 requests of each user in any 10 seconds. A quota can be a `const`.
 //! let limiter = Limiter::<String>::new(Quota::new(5, Duration::from_secs(10)))?;
 //!
-//! // Share it by reference or `Arc`. Keys are taken in borrowed form: nothing is cloned or kept.
+//! // Share the limiter by reference or `Arc`. It neither clones nor keeps keys.
 //! match limiter.try_acquire("alice") {
-//!     Decision::Admitted(_) => println!("welcome"),
+//!     Decision::Admitted(_) => println!("200"),
 //!     Decision::Denied(denial) => println!("429: {denial}"),
 //! }
 //! # Ok::<(), tollgate::BuildError>(())
 //! ```
 //!
+//! # Features
+//! All are off by default. This turns two of them on: `cargo add tollgate --features policy,serde`.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `policy` | [`Policy`]: dimensions and quotas from a TOML file |
+//! | `serde` | [`Snapshot`]: the state of a limiter as bytes or a file, for a restart |
+//! | `macros` | the attribute [`#[rate_limit]`][rate_limit]: a limit above a function |
+//! | `tokio` | [`TokioClock`]: tests under the paused time of tokio |
+//! | `cli` | the program `tollgate`; a library does not need it |
+//!
+//! The program shows the effect of a limit on the traffic of an access log:
+//!
+//! ```sh
+//! cargo install tollgate --features cli
+//! tollgate suggest access.log
+//! tollgate replay --limit 100 --per 1m access.log
+//! ```
+//!
+//! Other crates fit the limiters into HTTP services:
+//!
+//! | crate | for |
+//! |---|---|
+//! | [`tollgate-tower`](https://docs.rs/tollgate-tower) | axum, hyper, tonic, and any other tower service |
+//! | [`tollgate-actix`](https://docs.rs/tollgate-actix) | actix-web |
+//! | [`tollgate-http`](https://docs.rs/tollgate-http) | header fields, answers and client addresses, for any framework |
+//!
 //! # What is guaranteed
-//! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits are *live*. A permit granted at
-//!   `s` is live until just before `s + W` and free again at exactly `s + W`. No interval of one window's length ever holds more
-//!   than N, whatever the threads do.
-//! - **All or nothing.** A request is granted its whole cost or is not charged at all. More than the limit at once is an error
-//!   of its own ([`CostExceedsLimit`]), because no wait would help.
-//! - **Honest advice.** With no other traffic a denied request succeeds after exactly [`retry_after`](Denial::retry_after), and not a
-//!   nanosecond sooner.
-//! - **Lock-free**, in the strict sense: a thread that is stalled anywhere, between any two instructions, keeps no other from getting
-//!   a decision; not when a key is new, not while the table grows. (The allocator, and a clock or hasher of your own, are beyond us.)
-//! - **Bounded memory.** It follows the live permits, with a hard cap on keys ([`LimiterBuilder::key_cap`]) and a stated answer
-//!   beyond it ([`AtKeyCap`]). Requests that are denied cost nothing, however many.
-//! - **Clocks can't hurt.** A reading that goes back counts as the newest stamp; a century of uptime does not overflow.
+//! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits
+//!   are *live*. A permit that is granted at `s` is live until just before `s + W`, and free again
+//!   at exactly `s + W`. No interval as long as the window W ever holds more than N permits.
+//! - **All or nothing.** A request is granted its whole cost, or is not charged. A cost above the
+//!   limit is an error ([`CostExceedsLimit`]), because no wait would help.
+//! - **Honest waits.** If nothing else is granted, a denied request succeeds after exactly
+//!   [`retry_after`](Denial::retry_after), and not a nanosecond sooner.
+//! - **Lock-free** in the strict sense: a thread that stops between any two instructions never
+//!   keeps another thread from its decision, not for a new key and not while the table grows. This
+//!   does not cover the allocator, nor a clock or a hasher of your own.
+//! - **Bounded memory.** Memory follows the live permits. There is a cap on keys
+//!   ([`LimiterBuilder::key_cap`]), and a stated answer to new keys beyond it ([`AtKeyCap`]).
+//!   Denied requests take no memory, unless a quota or a penalty counts them.
+//! - **Robust against clocks.** If a reading goes back, the stamp of the key's newest permit takes
+//!   its place; [`Clock`] names the remaining effects. A century of uptime does not overflow.
 //! - **No `unsafe`** in this crate.
 //!
-//! The other [algorithms](Algorithm) keep their own rule as exactly, in integers, with the same promises.
-//!
-//! [`design`] says how this is done and why it is right.
+//! The other [algorithms](Algorithm) keep their own rules as exactly, in integers, with the same
+//! guarantees. [`design`] explains how this works and why it is right.
 //!
 //! # Guide
 //! | to do this | use this |
 //! |---|---|
 //! | one quota for each of many keys | [`Limiter`] |
-//! | one quota for the whole of something | [`DirectLimiter`] |
-//! | a request that weighs more than one | [`try_acquire_n`](Limiter::try_acquire_n) |
+//! | one quota for a service as a whole | [`DirectLimiter`] |
+//! | one decision on user, address and endpoint | [`JointLimiter`] |
+//! | a request that costs more than one permit | [`try_acquire_n`](Limiter::try_acquire_n) |
 //! | a `Retry-After` header | [`retry_after_secs`](Denial::retry_after_secs) |
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
-//! | a key cap, another clock or hasher | [`Limiter::builder`] |
-//! | tests that decide what time it is | [`MockClock`] |
-//! | a clock that costs one load | [`CoarseClock`] |
-//! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
-//! | permits that are given back if they are not used, or for later | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
-//! | other limits while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
-//! | tiers: other quotas for some keys, by a function of the key | a dimension of a [`JointLimiter`] for each tier, of which a request is asked in one (`None` for the others) |
-//! | refused requests that count as well | [`Quota::counting_refused`] |
-//! | user, address and endpoint decided as one | [`JointLimiter`] |
-//! | a restart that forgives nobody | `Limiter::snapshot` and `Snapshot` (feature `serde`) |
-//! | dimensions and quotas from a file | `Policy` (feature `policy`) |
-//! | what the limiter holds | [`counts`](Limiter::counts) |
-//! | a limit that is tried out before it denies anybody | [`shadow`](LimiterBuilder::shadow) |
-//! | keys that are blocked for a while once they were denied too often | [`Penalty`] |
-//! | keys that are always admitted, and keys that never are | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
-//! | a limit above a function | the attribute `#[rate_limit]` (feature `macros`) |
-//! | what a limit would have done to last week's traffic | the program: `tollgate replay` (feature `cli`), by hand or with the very file that the service loads |
+//! | a decision as a `Result`, for `?` | [`into_result`](Decision::into_result) |
+//! | permits for later, or that may be given back | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
+//! | a key cap, another clock or another hasher | [`Limiter::builder`] |
+//! | tests that set the time | [`MockClock`] |
+//! | tests under tokio's paused time | [`TokioClock`] (feature `tokio`) |
+//! | one limiter type for the service and its tests | [`AnyClock`] |
+//! | a clock whose reading costs one load | [`CoarseClock`] |
+//! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
+//! | other quotas while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
+//! | tiers of keys | [`set_quotas_of`](Limiter::set_quotas_of), or a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one |
+//! | denied requests that count as well | [`Quota::counting_refused`] |
+//! | a limit on trial, which denies nothing yet | [`shadow`](LimiterBuilder::shadow) |
+//! | a block for keys that were denied too often | [`Penalty`] |
+//! | keys that are always admitted or always denied | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
+//! | the number of keys, bytes and denials | [`counts`](Limiter::counts) |
+//! | limits that survive a restart | [`Snapshot`] (feature `serde`) |
+//! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
+//! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`) |
+//! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service (feature `cli`) |
 //!
 //! Which quota:
 //!
-//! | what you want | quota |
+//! | for this | use this quota |
 //! |---|---|
-//! | at most N in any window, exactly | [`Quota::new`], [`per_second`](Quota::per_second) and so on |
-//! | bursts, and a steady rate in the long run | [`Quota::token_bucket`]; as a meter [`Quota::leaky_bucket`] |
-//! | an even outflow, each request told its [delay](Admission::delay) | [`Quota::leaky_queue`] |
-//! | a plain count a window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
-//! | the same of very large limits, with stamps rounded up to steps | [`Quota::quantised_log`] |
-//! | a moving window without a log, nearly | [`Quota::sliding_counter`] |
-//! | several at once, all or nothing | [`LimiterBuilder::and`], [`DirectLimiter::with_quotas`]; a denial says [which](Denial::quota) |
+//! | at most N permits in any window, exactly | [`Quota::new`], [`per_second`](Quota::per_second) and so on |
+//! | several such limits at once, all or nothing | [`LimiterBuilder::and`], [`DirectLimiter::with_quotas`]; a denial says [which](Denial::quota) |
+//! | bursts, and a steady rate in the long run | [`Quota::token_bucket`]; as a meter (GCRA) [`Quota::leaky_bucket`] |
+//! | an even outflow, where each request gets a [delay](Admission::delay) | [`Quota::leaky_queue`] |
+//! | a plain count per window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
+//! | at most N permits in any window, for limits in the millions: each permit is free again up to one step late | [`Quota::quantised_log`] |
+//! | nearly at most N permits in any window, in two words per key | [`Quota::sliding_counter`] |
+//!
+//! # Recipes
+//! ## A limiter for a whole service
+//! ```
+//! use std::net::IpAddr;
+//! use std::sync::LazyLock;
+//! use tollgate::{Denial, Limiter, Quota};
+//!
+//! static LIMITER: LazyLock<Limiter<IpAddr>> =
+//!     LazyLock::new(|| Limiter::new(Quota::per_minute(100)).expect("the limit is valid"));
+//!
+//! fn handle(client: IpAddr) -> Result<&'static str, Denial> {
+//!     LIMITER.try_acquire(&client).into_result()?;
+//!     Ok("hello")
+//! }
+//! # assert!(handle([192, 0, 2, 7].into()).is_ok());
+//! ```
+//!
+//! ## axum
+//! `cargo add tollgate tollgate-tower --features tollgate-tower/axum`. A layer limits each client
+//! address and answers denied requests with status 429, `Retry-After` and `RateLimit`:
+//!
+//! ```text
+//! let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(100))?);
+//! let app = Router::new()
+//!     .route("/", get(|| async { "hello" }))
+//!     .layer(RateLimitLayer::new(limiter).key(ClientIp::peer()));
+//! axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+//! ```
+//!
+//! [`tollgate-tower`](https://docs.rs/tollgate-tower) has the whole program, and keys by user,
+//! route, header field or proxy.
+//!
+//! ## tokio: wait for a permit
+//! No method waits. A reservation has the time to wait, and requests go on in the order in which
+//! they reserved. If the task is cancelled meanwhile, the permit is given back.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tollgate::{Limiter, ReserveError};
+//!
+//! async fn fetch(limiter: &Limiter<String>, host: &str) -> Result<(), ReserveError> {
+//!     // A permit within the next 5 seconds, or an error.
+//!     let permit = limiter.reserve(host, 1, Duration::from_secs(5))?;
+//!     tokio::time::sleep(permit.delay()).await;
+//!     permit.commit();
+//!     // Send the request here.
+//!     Ok(())
+//! }
+//! # let limiter = Limiter::<String>::new(tollgate::Quota::per_day(1))?;
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+//! # assert!(runtime.block_on(fetch(&limiter, "example.org")).is_ok());
+//! # assert!(runtime.block_on(fetch(&limiter, "example.org")).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## A restart
+//! With the feature `serde`, save the state when the service stops, and load it when it starts:
+//!
+//! ```
+//! # #[cfg(not(feature = "serde"))]
+//! # fn main() {}
+//! # #[cfg(feature = "serde")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("limits");
+//! # for restart in [false, true] {
+//! use std::io::ErrorKind;
+//! use tollgate::{Limiter, Quota, Snapshot};
+//!
+//! let builder = Limiter::<String>::builder(Quota::per_day(1));
+//! let limiter = match Snapshot::load(&path) {
+//!     Ok(snapshot) => builder.restore(&snapshot)?,
+//!     Err(error) if error.kind() == ErrorKind::NotFound => builder.build()?,
+//!     Err(error) => return Err(error.into()),
+//! };
+//! # assert_eq!(limiter.try_acquire("alice").is_denied(), restart);
+//! // Serve requests here.
+//! limiter.snapshot().save(&path)?;
+//! # }
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Cost
-//! A decision on a known key is one hash, one clock reading and one look-up, O(1). A denial executes no locked instruction and
-//! writes nothing to shared memory. An admission executes two compare-and-swaps, and now and then, when a key's ring grows, copies its
-//! stamps. Memory for a key with one live permit is 32 bytes and its share of the index; further permits are 8 bytes each, in rings
-//! of 4, 8, 16 ... slots. By any other algorithm a key takes no more than the 32 bytes, but for
-//! the quantised log: 8 bytes for each step that counts and for three words more. Several quotas on one key share a ring.
+//! A decision on a known key takes one hash, one clock reading and one look-up: O(1). A denial
+//! executes no locked instruction and writes nothing to shared memory. An admission executes two
+//! compare-and-swaps. When a key's ring grows, an admission also copies its stamps.
+//!
+//! A key with one live permit takes 32 bytes and its share of the index. Further permits take 8
+//! bytes each, in rings of 4, 8, 16 ... slots, which all quotas of the key share. Under the other
+//! algorithms a key takes the 32 bytes alone. A quantised log adds three words, and 8 bytes for
+//! each step that counts.
 //!
 //! # Platforms
-//! Targets with 64-bit atomics. The default build depends on `quanta` (the clock), `siphasher` (fingerprints that hold up against
-//! chosen keys) and `once_cell` (lock-free allocation behind a safe interface).
+//! Rust 1.88 or later, and targets with 64-bit atomics. The default build depends on `quanta` (the
+//! clock), `siphasher` (fingerprints that resist chosen keys) and `once_cell` (lock-free allocation
+//! behind a safe interface).
+//!
+#![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
+#![cfg_attr(
+    not(feature = "macros"),
+    doc = "[rate_limit]: https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html"
+)]
+#![cfg_attr(feature = "policy", doc = "[`Policy`]: crate::policy::Policy")]
+#![cfg_attr(
+    not(feature = "policy"),
+    doc = "[`Policy`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Policy.html"
+)]
+#![cfg_attr(feature = "serde", doc = "[`Snapshot`]: crate::Snapshot")]
+#![cfg_attr(
+    not(feature = "serde"),
+    doc = "[`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html"
+)]
+#![cfg_attr(feature = "tokio", doc = "[`TokioClock`]: crate::TokioClock")]
+#![cfg_attr(
+    not(feature = "tokio"),
+    doc = "[`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html"
+)]
 
 mod builder;
 mod caps;
@@ -118,9 +264,11 @@ mod table;
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_KEY_CAP};
 pub use change::ChangeError;
-pub use clock::{Clock, CoarseClock, MockClock, MonotonicClock};
+#[cfg(feature = "tokio")]
+pub use clock::TokioClock;
+pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
-pub use decision::{Admission, Decision, Denial, DenialReason, Status};
+pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Status};
 pub use direct::DirectLimiter;
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};

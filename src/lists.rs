@@ -85,15 +85,24 @@ impl Lists {
     }
 }
 
-/// Why a key could not be put on a list.
+/// Why a key could not be put on the allow list or the deny list.
+///
+/// ```
+/// use tollgate::{Limiter, ListError, Quota};
+///
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(5)).list_cap(1).build()?;
+/// limiter.allow("health check")?;
+/// assert_eq!(limiter.deny("mallory"), Err(ListError::Full { list_cap: 1 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ListError {
     /// The limiter was not built with [`list_cap`](crate::LimiterBuilder::list_cap).
     NoLists,
-    /// As many keys are listed as may be.
+    /// Both lists together hold as many keys as they may.
     Full {
-        /// How many that are, on both lists together.
+        /// How many keys they may hold.
         list_cap: usize,
     },
 }

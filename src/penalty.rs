@@ -26,31 +26,35 @@ use crate::quota::Quota;
 use crate::sync::plain::{AtomicU64, Ordering};
 use crate::table::{Placed, Table};
 
-/// So many denials within a while, and the key is blocked for a while.
+/// Blocks a key for a while after a number of denials within a while.
 ///
-/// - **What counts**: a denial by the key's own quota ([`DenialReason::Quota`](crate::DenialReason::Quota)), once for each request,
-///   whatever its cost. Not a denial by the block itself, by a list or at the key cap, not one by the quota that keys share which
-///   found no place, no peek, and no request of cost zero, which is admitted whatever happens.
-/// - **When it begins**: with the denial before which `denials - 1` others were counted in the half-open window of `within` that
-///   ends with it. That very denial is by [`DenialReason::Penalty`](crate::DenialReason::Penalty) and tells the wait until the end
-///   of the block. A denial that was counted at `s` counts until just before `s + within`.
-/// - **How long**: until exactly `blocked_for` later. Requests do not prolong it. While it lasts all requests of the key are denied; their
-///   [`retry_after`](crate::Denial::retry_after) is what remains of the block, or of the quota's own wait if that is longer, so
-///   that it is honest as ever.
-/// - **Afterwards**: the denial that began the block is not counted towards the next; those before it are until they leave
-///   `within`. With `blocked_for` at least as long as `within` they have all left it by the end of the block, and the key starts
-///   afresh. With a shorter block a key that goes on as before is blocked again at its next denial.
+/// - **Which denials count**: those by the key's own quota
+///   ([`DenialReason::Quota`](crate::DenialReason::Quota)), one for each request, whatever its
+///   cost. Denials by the block itself, by a list, at the key cap, or by the quota that keys
+///   without a place share do not count. Peeks and requests of cost zero do not count either.
+/// - **When a block begins**: with the last of `denials` denials within `within`. That last denial
+///   has the reason [`DenialReason::Penalty`](crate::DenialReason::Penalty), and its wait is that
+///   of the block. A denial at `s` counts until just before `s + within`.
+/// - **How long it lasts**: exactly `blocked_for`. Requests do not prolong it. Until then all
+///   requests of the key are denied. Their [`retry_after`](crate::Denial::retry_after) is the rest
+///   of the block, or the wait of the quota if that is longer.
+/// - **Afterwards**: the denial that began the block does not count towards the next block. The
+///   denials before it do, until they are `within` old. With `blocked_for` at least as long as
+///   `within`, none counts any more when the block ends. With a shorter block, one more denial can
+///   block the key again.
 ///
-/// A peek tells how things stand and never that it would begin a block. [`forget`](crate::Limiter::forget) and
-/// [`clear`](crate::Limiter::clear) end blocks too. They are not in a snapshot.
+/// A peek shows a block, and never begins one. [`forget`](crate::Limiter::forget) and
+/// [`clear`](crate::Limiter::clear) end blocks. A snapshot does not contain them.
 ///
-/// A request that was under way when the block began may still be admitted by its quota. A thread that was denied and then stalls
-/// before its denial is counted has it counted when it goes on.
+/// A request that was under way when the block began may still be admitted by its quota. If a
+/// thread stops between a denial and its count, the denial counts when the thread goes on.
 ///
-/// Costs a look-up and a clock reading more for each decision, and for a denial by quota one write or two. Memory follows the keys that
-/// were denied: up to two cells of 32 bytes and `denials - 1` stamps each, taken back when they have expired. There is room for
-/// twice as many such cells as the key cap allows keys. A denial that finds no place there counts for nothing: the key is denied by its
-/// quota alone, and [`Counts::penalties_refused`](crate::Counts::penalties_refused) tells.
+/// # Cost
+/// Each decision takes one more look-up and one more clock reading. A denial by the quota takes one
+/// or two writes. Memory follows the denied keys: up to two cells of 32 bytes and `denials - 1`
+/// stamps for each, which are taken back when they have expired. The limiter has room for twice as
+/// many such cells as its key cap allows keys. A denial that finds no room does not count towards a
+/// penalty, and [`Counts::penalties_refused`](crate::Counts::penalties_refused) counts it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,8 +62,8 @@ use crate::table::{Placed, Table};
 ///
 /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
 /// let clock = MockClock::new();
-/// // One a second; who is denied twice within a minute is blocked for ten.
-/// let limiter = Limiter::<str>::builder(Quota::per_second(1))
+/// // One per second. Two denials within a minute block the key for ten minutes.
+/// let limiter = Limiter::<String>::builder(Quota::per_second(1))
 ///     .penalty(Penalty::new(2, minute, 10 * minute))
 ///     .clock(clock.clone())
 ///     .build()?;
@@ -85,35 +89,65 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// The most denials: as many as the largest limit of a quota.
+    /// The largest number of denials: 16,777,216 (2^24), as the largest limit of a quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Penalty;
+    ///
+    /// let hour = Duration::from_secs(3600);
+    /// assert!(Penalty::new(Penalty::MAX_DENIALS, hour, hour).validate().is_ok());
+    /// assert!(Penalty::new(Penalty::MAX_DENIALS + 1, hour, hour).validate().is_err());
+    /// ```
     pub const MAX_DENIALS: u32 = MAX_DENIALS;
 
-    /// With the last of `denials` denials within `within` a key is blocked, for `blocked_for`. It is checked when a limiter is made
-    /// with it.
+    /// Blocks a key for `blocked_for`, with the last of `denials` denials within `within`.
+    ///
+    /// The limiter that is built with it checks it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Penalty;
+    ///
+    /// // Ten denials within a minute block the key for an hour.
+    /// let penalty = Penalty::new(10, Duration::from_secs(60), Duration::from_secs(3600));
+    /// assert_eq!(penalty.denials(), 10);
+    /// assert_eq!(penalty.within(), Duration::from_secs(60));
+    /// assert_eq!(penalty.blocked_for(), Duration::from_secs(3600));
+    /// assert!(penalty.validate().is_ok());
+    /// ```
     #[must_use]
     pub const fn new(denials: u32, within: Duration, blocked_for: Duration) -> Self {
         Self { denials, within, blocked_for }
     }
 
-    /// How many denials it takes.
+    /// The number of denials that block a key.
     #[must_use]
     pub const fn denials(&self) -> u32 {
         self.denials
     }
 
-    /// The window in which they have to be.
+    /// The window in which these denials count.
     #[must_use]
     pub const fn within(&self) -> Duration {
         self.within
     }
 
-    /// How long a block lasts.
+    /// The duration of a block.
     #[must_use]
     pub const fn blocked_for(&self) -> Duration {
         self.blocked_for
     }
 
-    /// Says whether a limiter can be made with it.
+    /// Checks that a limiter can be built with this penalty.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Penalty, PenaltyError};
+    ///
+    /// let penalty = Penalty::new(10, Duration::from_secs(60), Duration::ZERO);
+    /// assert_eq!(penalty.validate(), Err(PenaltyError::ZeroBlock));
+    /// ```
     ///
     /// # Errors
     ///

@@ -70,6 +70,8 @@
 //! | `sliding-counter` | `limit`, `per`, and `phase` if it is not zero | [`Quota::sliding_counter`](crate::Quota::sliding_counter), [`aligned`](crate::Quota::aligned) |
 //! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`](crate::Quota::quantised_log) |
 //!
+//! Any quota may have a `name`, for messages and header fields: see [`Quota::named`](crate::Quota::named).
+//!
 //! Durations are texts such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]).
 //!
 //! A phase counts from the origin of the limiter's clock. For the default clock that is when it was made; `tollgate replay` has its

@@ -5,6 +5,8 @@ mod beside;
 mod bounds;
 mod display;
 mod error;
+mod name;
+mod named;
 mod quantised;
 #[cfg(test)]
 mod tests;

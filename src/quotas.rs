@@ -1,12 +1,9 @@
 //! The quotas of a limiter: checked, and what they say together.
 
-use crate::caps::MAX_KEY_CAP;
+use crate::caps::{MAX_KEY_CAP, MAX_QUOTAS};
 use crate::cell::Revisions;
 use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
-
-/// The most quotas that one key may have.
-const MAX_QUOTAS: usize = 256;
 
 /// One or more quotas that every key has, in the order in which they were given.
 #[derive(Debug, Clone)]

@@ -30,6 +30,11 @@ impl Single {
         self.table.decide_at_once(KEY, cost, clock)
     }
 
+    #[inline]
+    pub(crate) fn status_at_once(&self, cost: u32, clock: &impl Clock) -> Option<Status> {
+        self.table.status_at_once(KEY, cost, clock)
+    }
+
     pub(crate) fn acquire(&self, cost: u32, clock: &impl Clock) -> Status {
         loop {
             // There is no lack of room, and a sweep that was looking for some has made progress.

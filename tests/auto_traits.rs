@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 
 use tollgate::{
-    Admission, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision, DefaultFingerprinter,
-    Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder, ListError, MockClock,
-    MonotonicClock, Penalty, PenaltyError, Quota, QuotaError, SipFingerprinter, Status,
+    Admission, AnyClock, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision,
+    DefaultFingerprinter, Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder,
+    ListError, MockClock, MonotonicClock, Penalty, PenaltyError, Quota, QuotaError, SipFingerprinter, Status,
 };
 
 const THREE_A_MINUTE: Quota = Quota::per_minute(3);
@@ -23,6 +23,9 @@ fn error<T: std::error::Error + Copy + Eq + Send + Sync + 'static>() {}
 fn what_compiles_here_can_be_shared() {
     owned_and_safe::<Limiter<String>>();
     owned_and_safe::<Limiter<str, MockClock>>();
+    shared::<Limiter<String, AnyClock>>();
+    #[cfg(feature = "tokio")]
+    shared::<tollgate::TokioClock>();
     owned_and_safe::<DirectLimiter>();
     shared::<DirectLimiter<CoarseClock>>();
     // Keys are never stored, so a limiter of keys that can't leave their thread can.

@@ -96,7 +96,7 @@ fn a_flood_of_denials_allocates_nothing() {
     assert_nothing(flood, "a million denials");
     let costly = counted.during(|limiter, _| {
         for cost in (1..=100).cycle().take(10_000) {
-            assert!(!limiter.try_acquire_status(&7, cost).expect("within the limit").is_admitted());
+            assert!(!limiter.try_acquire_n_status(&7, cost).expect("within the limit").is_admitted());
             assert!(!limiter.peek_n(&7, cost).expect("within the limit").is_admitted());
         }
     });

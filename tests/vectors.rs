@@ -64,7 +64,7 @@ fn replay(case: &Case) -> Result<(), Fault> {
 fn take(limiter: &Keyed, ask: &Ask, clock: &MockClock) -> Expect {
     let key = ask.key.as_str();
     match (ask.what.as_str(), ask.times) {
-        ("acquire", None) => seen(limiter.try_acquire_status(key, ask.cost).ok()),
+        ("acquire", None) => seen(limiter.try_acquire_n_status(key, ask.cost).ok()),
         ("would", None) => seen(limiter.peek_n(key, ask.cost).ok()),
         ("look", None) => Expect { answer: None, ..seen(limiter.peek_n(key, 0).ok()) },
         ("forget", None) => {

@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::valgrind::Counts;
 
 /// How to accept new figures.
-pub(crate) const ACCEPT: &str = "cargo bench --bench instructions -- --accept";
+pub(crate) const ACCEPT: &str = "cargo bench -p instructions -- --accept";
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/figures.tsv");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/figures.tsv");
 
 /// By the compiler that the figures are of, counts repeat exactly, but for what the system's allocator and `memcpy` do.
 const SAME_COMPILER: f64 = 0.02;
@@ -48,7 +48,7 @@ impl Figures {
     pub(crate) fn write(compiler: &str, counted: &[(&str, Counts)]) -> Result<(), String> {
         let mut text = format!(
             "# What one decision takes, on average: instructions; of them locked ones; stores to other memory than the stack.\n\
-             # Written by `{ACCEPT}`; compared by `cargo bench --bench instructions`.\n\
+             # Written by `{ACCEPT}`; compared by `cargo bench -p instructions`.\n\
              # counted with {compiler}\n"
         );
         for (name, Counts { instructions, locked, stores }) in counted {

@@ -1,7 +1,7 @@
 //! A guard that needs no quiet machine: how many instructions a decision takes, how many of them are locked, and how many stores go
 //! to memory that other threads can see.
 //!
-//! `cargo bench --bench instructions` counts and compares with `figures.tsv`, next to this file; `-- --accept` writes what it counted
+//! `cargo bench -p instructions` counts and compares with `figures.tsv`, next to this file; `-- --accept` writes what it counted
 //! into that file. The figures are the same on every machine with the same compiler, and nearly so with another. Needs valgrind and
 //! objdump; where they can't be had it says so loudly, and fails nobody.
 
@@ -17,7 +17,7 @@ use paths::Path;
 use repeat::Repeat;
 use valgrind::{Counts, Valgrind};
 
-const USAGE: &str = "cargo bench --bench instructions [-- --accept]";
+const USAGE: &str = "cargo bench -p instructions [-- --accept]";
 
 fn main() -> ExitCode {
     let in_main = 0;
@@ -81,6 +81,7 @@ fn check(accept: bool) -> Result<(), String> {
         counted.push((path.name, counts));
     }
 
+    complaints.extend(dear_statuses(&counted));
     if accept {
         Figures::write(&compiler, &counted)?;
         println!("written; please say in the commit why the figures are what they are now");
@@ -93,7 +94,7 @@ fn check(accept: bool) -> Result<(), String> {
     }
     Err(format!(
         "\nDECISIONS HAVE BECOME DEARER, or do what they are not to do:\n  {}\n\
-         Find out why (`git bisect run cargo bench --bench instructions` does it for you). If it is worth its price, or comes \
+         Find out why (`git bisect run cargo bench -p instructions` does it for you). If it is worth its price, or comes \
          from a new compiler:\n  {}\nwrites the new figures, to be committed. What is promised without a figure can't be \
          accepted so: see `benches/instructions/paths.rs`.",
         complaints.join("\n  "),
@@ -111,6 +112,17 @@ fn broken_promises(path: &Path, counts: Counts) -> impl Iterator<Item = String> 
         let most = most.filter(|&most| count > f64::from(most))?;
         Some(format!("{}: {count:.1} {what} a decision; {most} at most are promised", path.name))
     })
+}
+
+/// To say what is left costs at most half as much as to decide.
+fn dear_statuses(counted: &[(&str, Counts)]) -> Vec<String> {
+    let instructions = |name| counted.iter().find(|(path, _)| *path == name).map(|(_, counts)| counts.instructions);
+    let ratios = paths::STATUSES.iter().filter_map(|&(status, bare)| {
+        let ratio = instructions(status)? / instructions(bare)?;
+        println!("{status:<34} {ratio:>12.2} times what the bare decision takes");
+        (ratio > 1.5).then(|| format!("{status}: {ratio:.2} times what `{bare}` takes; 1.5 at most is promised"))
+    });
+    ratios.collect()
 }
 
 fn skip(missing: &str) {

@@ -18,6 +18,15 @@ pub(crate) struct Path {
     pub(crate) run: fn(&mut Repeat),
 }
 
+/// Paths that tell what is left, each with the bare decision that it may take at most 1.5 times the instructions of.
+pub(crate) const STATUSES: &[(&str, &str)] = &[
+    ("status, denied, log", "denied, log"),
+    ("status, denied, two logs", "denied, two logs"),
+    ("status, denied, token bucket", "denied, token bucket"),
+    ("status, admitted, log", "admitted, log"),
+    ("status, admitted, token bucket", "admitted, token bucket"),
+];
+
 /// The most that a path may do, whatever figures have been accepted; `None` where it is not the same for every decision.
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {
@@ -72,6 +81,11 @@ pub(crate) const ALL: &[Path] = &[
         promise: Promise { locked: Some(4 + 2 * 3), stores: None },
         run: admitted_joint,
     },
+    Path { name: "status, denied, log", promise: WRITES_NOTHING, run: status_denied_log },
+    Path { name: "status, denied, two logs", promise: WRITES_NOTHING, run: status_denied_two_logs },
+    Path { name: "status, denied, token bucket", promise: WRITES_NOTHING, run: status_denied_bucket },
+    Path { name: "status, admitted, log", promise: swaps(2), run: status_admitted_log },
+    Path { name: "status, admitted, token bucket", promise: swaps(1), run: status_admitted_bucket },
     // A cell is taken and counted, its first stamp published, and the key put into the index; now and then a chunk is allocated.
     Path { name: "new key, log", promise: Promise { locked: Some(5), stores: None }, run: new_key },
 ];
@@ -162,6 +176,43 @@ fn denied_bucket(repeat: &mut Repeat) {
     let key = 7;
     let limiter = exhausted(Limiter::builder(Quota::token_bucket(LIMIT, 1, STEP)), key);
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
+}
+
+fn status_denied_log(repeat: &mut Repeat) {
+    status_denied(repeat, log(LIMIT, FULL_AFTER), 1);
+}
+
+fn status_denied_two_logs(repeat: &mut Repeat) {
+    status_denied(repeat, log(LIMIT, FULL_AFTER).and(Quota::new(10 * LIMIT, 10 * FULL_AFTER)), 2);
+}
+
+fn status_denied_bucket(repeat: &mut Repeat) {
+    status_denied(repeat, Limiter::builder(Quota::token_bucket(LIMIT, 1, STEP)), 1);
+}
+
+fn status_denied(repeat: &mut Repeat, builder: LimiterBuilder<u64>, quotas: usize) {
+    let key = 7;
+    let limiter = exhausted(builder, key);
+    let status = limiter.try_acquire_status(&key);
+    assert_eq!(
+        (status.quotas().len(), status.remaining(), status.next_after()),
+        (quotas, 0, status.retry_after().unwrap())
+    );
+    repeat.decide(|| limiter.try_acquire_status(black_box(&key)), |it| it.is_denied());
+}
+
+fn status_admitted_log(repeat: &mut Repeat) {
+    let (key, clock) = (7, Moving::new());
+    let limiter = limiter(log(LIMIT, FULL_AFTER).clock(&clock));
+    (0..10 * LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    repeat.decide(|| limiter.try_acquire_status(black_box(&key)), |it| it.is_admitted());
+}
+
+fn status_admitted_bucket(repeat: &mut Repeat) {
+    let (key, clock) = (7, Moving::new());
+    let limiter = limiter(Limiter::<u64>::builder(Quota::token_bucket(1 << 20, 1, 2 * STEP)).clock(&clock));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    repeat.decide(|| limiter.try_acquire_status(black_box(&key)), |it| it.is_admitted());
 }
 
 fn peek_denied(repeat: &mut Repeat) {

@@ -20,7 +20,8 @@ pub(crate) enum Ask {
     Reserve { within: u64 },
 }
 
-/// The outcome of one attempt at a decision.
+/// How one attempt at a decision ended.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
 pub(super) enum Attempt {
     Decided(Status, Charged),
     /// The cell changed; this is its head now.
@@ -100,7 +101,10 @@ pub(super) trait Algorithm<'a>: Copy {
     /// `cost` is at least 1. The clock was read after the head (INV-CLOCK-LAST).
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce>;
 
-    /// The slow path: one attempt at a decision.
+    /// As [`at_once`](Self::at_once), with what is left.
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
+
+    /// One attempt at a decision.
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt;
 
     /// Prepares this cell's part of a joint claim of `cost` permits, at least 1. `None` if they are

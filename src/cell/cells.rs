@@ -167,7 +167,13 @@ impl Cells {
         by!(self.rules_at(seat), algorithm => algorithm.at_once(seat.at(), cost, reading))
     }
 
-    /// The same for tests, whose seats may be in any state.
+    /// As [`decide_at_once`](Self::decide_at_once), with what is left.
+    #[inline(always)]
+    pub(crate) fn status_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
+        by!(self.rules_at(seat), algorithm => algorithm.status_at_once(seat.at(), cost, reading))
+    }
+
+    /// The same for tests, whose seats may be of any state.
     #[cfg(test)]
     pub(crate) fn at_once_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
         let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;

@@ -51,6 +51,7 @@ mod algorithm;
 mod decide;
 #[cfg(all(test, tollgate_loom))]
 mod hands_loom_tests;
+mod left;
 pub(super) mod limits;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;

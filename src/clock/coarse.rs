@@ -9,21 +9,22 @@ use super::monotonic::MonotonicClock;
 use super::reading::Clock;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// A clock that a reading costs one load of, kept up to date by a thread that wakes once a `resolution`.
+/// A clock whose reading costs one load. A thread, the ticker, updates it once per `resolution`.
 ///
-/// **Accuracy.** A reading is never ahead of the [`MonotonicClock`] and lags behind it by up to one resolution plus the time
-/// the operating system takes to wake the ticker (usually well under a millisecond, longer on a machine with no idle core).
-/// A limiter on this clock stays exact by the clock's own readings; measured by a better clock, two permits of one slot may
-/// be closer than a window by that lag, and a denial may come that much too late.
+/// **Accuracy.** A reading is never ahead of the [`MonotonicClock`]. It lags behind by up to one
+/// resolution plus the time in which the operating system wakes the ticker. That is usually well
+/// under a millisecond, and longer on a machine without an idle core. A limiter is exact by the
+/// readings of this clock. By a better clock, a permit may come free too early or too late by that
+/// lag.
 ///
-/// Clones share one ticker. It stops, and its thread is joined, when the last clone is dropped.
+/// Clones share one ticker. Dropping the last clone stops the ticker and joins its thread.
 ///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::{CoarseClock, Limiter, Quota};
 ///
 /// let clock = CoarseClock::new(Duration::from_millis(1))?;
-/// let limiter = Limiter::<str>::builder(Quota::per_minute(100)).clock(clock).build()?;
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(100)).clock(clock).build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

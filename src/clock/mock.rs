@@ -6,14 +6,16 @@ use std::sync::Arc;
 use super::reading::Clock;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// A clock that moves only when told to. Clones share the same time, so a test keeps one and gives the other away.
+/// A clock for tests, which moves only by [`advance`](Self::advance) and [`set`](Self::set).
+///
+/// Clones share one time: a test keeps one clone and gives another to the limiter.
 ///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::{Limiter, MockClock, Quota};
 ///
 /// let clock = MockClock::new();
-/// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).clock(clock.clone()).build()?;
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).clock(clock.clone()).build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// assert!(limiter.try_acquire("alice").is_denied());
 /// clock.advance(Duration::from_secs(60));
@@ -26,13 +28,13 @@ pub struct MockClock {
 }
 
 impl MockClock {
-    /// A clock that reads zero.
+    /// A clock whose reading is zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Moves the clock forward. Past the end of time (584 years) it stays there.
+    /// Moves the clock forward. It stops at `u64::MAX` nanoseconds, which are 584 years.
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         let add = |now: u64| Some(now.saturating_add(by));
@@ -40,7 +42,21 @@ impl MockClock {
         let _ = self.now.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// Sets the clock to `ns` nanoseconds after its origin: forwards, or backwards to see what a bad clock does.
+    /// Sets the reading to `ns` nanoseconds. An earlier reading shows the effect of a clock that
+    /// goes back.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let clock = MockClock::new();
+    /// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(clock.clone());
+    /// let limiter = builder.build()?;
+    /// clock.set(1_000_000_000);
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// clock.set(0);
+    /// assert!(limiter.try_acquire("alice").is_denied());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn set(&self, ns: u64) {
         self.now.store(ns, Ordering::Relaxed);
     }

@@ -4,10 +4,23 @@ use core::fmt;
 
 use super::reading::Clock;
 
-/// The default clock: `quanta`'s monotonic clock, read from the processor's time stamp counter where that is reliable
-/// and from the operating system elsewhere. A reading costs some eight nanoseconds.
+/// The default clock: monotonic, with the moment of its making as origin.
 ///
-/// The origin is the moment at which the clock was made.
+/// It is the clock of `quanta`, which reads the processor's time stamp counter where that is
+/// reliable and asks the operating system elsewhere. A reading costs some eight nanoseconds.
+///
+/// Clones have the same origin, so limiters that are given clones share one time.
+///
+/// ```
+/// use tollgate::{Clock, Limiter, MonotonicClock, Quota};
+///
+/// let clock = MonotonicClock::new();
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(100)).clock(clock.clone()).build()?;
+/// let before = clock.now();
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// assert!(clock.now() >= before);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Clone)]
 pub struct MonotonicClock {
     clock: quanta::Clock,

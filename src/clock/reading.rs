@@ -1,27 +1,52 @@
 //! The trait [`Clock`].
 
-/// A source of time: nanoseconds since an origin that stays the same for as long as the clock is used.
+/// A source of time: nanoseconds since an origin that never moves.
 ///
-/// Readings should not go backwards. When they do (between cores, or after a virtual machine was moved) a limiter never admits
-/// more for it: it takes a reading that lies before a key's newest stamp for that stamp. Where it has lost stamps, because a
-/// key had expired or was forgotten, or because a ring grew, it may stamp the next permit as late as the last of those, but
-/// never later than the latest reading, and what was still live of the key's permits then stays live until then. (Of a log whose
-/// quotas have [changed](crate::Limiter::set_quotas) a window may hold one more, by as much as the readings of two threads differ, where one
-/// finishes what the other was stopped in.)
+/// Implement it to give limiters a time of your own, for example that of a simulation. A reference
+/// to a clock is a clock, and so is an `Arc` of one.
 ///
-/// Readings are told apart for 109 years; after that a limiter denies too much, and never admits too much.
+/// # Readings that go back
+/// A clock should not go back. Some do, between processor cores or after a virtual machine has
+/// moved. A limiter then uses the stamp of the key's newest permit in place of the earlier reading,
+/// so it admits no more than it would by a clock that stands still.
+///
+/// Two effects remain:
+/// - A limiter drops stamps when a key expires, when it is forgotten and when its ring grows. By a
+///   clock that went back, the next permit may get a stamp as late as the newest one that was
+///   dropped. The key's live permits stay live until then. Such a stamp is never later than the
+///   latest reading of any thread.
+/// - After a [change of quotas](crate::Limiter::set_quotas), a sliding window log may admit one
+///   permit too many to one window. This takes a thread that stops halfway through a request and
+///   another thread, with an earlier reading, that completes it. The permit is then early by the
+///   difference of the two readings.
+///
+/// # Range
+/// A limiter tells readings apart for 109 years after the origin. Later it denies too much and
+/// never admits too much.
 ///
 /// ```
-/// use tollgate::Clock;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use tollgate::{Clock, Limiter, Quota};
 ///
-/// /// A clock for a simulation that counts in milliseconds.
-/// struct Ticks(std::sync::atomic::AtomicU64);
+/// /// The time of a simulation that counts milliseconds.
+/// struct Ticks(AtomicU64);
 ///
 /// impl Clock for Ticks {
 ///     fn now(&self) -> u64 {
-///         self.0.load(std::sync::atomic::Ordering::Relaxed) * 1_000_000
+///         self.0.load(Ordering::Relaxed) * 1_000_000
 ///     }
 /// }
+///
+/// let ticks = Arc::new(Ticks(AtomicU64::new(0)));
+/// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(Arc::clone(&ticks));
+/// let limiter = builder.build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// ticks.0.store(999, Ordering::Relaxed);
+/// assert!(limiter.try_acquire("alice").is_denied());
+/// ticks.0.store(1000, Ordering::Relaxed);
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
 /// ```
 pub trait Clock {
     /// The time now, in nanoseconds since the clock's own origin.

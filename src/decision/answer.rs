@@ -8,12 +8,15 @@ use super::denial::{Denial, DenialReason};
 /// Admitted, or denied with the time to wait.
 ///
 /// ```
-/// use tollgate::{Decision, DirectLimiter, Quota};
+/// use tollgate::{Decision, Limiter, Quota};
 ///
-/// let limiter = DirectLimiter::new(Quota::per_minute(1))?;
-/// assert!(limiter.try_acquire().is_admitted());
-/// match limiter.try_acquire() {
-///     Decision::Admitted(_) => unreachable!("one a minute"),
+/// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+///
+/// let decision = limiter.try_acquire("alice");
+/// assert!(decision.is_denied());
+/// match decision {
+///     Decision::Admitted(_) => println!("200"),
 ///     Decision::Denied(denial) => println!("429: {denial}"),
 /// }
 /// # Ok::<(), tollgate::BuildError>(())
@@ -23,7 +26,8 @@ use super::denial::{Denial, DenialReason};
 pub enum Decision {
     /// The permits were granted and charged; the [`Admission`] tells where they were not charged.
     Admitted(Admission),
-    /// Nothing was charged, and nothing was written but where denials are counted ([`Penalty`](crate::Penalty), or by
+    /// Nothing was charged. Nothing was written either, unless the limiter counts denials
+    /// ([`Penalty`](crate::Penalty), [`counting_refused`](crate::Quota::counting_refused),
     /// [`count_decisions`](crate::LimiterBuilder::count_decisions)).
     Denied(Denial),
 }
@@ -35,7 +39,7 @@ impl Decision {
         matches!(self, Self::Admitted(_))
     }
 
-    /// Whether the request was turned away.
+    /// Whether the request was denied.
     #[must_use]
     pub const fn is_denied(&self) -> bool {
         matches!(self, Self::Denied(_))
@@ -49,7 +53,20 @@ impl Decision {
         }
     }
 
-    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    /// The wait after which the same request succeeds, if nothing else is granted to the key until
+    /// then; `None` when it was admitted. See [`Denial::retry_after`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// let clock = MockClock::new();
+    /// let limiter = DirectLimiter::with_clock(Quota::per_minute(1), clock.clone())?;
+    /// assert_eq!(limiter.try_acquire().retry_after(), None);
+    /// clock.advance(Duration::from_secs(20));
+    /// assert_eq!(limiter.try_acquire().retry_after(), Some(Duration::from_secs(40)));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -58,8 +75,22 @@ impl Decision {
         }
     }
 
-    /// The wait in whole seconds, rounded up and at least 1: the value of a `Retry-After` header. `None` when the request was
-    /// admitted, and when no wait helps. See [`Denial::retry_after_secs`].
+    /// The wait in whole seconds, rounded up and at least 1: the value of a `Retry-After` header.
+    ///
+    /// `None` when the request was admitted, and when no wait helps. See
+    /// [`Denial::retry_after_secs`].
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// let limiter = DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new())?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// if let Some(seconds) = limiter.try_acquire().retry_after_secs() {
+    ///     println!("Retry-After: {seconds}");
+    ///     assert_eq!(seconds, 60);
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self {
@@ -69,6 +100,20 @@ impl Decision {
     }
 
     /// The decision as a `Result`, for use with `?`.
+    ///
+    /// ```
+    /// use tollgate::{Denial, Limiter, Quota};
+    ///
+    /// fn greet(limiter: &Limiter<String>, user: &str) -> Result<String, Denial> {
+    ///     limiter.try_acquire(user).into_result()?;
+    ///     Ok(format!("hello, {user}"))
+    /// }
+    ///
+    /// let limiter = Limiter::new(Quota::per_minute(1))?;
+    /// assert!(greet(&limiter, "alice").is_ok());
+    /// assert!(greet(&limiter, "alice").is_err());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -131,7 +176,19 @@ impl From<AtOnce> for Decision {
     }
 }
 
-/// A granted request.
+/// An admitted request: whether it was charged, and whether it has to wait.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Decision, DirectLimiter, Quota};
+///
+/// let limiter = DirectLimiter::new(Quota::per_minute(1))?;
+/// let Decision::Admitted(admission) = limiter.try_acquire() else { panic!("the first request") };
+/// assert!(admission.is_counted());
+/// assert_eq!(admission.delay(), Duration::ZERO);
+/// assert_eq!(admission.to_string(), "admitted");
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Admission(How);
 
@@ -160,8 +217,22 @@ impl Admission {
         }
     }
 
-    /// How long to wait before going on: the place in the queue of [`Quota::leaky_queue`](crate::Quota::leaky_queue), and zero
-    /// for every other algorithm.
+    /// The time after which the request may go on. Only a [leaky queue](crate::Quota::leaky_queue)
+    /// gives one; for every other algorithm it is zero.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// // One call every 100 ms. A call waits up to a second.
+    /// let quota = Quota::leaky_queue(10, Duration::from_secs(1), Duration::from_secs(1));
+    /// let limiter = DirectLimiter::with_clock(quota, MockClock::new())?;
+    /// assert_eq!(limiter.try_acquire().into_result()?.delay(), Duration::ZERO);
+    /// let admission = limiter.try_acquire().into_result()?;
+    /// std::thread::sleep(admission.delay());
+    /// assert_eq!(admission.delay(), Duration::from_millis(100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn delay(&self) -> Duration {
         match self.0 {
@@ -170,15 +241,40 @@ impl Admission {
         }
     }
 
-    /// Whether the permits were charged to the key. Not charged is what the policy [`AtKeyCap::Admit`](crate::AtKeyCap::Admit)
-    /// admits, a key on the [allow list](crate::Limiter::allow), and what [shadow mode](crate::LimiterBuilder::shadow) admits in
-    /// place of a denial.
+    /// Whether the permits were charged to the key.
+    ///
+    /// Three kinds of requests are admitted without a charge: those of a new key under
+    /// [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), those of a key on the
+    /// [allow list](crate::Limiter::allow), and those that
+    /// [shadow mode](crate::LimiterBuilder::shadow) admits in place of a denial.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(5)).list_cap(10).build()?;
+    /// limiter.allow("health check")?;
+    /// assert!(!limiter.try_acquire("health check").into_result()?.is_counted());
+    /// assert!(limiter.try_acquire("alice").into_result()?.is_counted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn is_counted(&self) -> bool {
         matches!(self.0, How::Charged { .. })
     }
 
-    /// The denial that the request would have met, had the limiter not been in [shadow mode](crate::LimiterBuilder::shadow).
+    /// The denial in whose place [shadow mode](crate::LimiterBuilder::shadow) admitted the request.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true).build()?;
+    /// assert_eq!(limiter.try_acquire("alice").into_result()?.overruled(), None);
+    /// if let Some(denial) = limiter.try_acquire("alice").into_result()?.overruled() {
+    ///     println!("would be denied: {denial}");
+    /// }
+    /// assert_eq!(limiter.counts().overruled, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn overruled(&self) -> Option<Denial> {
         match self.0 {

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-/// A refused request: why, and how long to wait.
+/// A denied request: the reason, and the time to wait.
 ///
-/// Its text says the wait in whole seconds, rounded up.
+/// Its text has the wait in whole seconds, rounded up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,17 +52,19 @@ impl Denial {
         Self { violated, ..longer }
     }
 
-    /// With no other traffic the same request succeeds after exactly this long, and not a nanosecond sooner.
+    /// The wait after which the same request succeeds, and not a nanosecond sooner, if nothing else
+    /// is granted until then.
     ///
-    /// A denial at the key cap ([`DenialReason::KeyCap`]) can only give the earliest moment at which a place may be free. Where no
-    /// wait helps ([`DenialReason::DenyList`]) it is [`Duration::MAX`], which no `Instant` can be moved by.
+    /// There are two exceptions. At the key cap ([`DenialReason::KeyCap`]) it is the earliest time
+    /// at which a place may be free. Where no wait helps ([`DenialReason::DenyList`]) it is
+    /// [`Duration::MAX`], and `Instant::now() + Duration::MAX` panics.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
         if self.retry_after_ns == Self::NEVER { Duration::MAX } else { Duration::from_nanos(self.retry_after_ns) }
     }
 
-    /// The [wait](Self::retry_after) in whole seconds, rounded up and at least 1: the value of a `Retry-After` header. `None` where
-    /// no wait helps, and the header is to be left out.
+    /// The [wait](Self::retry_after) in whole seconds, rounded up and at least 1: the value of a
+    /// `Retry-After` header. `None` where no wait helps: leave the header out.
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self.retry_after_ns {
@@ -77,26 +79,53 @@ impl Denial {
         self.retry_after_ns
     }
 
-    /// What stood in the way.
+    /// Why the request was denied.
+    ///
+    /// ```
+    /// use tollgate::{DenialReason, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(5)).list_cap(10).build()?;
+    /// limiter.deny("mallory")?;
+    /// let denial = limiter.try_acquire("mallory").into_result().unwrap_err();
+    /// assert_eq!(denial.reason(), DenialReason::DenyList);
+    /// assert_eq!(denial.retry_after_secs(), None, "no wait helps");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn reason(&self) -> DenialReason {
         self.reason
     }
 
-    /// Which dimension of a [`JointLimiter`](crate::JointLimiter) decides the wait, counted from zero; zero for other limiters.
+    /// The dimension of a [`JointLimiter`](crate::JointLimiter) that decides the wait, counted from
+    /// zero. For other limiters it is zero.
     #[must_use]
     pub const fn dimension(&self) -> usize {
         self.dimension as usize
     }
 
-    /// All the dimensions of a [`JointLimiter`](crate::JointLimiter) that are in the way, in order. Other limiters have one.
+    /// Each dimension of a [`JointLimiter`](crate::JointLimiter) that denies the request, in order.
+    /// For other limiters it is the number zero alone.
     pub fn violated(&self) -> impl Iterator<Item = usize> + use<> {
         let violated = self.violated;
         (0..16).filter(move |dimension| violated & (1 << dimension) != 0)
     }
 
-    /// Which of several quotas on the key decides the wait, counted from zero in the order in which they were given. (One that
-    /// another quota implies is never named.)
+    /// The place of the quota that decides the wait, among the quotas of the key in the order in
+    /// which they were given, counted from zero.
+    ///
+    /// A quota that another one implies never decides: of 10 per second and 100 per second, only
+    /// the first does.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(3));
+    /// let limiter = builder.clock(MockClock::new()).build()?;
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+    /// let denial = limiter.try_acquire("alice").into_result().unwrap_err();
+    /// assert_eq!(limiter.quotas()[denial.quota()], Quota::per_second(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn quota(&self) -> usize {
         self.quota as usize
@@ -120,17 +149,36 @@ impl core::fmt::Display for Denial {
 
 impl core::error::Error for Denial {}
 
-/// What stood in the way of a denied request.
+/// Why a request was denied.
+///
+/// ```
+/// use tollgate::{Denial, DenialReason, DirectLimiter, Quota};
+///
+/// fn http_status(denial: &Denial) -> u16 {
+///     match denial.reason() {
+///         DenialReason::KeyCap => 503,
+///         DenialReason::DenyList => 403,
+///         _ => 429,
+///     }
+/// }
+///
+/// let limiter = DirectLimiter::new(Quota::per_minute(1))?;
+/// assert!(limiter.try_acquire().is_admitted());
+/// let denial = limiter.try_acquire().into_result().unwrap_err();
+/// assert_eq!(http_status(&denial), 429);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DenialReason {
     /// The key has too many live permits.
     Quota,
-    /// The key is new and the limiter already holds as many keys as its cap allows. Under
-    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share): and what such keys share can never admit so
-    /// much at once.
+    /// The key is new, and the limiter already holds as many keys as its cap allows. Under
+    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share), the request also costs more than the shared
+    /// quota can ever grant.
     KeyCap,
-    /// The key is blocked for having been denied too often, also by this very denial; see [`Penalty`](crate::Penalty).
+    /// The key is blocked after too many denials, of which this may be the last; see
+    /// [`Penalty`](crate::Penalty).
     Penalty,
     /// The key is on the [deny list](crate::Limiter::deny).
     DenyList,

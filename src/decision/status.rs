@@ -1,31 +1,59 @@
-//! [`Status`]: a decision with the numbers behind it.
+//! [`Status`]: a decision with what is left of each quota.
 
+use core::cmp::Reverse;
 use core::time::Duration;
 
-use super::answer::{Admission, Decision};
+use super::answer::Decision;
 use super::denial::Denial;
+use super::left::{Left, PerQuota};
+use super::quota_status::QuotaStatus;
+use crate::quota::Quota;
 
 /// A decision with the numbers that response headers show, taken at the same instant.
+///
+/// [`quotas`](Self::quotas) lists every quota of the key. [`limit`](Self::limit), [`remaining`](Self::remaining),
+/// [`next_after`](Self::next_after) and [`reset_after`](Self::reset_after) are those of one of them, the [tightest](Self::tightest).
+/// Times are counted from the clock reading of the decision. Nothing is allocated: a key has at most eight quotas.
+///
+/// The numbers are those of the permits that decided:
+///
+/// - A key that found no place, under [`AtKeyCap::Share`](crate::AtKeyCap::Share): those that such keys share.
+/// - Under [`AtKeyCap::Deny`](crate::AtKeyCap::Deny): none remain until the wait of the denial is over, and then all.
+/// - Admitted without a charge ([`AtKeyCap::Admit`](crate::AtKeyCap::Admit), the [allow list](crate::Limiter::allow)): all remain.
+/// - On the [deny list](crate::Limiter::deny): none remain, for ever ([`Duration::MAX`]).
+/// - Blocked by a [`Penalty`](crate::Penalty): none remain before the block has ended.
+/// - In [shadow mode](crate::LimiterBuilder::shadow): those of the decision that was overruled.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, MockClock, Quota};
+///
+/// let builder = Limiter::<str>::builder(Quota::per_second(10)).and(Quota::per_minute(100));
+/// let limiter = builder.clock(MockClock::new()).build()?;
+/// let status = limiter.try_acquire_status("alice");
+/// assert!(status.is_admitted());
+/// let remaining: Vec<u32> = status.quotas().map(|quota| quota.remaining()).collect();
+/// assert_eq!(remaining, [9, 99]);
+/// // All of one quota: ten a second.
+/// assert_eq!((status.limit(), status.remaining(), status.reset_after()), (10, 9, Duration::from_secs(1)));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a decision that is not looked at limits nothing"]
 pub struct Status {
     pub(crate) decision: Decision,
-    pub(crate) limit: u32,
-    pub(crate) remaining: u32,
-    pub(crate) reset_after_ns: u64,
+    pub(crate) left: PerQuota,
 }
 
 impl Status {
-    /// An admission that leaves so many permits.
-    pub(crate) fn granted(limit: usize, remaining: usize, reset_after_ns: u64) -> Self {
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let decision = Decision::Admitted(Admission::COUNTED);
-        Self { decision, limit: number(limit), remaining: number(remaining), reset_after_ns }
-    }
-
     /// A decision that asked nobody for the numbers.
     pub(crate) const fn bare(decision: Decision) -> Self {
-        Self { decision, limit: 0, remaining: 0, reset_after_ns: 0 }
+        Self { decision, left: PerQuota::NONE }
+    }
+
+    /// A decision by something else than these quotas, which leaves so much of each.
+    pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
+        Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))) }
     }
 
     /// The decision itself.
@@ -65,22 +93,46 @@ impl Status {
         self.decision.retry_after_secs()
     }
 
-    /// Permits per window.
+    /// What is left of each quota of the key, in the order in which they were given. At least one, and also those that another
+    /// quota implies.
     #[must_use]
-    pub const fn limit(&self) -> u32 {
-        self.limit
+    pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
+        let left = self.left;
+        (0..left.count()).map(move |place| QuotaStatus::new(place, left.at(place)))
     }
 
-    /// Permits that are still free after this decision.
+    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes longest to leave more, and of
+    /// those the first that was given.
     #[must_use]
-    pub const fn remaining(&self) -> u32 {
-        self.remaining
+    pub fn tightest(&self) -> QuotaStatus {
+        let tightness = |quota: &QuotaStatus| (quota.remaining(), Reverse(quota.next_after()));
+        // The first of those that are equal.
+        self.quotas().min_by_key(tightness).unwrap_or(QuotaStatus::new(0, self.left.at(0)))
     }
 
-    /// How long until every permit is free again if nothing else is granted; zero when all are free. A key that is blocked has
-    /// none before its block has ended, and one on the deny list never: [`Duration::MAX`].
+    /// The limit of the [tightest](Self::tightest) quota.
     #[must_use]
-    pub const fn reset_after(&self) -> Duration {
-        if self.reset_after_ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(self.reset_after_ns) }
+    pub fn limit(&self) -> u32 {
+        self.tightest().limit()
+    }
+
+    /// Permits that are still free after this decision, of the [tightest](Self::tightest) quota. A request of that cost would be
+    /// admitted now, and none of a larger cost.
+    #[must_use]
+    pub fn remaining(&self) -> u32 {
+        self.tightest().remaining()
+    }
+
+    /// How long until the [tightest](Self::tightest) quota leaves at least one permit more: see [`QuotaStatus::next_after`].
+    #[must_use]
+    pub fn next_after(&self) -> Duration {
+        self.tightest().next_after()
+    }
+
+    /// How long until all of the [tightest](Self::tightest) quota is free: see [`QuotaStatus::reset_after`]. Another quota of the
+    /// key may take longer.
+    #[must_use]
+    pub fn reset_after(&self) -> Duration {
+        self.tightest().reset_after()
     }
 }

@@ -7,6 +7,19 @@ use crate::caps::MAX_KEY_CAP;
 use crate::quota::{Algorithm, QuotaError};
 
 /// Why a limiter could not be built.
+///
+/// Its text says what is allowed.
+///
+/// ```
+/// use tollgate::{BuildError, Limiter, Quota, QuotaError};
+///
+/// let error = Limiter::<String>::new(Quota::per_minute(0)).unwrap_err();
+/// assert_eq!(error, BuildError::Quota(QuotaError::ZeroLimit));
+/// assert_eq!(error.to_string(), "the limit is zero: give at least one permit per window");
+///
+/// let error = Limiter::<String>::builder(Quota::per_minute(5)).key_cap(0).build().unwrap_err();
+/// assert_eq!(error, BuildError::ZeroKeyCap);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BuildError {

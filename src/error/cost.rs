@@ -2,7 +2,17 @@
 
 use core::fmt;
 
-/// A request asked for more permits at once than the limit: it could never be admitted, however long it waits.
+/// A request asked for more permits than the limit, so no wait would ever be long enough.
+///
+/// ```
+/// use tollgate::{Limiter, Quota};
+///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(5))?;
+/// let error = limiter.try_acquire_n("alice", 6).unwrap_err();
+/// assert_eq!((error.cost(), error.limit()), (6, 5));
+/// assert!(error.to_string().ends_with("ask for at most 5"));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CostExceedsLimit {
     cost: u32,
@@ -14,13 +24,13 @@ impl CostExceedsLimit {
         Self { cost, limit }
     }
 
-    /// The permits that were asked for at once.
+    /// The permits that the request asked for.
     #[must_use]
     pub const fn cost(&self) -> u32 {
         self.cost
     }
 
-    /// The most that can ever be granted at once.
+    /// The most permits that one request can be granted.
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.limit

@@ -7,12 +7,20 @@ use crate::caps::MAX_DENIALS;
 use crate::quota::Quota;
 
 /// Why a [`Penalty`](crate::Penalty) cannot be used.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Penalty, PenaltyError};
+///
+/// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+/// assert_eq!(Penalty::new(0, minute, hour).validate(), Err(PenaltyError::ZeroDenials));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PenaltyError {
-    /// It takes no denials: every key would be blocked from the start.
+    /// The number of denials is zero: every key would be blocked from the start.
     ZeroDenials,
-    /// It takes more denials than [`Penalty::MAX_DENIALS`](crate::Penalty::MAX_DENIALS).
+    /// The number of denials is more than [`Penalty::MAX_DENIALS`](crate::Penalty::MAX_DENIALS).
     TooManyDenials {
         /// The denials that were asked for.
         denials: u32,
@@ -24,7 +32,7 @@ pub enum PenaltyError {
         /// The window that was asked for.
         within: Duration,
     },
-    /// The block is over as soon as it begins.
+    /// The duration of the block is zero.
     ZeroBlock,
     /// The block is longer than [`Quota::MAX_WINDOW`].
     BlockTooLong {

@@ -10,19 +10,22 @@ use super::kinds::{Fingerprint, Fingerprinter, random_seed};
 /// Words that a key may have to be hashed by multiply-shift.
 const WORDS: usize = 3;
 
-/// The default, with a random seed of its own: made to hold up against keys that an attacker chooses.
+/// The default fingerprinter, which resists keys that an attacker chooses. Each has a random seed.
 ///
-/// - Keys of **up to three words** (integers, `Ipv4Addr`, `Ipv6Addr`, `IpAddr`, tuples and enums of integers; 128 bits count as
-///   two words, the tag of an enum as one) are hashed by *multiply-shift* with secret numbers of 128 bits, once for each half. That is
-///   *strongly universal* (M. Dietzfelbinger, "Universal hashing and k-wise independent random variables via integer
-///   arithmetic without primes", 1996): whoever chooses keys without knowing the seed, any two of them share a fingerprint
-///   with a probability of 2^-124, and where one of them lies in the table says nothing about where another does.
-/// - **All other keys** (strings, byte slices, arrays) are hashed by SipHash-1-3 with a 128-bit result, as by
-///   [`SipFingerprinter`](super::SipFingerprinter).
+/// - Keys of **up to three words** are hashed by *multiply-shift* with secret numbers of 128 bits,
+///   once for each half of the fingerprint. These are integers, `Ipv4Addr`, `Ipv6Addr`, `IpAddr`,
+///   and tuples and enums of integers. 128 bits count as two words, and the tag of an enum as one.
+///   Multiply-shift is *strongly universal* (M. Dietzfelbinger, "Universal hashing and k-wise
+///   independent random variables via integer arithmetic without primes", 1996): without the seed,
+///   any two keys share a fingerprint with a probability of 2^-124, and the place of a key in the
+///   table says nothing about the place of another.
+/// - **All other keys** (strings, byte slices, arrays) are hashed by SipHash-1-3 with a 128-bit
+///   result, as by [`SipFingerprinter`](super::SipFingerprinter).
 ///
-/// What SipHash promises beyond that is that whoever *saw* fingerprints could not tell others from them. No decision shows one. But
-/// who can time single decisions to the nanosecond, from within the process perhaps, might learn which keys lie close to each other: where
-/// that matters, take [`SipFingerprinter`](super::SipFingerprinter) for numbers too.
+/// SipHash resists an attacker who *sees* fingerprints; multiply-shift does not. No decision shows
+/// a fingerprint. An attacker who can time single decisions to the nanosecond, such as other code
+/// in the process, might still learn which keys lie close to each other in the table. Where that
+/// matters, use [`SipFingerprinter`](super::SipFingerprinter) for numbers too.
 ///
 /// ```
 /// use tollgate::{DefaultFingerprinter, Fingerprinter};
@@ -41,14 +44,24 @@ pub struct DefaultFingerprinter {
 }
 
 impl DefaultFingerprinter {
-    /// A fingerprinter with a seed of its own, from the operating system's randomness by way of [`RandomState`](std::hash::RandomState).
+    /// A fingerprinter with a random seed from the operating system, by way of
+    /// [`RandomState`](std::hash::RandomState).
     #[must_use]
     pub fn new() -> Self {
         let [seed0, seed1] = random_seed();
         Self::with_seed(seed0, seed1)
     }
 
-    /// A fingerprinter with a given seed, for runs that must repeat. Keep the seed secret where keys come from outside.
+    /// A fingerprinter with a given seed, for runs that must repeat.
+    ///
+    /// Keep the seed secret where keys come from outside.
+    ///
+    /// ```
+    /// use tollgate::{DefaultFingerprinter, Fingerprinter};
+    ///
+    /// let of_run = || DefaultFingerprinter::with_seed(1, 2).fingerprint("alice");
+    /// assert_eq!(of_run(), of_run());
+    /// ```
     #[must_use]
     pub fn with_seed(seed0: u64, seed1: u64) -> Self {
         let source = SipHasher13::new_with_keys(seed0, seed1);

@@ -11,7 +11,7 @@ use crate::caps::AtKeyCap;
 use crate::cell::{Revision, Unchanged, Whose};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::lists::Lists;
@@ -137,19 +137,39 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
-    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free again, as of the
-    /// same instant and without another look-up. Counting what remains costs O(log limit) loads.
+    /// As [`try_acquire`](Self::try_acquire), and tells what is left of each quota and when more is, as of the same instant and
+    /// without another look-up. Counting what is left costs O(log limit) loads for each quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let limiter = Limiter::<str>::builder(Quota::per_minute(5)).clock(MockClock::new()).build()?;
+    /// let status = limiter.try_acquire_status("alice");
+    /// assert!(status.is_admitted());
+    /// assert_eq!((status.limit(), status.remaining(), status.next_after()), (5, 4, Duration::from_secs(60)));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn try_acquire_status<Q>(&self, key: &Q) -> Status
+    where
+        K: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
+        self.decide_with_numbers(self.fingerprint(key), 1)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what is left: see [`try_acquire_status`](Self::try_acquire_status).
     ///
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
-    pub fn try_acquire_status<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
+    pub fn try_acquire_n_status<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
     where
         K: Borrow<Q>,
         Q: Hash + ?Sized,
     {
         let fingerprint = self.checked(key, cost)?;
-        Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
+        Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_with_numbers(fingerprint, cost) })
     }
 
     /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains. Charges nothing.
@@ -316,6 +336,18 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
+    /// Decides a request of at least one permit, and says what is left.
+    #[inline]
+    fn decide_with_numbers(&self, fingerprint: Fingerprint, cost: u32) -> Status {
+        if self.modes.is_none()
+            && let Some(status) = self.table.status_at_once(fingerprint, cost, &self.clock)
+        {
+            self.count(status.is_admitted());
+            return status;
+        }
+        self.decide_in_full(fingerprint, cost)
+    }
+
     /// Decides whatever it takes, and says what remains.
     pub(super) fn decide_in_full(&self, fingerprint: Fingerprint, cost: u32) -> Status {
         if let Some(modes) = &self.modes {
@@ -332,7 +364,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
             Placed::Decided(status) => (status, true),
             Placed::NoRoom { retry_after_ns } => {
                 let shared = |overflow: &Single| overflow.acquire(cost, clock);
-                (self.decide_at_cap(cost, retry_after_ns, shared), false)
+                (self.decide_at_cap(fingerprint, cost, retry_after_ns, shared), false)
             }
         }
     }
@@ -342,7 +374,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         match self.table.preview(fingerprint, cost, clock) {
             Placed::Decided(status) => status,
             Placed::NoRoom { retry_after_ns } => {
-                self.decide_at_cap(cost, retry_after_ns, |overflow| overflow.peek(cost, clock))
+                self.decide_at_cap(fingerprint, cost, retry_after_ns, |overflow| overflow.peek(cost, clock))
             }
         }
     }
@@ -359,16 +391,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[cold]
     pub(super) fn decide_at_cap(
         &self,
+        fingerprint: Fingerprint,
         cost: u32,
         retry_after_ns: u64,
         shared: impl FnOnce(&Single) -> Status,
     ) -> Status {
-        let limit = self.revision().most;
-        let without_a_place = |decision, remaining| Status { decision, limit, remaining, reset_after_ns: 0 };
+        let quotas = &self.table.revision_for(fingerprint).quotas;
+        let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
         match (self.at_key_cap, &self.overflow) {
             (AtKeyCap::Share, Some(overflow)) if overflow.revision().check_cost(cost).is_ok() => shared(overflow),
-            (AtKeyCap::Admit, _) => without_a_place(Decision::Admitted(Admission::UNCOUNTED), limit),
-            _ => without_a_place(Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0)), 0),
+            (AtKeyCap::Admit, _) => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
+            _ => Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns)),
         }
     }
 

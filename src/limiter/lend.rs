@@ -50,7 +50,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
                     lents = Lents::Overflow(lent);
                     status
                 };
-                (self.decide_at_cap(cost, retry_after_ns, shared), lents)
+                (self.decide_at_cap(key, cost, retry_after_ns, shared), lents)
             }
         }
     }

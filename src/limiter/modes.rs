@@ -6,7 +6,7 @@ use core::hash::Hash;
 use super::keyed::Limiter;
 use super::wants::Wants;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::lists::{List, ListError};
 use crate::modes::Modes;
@@ -113,16 +113,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {
-        let limit = self.revision().most;
+        let quotas = &self.table.revision_for(key).quotas;
         let never = Denial::new(Denial::NEVER, DenialReason::DenyList, 0);
         Some(match modes.lists.as_ref()?.of(key)? {
             List::Deny => {
-                Status { decision: Decision::Denied(never), limit, remaining: 0, reset_after_ns: Denial::NEVER }
+                Status::by_other(Decision::Denied(never), quotas, |limit| Left::none_for(limit, Denial::NEVER))
             }
-            List::Allow => {
-                let decision = Decision::Admitted(Admission::UNCOUNTED);
-                Status { decision, limit, remaining: limit, reset_after_ns: 0 }
-            }
+            List::Allow => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
         })
     }
 
@@ -162,13 +159,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 struct Told {
     status: Status,
     denied_until: u64,
-    reset_at: u64,
+    /// The reading from which the waits of the status are counted.
+    told_at: u64,
 }
 
 impl Told {
     fn now<C: Clock>(status: Status, clock: &Noted<'_, C>) -> Self {
         let denied_until = clock.denied_until(&status).unwrap_or(0);
-        Self { status, denied_until, reset_at: clock.ahead(status.reset_after_ns) }
+        Self { status, denied_until, told_at: clock.last() }
     }
 
     /// What a key is told that is blocked until then.
@@ -176,11 +174,14 @@ impl Told {
         // A wait of nothing is left if the thread was held up for as long as the key is blocked.
         let from_now = |time: u64| time.saturating_sub(clock.last()).max(1);
         let retry_after_ns = from_now(until.max(self.denied_until));
-        Status {
-            decision: Decision::Denied(Denial::new(retry_after_ns, DenialReason::Penalty, 0)),
+        let told_after = |wait_ns: u64| from_now(until.max(self.told_at.saturating_add(wait_ns)));
+        let left = self.status.left.map(|left| Left {
             remaining: 0,
-            reset_after_ns: from_now(until.max(self.reset_at)),
-            ..self.status
-        }
+            // What remains but for the block is there once that has ended.
+            next_after_ns: told_after(if left.remaining > 0 { 0 } else { left.next_after_ns }),
+            reset_after_ns: told_after(left.reset_after_ns),
+            ..left
+        });
+        Status { decision: Decision::Denied(Denial::new(retry_after_ns, DenialReason::Penalty, 0)), left }
     }
 }

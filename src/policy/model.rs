@@ -113,6 +113,9 @@ impl fmt::Display for Policy {
 
 fn write_quota(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     let (algorithm, limit) = (quota.algorithm(), quota.limit());
+    if let Some(name) = quota.name() {
+        writeln!(f, "name = {}", Quoted(name))?;
+    }
     if let Some((name, _)) = ALGORITHMS.iter().find(|(_, known)| *known == algorithm) {
         writeln!(f, "algorithm = \"{name}\"")?;
     }

@@ -40,6 +40,7 @@ struct FileDimension {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileQuota {
+    name: Option<Spanned<String>>,
     algorithm: Option<Spanned<String>>,
     limit: Option<Spanned<u32>>,
     capacity: Option<Spanned<u32>>,
@@ -152,8 +153,19 @@ impl Fields<'_> {
 
     /// Refuses what is written and not of this algorithm. `own` names its fields.
     fn only(&self, own: &'static [&'static str], fields: &'static str) -> Result<(), Placed> {
-        let FileQuota { algorithm: _, limit, capacity, refill, leak, per, max_delay, start, phase, resolution } =
-            self.quota;
+        let FileQuota {
+            name: _,
+            algorithm: _,
+            limit,
+            capacity,
+            refill,
+            leak,
+            per,
+            max_delay,
+            start,
+            phase,
+            resolution,
+        } = self.quota;
         let number = |field: &Option<Spanned<u32>>| field.as_ref().map(Spanned::span);
         let words = |field: &Option<Spanned<String>>| field.as_ref().map(Spanned::span);
         let there = [
@@ -223,8 +235,12 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
             }
         }
     };
-    made.validate().map_err(|error| (spanned.span(), BuildError::from(error).into()))?;
-    Ok(made)
+    let refused = |place: Range<usize>| move |error| (place, BuildError::from(error).into());
+    made.validate().map_err(refused(spanned.span()))?;
+    let Some(name) = &quota.name else { return Ok(made) };
+    let named = made.named(name.get_ref());
+    named.validate().map_err(refused(name.span()))?;
+    Ok(named)
 }
 
 fn algorithm_of(name: &str) -> Option<Algorithm> {

@@ -37,6 +37,11 @@ fn every_kind_of_quota_is_read_and_printed_and_read() {
     let minute = Duration::from_secs(60);
     let cases = [
         (r#"{ limit = 10, per = "1s" }"#, Quota::per_second(10)),
+        (r#"{ name = "user 1/s", limit = 10, per = "1s" }"#, Quota::per_second(10).named("user 1/s")),
+        (
+            r#"{ algorithm = "token-bucket", name = "b", capacity = 20, refill = 5, per = "1s" }"#,
+            Quota::token_bucket(20, 5, SECOND).named("b"),
+        ),
         (r#"{ algorithm = "sliding-window-log", limit = 1, per = "1ns" }"#, Quota::new(1, Duration::from_nanos(1))),
         (
             r#"{ algorithm = "token-bucket", capacity = 20, refill = 5, per = "1s" }"#,
@@ -239,6 +244,8 @@ fn what_the_limiter_refuses() {
     assert_eq!((line, problem), (3 * most + 1, BuildError::DimensionCount { dimensions: most + 1, most }.into()));
 
     assert_eq!(refused(&with_quotas("")).2, BuildError::NoQuota.into());
+    let name = refused(&with_quotas(r#"{ limit = 1, per = "1s", name = "\\u00e9" }"#));
+    assert_eq!(name, (3, 42, BuildError::Quota(QuotaError::NameCharacter { at: 0 }).into()));
     let zero = refused(&with_quotas(r#"{ limit = 0, per = "1s" }"#));
     assert_eq!(zero, (3, 10, BuildError::Quota(QuotaError::ZeroLimit).into()));
     let start = r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = "1s", start = 6 }"#;
@@ -247,6 +254,6 @@ fn what_the_limiter_refuses() {
     let mixed = "{ limit = 5, per = \"1s\" },\n{ algorithm = \"fixed-window\", limit = 9, per = \"1s\" }";
     let problem = BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow };
     assert_eq!(refused(&with_quotas(mixed)), (4, 1, problem.into()));
-    let quotas = vec![r#"{ limit = 5, per = "1s" }"#; 257].join(",");
-    assert_eq!(refused(&with_quotas(&quotas)).2, BuildError::TooManyQuotas { quotas: 257, most: 256 }.into());
+    let quotas = vec![r#"{ limit = 5, per = "1s" }"#; 9].join(",");
+    assert_eq!(refused(&with_quotas(&quotas)).2, BuildError::TooManyQuotas { quotas: 9, most: 8 }.into());
 }

@@ -1,8 +1,8 @@
-//! [`Algorithm`]: which way of counting a quota asks for.
+//! [`Algorithm`]: how a quota counts permits.
 
 use core::fmt;
 
-/// Which way of counting a [`Quota`](crate::Quota) asks for.
+/// How a [`Quota`](crate::Quota) counts permits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -16,7 +16,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Every permit is remembered for one window ([`Quota::new`](crate::Quota::new)).
+    /// Keeps a stamp for each permit, for one window ([`Quota::new`](crate::Quota::new)).
     SlidingWindowLog,
     /// Permits are taken from a bucket that is refilled evenly ([`Quota::token_bucket`](crate::Quota::token_bucket)).
     TokenBucket,
@@ -26,9 +26,10 @@ pub enum Algorithm {
     LeakyQueue,
     /// Permits are counted from the start of a window to its end ([`Quota::fixed_window`](crate::Quota::fixed_window)).
     FixedWindow,
-    /// Two windows' counts, the older weighed by what is left of it ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
+    /// Adds the counts of two windows, and weighs the older one by the part of it that the moving
+    /// window still covers ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
     SlidingCounter,
-    /// Every permit is remembered for one window, by the step of time that it was granted in
+    /// Keeps a count for each step of time, for one window
     /// ([`Quota::quantised_log`](crate::Quota::quantised_log)).
     QuantisedLog,
 }

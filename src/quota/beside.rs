@@ -5,19 +5,39 @@ use core::time::Duration;
 use super::value::{Kind, Quota, ceil_div, duration_of};
 
 impl Quota {
-    /// The largest capacity of a bucket, limit of a fixed window, refill or leak: 1,073,741,824 permits (2^30).
+    /// The largest capacity of a bucket, refill, leak, and limit of a fixed window or a quantised
+    /// log: 1,073,741,824 permits (2^30).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let bytes = Quota::token_bucket(Quota::MAX_CAPACITY, 1 << 20, Duration::from_secs(1));
+    /// assert!(bytes.validate().is_ok());
+    /// ```
     pub const MAX_CAPACITY: u32 = super::bounds::MAX_CAPACITY;
 
-    /// The largest limit of a sliding window counter: 65,535 permits a window (two such counts share a word).
+    /// The largest limit of a sliding window counter: 65,535 permits per window.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let (most, minute) = (Quota::MAX_COUNTER_LIMIT, Duration::from_secs(60));
+    /// assert!(Quota::sliding_counter(most, minute).validate().is_ok());
+    /// assert!(Quota::sliding_counter(most + 1, minute).validate().is_err());
+    /// ```
     pub const MAX_COUNTER_LIMIT: u32 = (1 << 16) - 1;
 
-    /// A token bucket: holds up to `capacity` permits, and `refill` come back every `per`, evenly and not all at once.
+    /// A token bucket: holds up to `capacity` permits, and `refill` permits come back every `per`,
+    /// evenly.
     ///
-    /// A request of cost n is admitted if and only if the bucket holds n whole permits; fractions are kept, exactly, and never
-    /// rounded away. A bucket starts full unless [`starting_with`](Self::starting_with) says otherwise.
+    /// A request of cost n is admitted if and only if the bucket holds n whole permits. Fractions
+    /// of a permit are kept exactly. A new key's bucket is full, unless
+    /// [`starting_with`](Self::starting_with) says otherwise.
     ///
-    /// - `limit()`: the capacity, which is the most that can be had at once. A window of length w can see up to
-    ///   `capacity + refill * w / per` permits.
+    /// - `limit()`: the capacity, which is the most that one request can be granted. An interval of
+    ///   length w can see up to `capacity + refill * w / per` permits.
     /// - `window()`: how long an empty bucket takes to be full, rounded up to a nanosecond.
     ///
     /// ```
@@ -38,9 +58,10 @@ impl Quota {
         Self::of(Kind::TokenBucket { refill, per }, capacity, window)
     }
 
-    /// This token bucket, but a key that was never seen finds `permits` in it instead of a full one.
+    /// This token bucket, but a new key's bucket holds `permits` and is not full.
     ///
-    /// Such a bucket is never forgotten to make room for another key: who came back would find fewer permits than it left.
+    /// Such a bucket is never dropped to make room for another key. If it were, its key would come
+    /// back to fewer permits than it had.
     ///
     /// ```
     /// use std::time::Duration;
@@ -56,17 +77,24 @@ impl Quota {
         Self { start: Some(permits), ..self }
     }
 
-    /// This sliding window log, in which requests that are refused count as well: one is admitted if, with it, there have been no more than
-    /// the limit within the window, whatever became of them. Who does not slow down is never admitted again.
+    /// This sliding window log, but denied requests count as well as admitted ones.
     ///
-    /// A refused request takes the permits that it asked for off the time when the next can pass; the denial tells when that is. It costs a
-    /// copy of the key's live stamps, where other denials write nothing. If one of several quotas of a key counts them, all do.
+    /// A request is admitted if and only if all requests of the last window, whether admitted or
+    /// denied, together with itself ask for no more than `limit` permits. So a client that keeps
+    /// sending faster than the limit is never admitted again, until it slows down.
     ///
-    /// - A [reservation](crate::Limiter::reserve) is for now: nothing is reserved ahead. One that is refused counts too.
-    /// - A [refund](crate::Limiter::refund) gives back what was granted. What was refused still counts.
-    /// - A key remembers its newest requests: twice as many permits as the largest limit that it has had, and at most
-    ///   [`MAX_LIMIT`](Self::MAX_LIMIT). Under none of these limits more would count. Under a [larger
-    ///   one](crate::Limiter::set_quotas) refused requests from before that are not remembered do not count.
+    /// A denial says the wait after which the same request is admitted, if the key sends nothing
+    /// else until then. A denied request copies the key's live stamps; other denials write nothing.
+    /// If one of several quotas on a key counts denied requests, all of them do.
+    ///
+    /// - [Reservations](crate::Limiter::reserve) are for now and never for later. A denied one
+    ///   counts.
+    /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still
+    ///   count.
+    /// - A key remembers its newest requests only: twice as many permits as the largest limit that
+    ///   it has had, and at most [`MAX_LIMIT`](Self::MAX_LIMIT). No more could matter under these
+    ///   limits. After a [change](crate::Limiter::set_quotas) to a larger limit, older denied
+    ///   requests do not count.
     ///
     /// ```
     /// use std::time::Duration;
@@ -74,11 +102,13 @@ impl Quota {
     ///
     /// let quota = Quota::new(2, Duration::from_secs(10)).counting_refused();
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build()?;
+    /// let limiter = Limiter::<String>::builder(quota).clock(clock.clone()).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// clock.advance(Duration::from_secs(4));
+    /// // The window holds 2 admitted and 1 denied; the 2 are free again at 10 s.
     /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(6)));
-    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(10)), "two at four seconds");
+    /// // Now 2 were denied at 4 s, so the next is admitted at 14 s.
+    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -86,19 +116,28 @@ impl Quota {
         Self { counts_refused: true, ..self }
     }
 
-    /// Whether requests that are refused count as well.
+    /// Whether denied requests count as well: see [`counting_refused`](Self::counting_refused).
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    ///
+    /// assert!(!Quota::per_minute(5).is_counting_refused());
+    /// assert!(Quota::per_minute(5).counting_refused().is_counting_refused());
+    /// ```
     #[must_use]
     pub const fn is_counting_refused(&self) -> bool {
         self.counts_refused
     }
 
-    /// A leaky bucket, used as a meter: each permit is a drop, and `leak` drops flow out every `per`, evenly.
+    /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops flow out every `per`,
+    /// evenly.
     ///
-    /// A request of cost n is admitted if and only if n drops fit below `capacity`. That is the token bucket seen from the other
-    /// side (permits that are left are the space that is left), and with an even leak it is the generic cell rate algorithm, GCRA.
+    /// A request of cost n is admitted if and only if n drops fit below `capacity`. It decides as a
+    /// token bucket does whose free permits are the free space of this one. With an even leak this
+    /// is the generic cell rate algorithm, GCRA.
     ///
-    /// - `limit()`: the capacity, which is the most that can be had at once.
-    /// - `window()`: how long a full bucket takes to run dry, rounded up to a nanosecond.
+    /// - `limit()`: the capacity, which is the most that one request can be granted.
+    /// - `window()`: the time in which a full bucket runs empty, rounded up to a nanosecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -117,23 +156,30 @@ impl Quota {
         Self::of(Kind::LeakyBucket { leak, per }, capacity, window)
     }
 
-    /// A leaky bucket, used as a queue: requests leave one behind the other, `leak` places every `per`, evenly. Each is told how
-    /// long to wait for its place, and is denied if that would be longer than `max_delay`.
+    /// A leaky bucket as a queue: requests leave it in order, `leak` places every `per`, evenly.
     ///
-    /// A request of cost n takes n places, and its delay is that of the first one. The limiter itself never waits.
+    /// An [admission](crate::Admission::delay) says the delay after which the request may go on. A
+    /// request is denied if its delay would be longer than `max_delay`. A request of cost n takes n
+    /// places, and its delay is that of the first. The limiter itself never waits.
     ///
-    /// - `limit()`: the places within the maximum delay, `max_delay * leak / per` rounded down and one more. It is the most that
-    ///   one request may ask for, and the number of requests of cost 1 that can be admitted at once.
-    /// - `window()`: the longest that it can take until the queue is empty, if nothing else joins it.
+    /// - `limit()`: the places within the maximum delay, `max_delay * leak / per` rounded down,
+    ///   plus one. It is the most that one request can be granted, and the number of requests of
+    ///   cost 1 that can be admitted in one moment.
+    /// - `window()`: the longest time until the queue is empty, if nothing else joins it.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::Quota;
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
     ///
-    /// // One every 100 ms; whoever would have to wait longer than half a second is turned away.
+    /// // One call every 100 ms. A call that would wait longer than half a second is denied.
     /// const CALLS: Quota = Quota::leaky_queue(10, Duration::from_secs(1), Duration::from_millis(500));
     /// assert_eq!(CALLS.limit(), 6);
     /// assert_eq!(CALLS.window(), Duration::from_millis(1100));
+    ///
+    /// let limiter = DirectLimiter::with_clock(CALLS, MockClock::new())?;
+    /// assert_eq!(limiter.try_acquire().into_result()?.delay(), Duration::ZERO);
+    /// assert_eq!(limiter.try_acquire().into_result()?.delay(), Duration::from_millis(100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// Source: the other reading of the leaky bucket, as a first-come-first-served queue with an even outflow, in A. S. Tanenbaum,
@@ -151,12 +197,13 @@ impl Quota {
         Self::of(Kind::LeakyQueue { leak, per, max_delay }, limit, window)
     }
 
-    /// A fixed window: `limit` permits from the first request until `window` later; the next request opens the next window.
+    /// A fixed window: `limit` permits from a key's first request until `window` later.
     ///
-    /// Cheap and easily explained, but two windows' permits can fall close together: up to `2 * limit` in an interval that is
-    /// hardly longer than nothing. [`Quota::new`] has no such seam.
+    /// The first request after that begins the next window. A key can be granted `2 * limit`
+    /// permits within a moment: the first half at the end of one window, the second at the start of
+    /// the next. [`Quota::new`] never grants more than `limit` in any window.
     ///
-    /// - `limit()`: the permits of a window, which is the most that can be had at once.
+    /// - `limit()`: the permits of a window, which is the most that one request can be granted.
     /// - `window()`: the length of the window.
     ///
     /// ```
@@ -173,16 +220,18 @@ impl Quota {
         Self::of(Kind::FixedWindow, limit, window)
     }
 
-    /// This fixed window or sliding window counter, with windows that begin `phase` after the clock's origin, and one window's
-    /// length after that, and so on (and before it as well): only what is left of `phase` after whole windows counts.
+    /// This fixed window or sliding window counter, with windows that begin at the same time for
+    /// all keys.
     ///
-    /// A fixed window without a phase begins with a key's first request; a sliding window counter without one has phase zero.
+    /// One window begins `phase` after the origin of the clock, and the others whole windows before
+    /// and after that. Without a phase, a fixed window begins with a key's first request, and the
+    /// windows of a sliding window counter begin at the origin.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Quota, QuotaError};
     ///
-    /// // The clock was started 20 seconds past the full minute: windows that change at full minutes begin 40 seconds later.
+    /// // The clock was started 20 s past a full minute. The next full minute is 40 s later.
     /// let minutes = Quota::fixed_window(10, Duration::from_secs(60)).aligned(Duration::from_secs(40));
     /// assert!(minutes.validate().is_ok());
     /// let log = Quota::per_minute(5).aligned(Duration::ZERO);
@@ -193,15 +242,18 @@ impl Quota {
         Self { phase: Some(phase), ..self }
     }
 
-    /// A sliding window counter: permits are counted in windows that stand still, and the count of the window before the
-    /// current one is weighed by the part of it that a window ending now would still cover.
+    /// A sliding window counter: approximates a moving window by the counts of two fixed windows.
     ///
-    /// `elapsed` into the current window, a request of cost n is admitted if and only if
-    /// `current + previous * (window - elapsed) / window + n <= limit`, in exact arithmetic. It needs two words where the log needs
-    /// one for each permit, and takes the permits of the previous window as evenly spread, which they need not be.
+    /// A request of cost n that comes `elapsed` after the start of the current window is admitted
+    /// if and only if `current + previous * (window - elapsed) / window + n <= limit`, in exact
+    /// arithmetic. The rule takes the permits of the previous window as evenly spread. Where they
+    /// are not, a moving window may hold more than `limit`. A key takes two words, where the log
+    /// takes one per permit.
     ///
-    /// - `limit()`: the most that can be had at once. At most [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT).
-    /// - `window()`: twice the window that is given here, because a permit can count until the end of the next one.
+    /// - `limit()`: the most that one request can be granted, and at most
+    ///   [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT).
+    /// - `window()`: twice the given window, because a permit counts until the end of the next
+    ///   window.
     ///
     /// ```
     /// use std::time::Duration;

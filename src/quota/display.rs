@@ -5,7 +5,8 @@ use core::fmt;
 use super::value::{Kind, Quota};
 use crate::duration::Plain;
 
-/// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log its name and its numbers.
+/// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log its name and its numbers. A quota with a
+/// [name](Quota::named) says that first: `user-1m: 100 per 1m`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::duration::Plain;
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (algorithm, limit, window) = (self.algorithm(), self.limit, Plain(self.window));
+        if let Some(name) = self.name() {
+            write!(f, "{name}: ")?;
+        }
         match self.kind {
             Kind::Log => write!(f, "{limit} per {window}")?,
             Kind::TokenBucket { refill, per } => {

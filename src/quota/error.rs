@@ -4,9 +4,20 @@ use core::fmt;
 use core::time::Duration;
 
 use super::algorithm::Algorithm;
-use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_STEPS, MAX_WINDOW};
+use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_NAME, MAX_STEPS, MAX_WINDOW};
 
 /// Why a [`Quota`](crate::Quota) cannot be used.
+///
+/// Its text says which values are allowed.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Quota, QuotaError};
+///
+/// let error = Quota::new(5, Duration::ZERO).validate().unwrap_err();
+/// assert_eq!(error, QuotaError::ZeroWindow);
+/// assert_eq!(error.to_string(), "the window is zero: give at least one nanosecond");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum QuotaError {
@@ -24,8 +35,10 @@ pub enum QuotaError {
         /// The window that was asked for.
         window: Duration,
     },
-    /// The limit or capacity is more than its algorithm can count to: [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY), or
-    /// [`Quota::MAX_COUNTER_LIMIT`](crate::Quota::MAX_COUNTER_LIMIT) for the sliding window counter.
+    /// The limit or capacity is more than its algorithm allows:
+    /// [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY), or
+    /// [`Quota::MAX_COUNTER_LIMIT`](crate::Quota::MAX_COUNTER_LIMIT) for the sliding window
+    /// counter.
     PastMaximum {
         /// The algorithm.
         algorithm: Algorithm,
@@ -34,7 +47,7 @@ pub enum QuotaError {
         /// The most that the algorithm allows.
         most: u32,
     },
-    /// The refill or leak is zero: what was granted once would never come back.
+    /// The refill or leak is zero: a granted permit would never come back.
     ZeroRate,
     /// The refill or leak is more than [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) permits a period.
     RateTooLarge {
@@ -53,7 +66,8 @@ pub enum QuotaError {
         /// The maximum delay that was asked for.
         max_delay: Duration,
     },
-    /// A key that is left alone would take longer than [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW) until it is as new.
+    /// All permits of a key would be free again only after more than
+    /// [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
     ResetTooLong {
         /// How long it would take.
         reset: Duration,
@@ -73,7 +87,7 @@ pub enum QuotaError {
     CountingRefusedNeedsLog,
     /// The resolution of a quantised log is zero: time could not be divided.
     ZeroResolution,
-    /// The window of a quantised log is no multiple of its resolution; it may be shorter.
+    /// The window of a quantised log is not a multiple of its resolution.
     UnevenResolution {
         /// The resolution that was asked for.
         resolution: Duration,
@@ -84,6 +98,18 @@ pub enum QuotaError {
     TooManySteps {
         /// How many it has.
         steps: u128,
+    },
+    /// The name has no characters.
+    EmptyName,
+    /// The name is longer than [`Quota::MAX_NAME`](crate::Quota::MAX_NAME).
+    NameTooLong {
+        /// How long it is, in bytes; of a longer one, 255.
+        length: usize,
+    },
+    /// The name has a character that is not printable ASCII, a quote or a backslash.
+    NameCharacter {
+        /// Where it is, in bytes from the start.
+        at: usize,
     },
 }
 
@@ -140,6 +166,14 @@ impl fmt::Display for QuotaError {
             }
             Self::TooManySteps { steps } => {
                 write!(f, "a window of {steps} steps is too fine: at most {}; give a longer resolution", MAX_STEPS)
+            }
+            Self::EmptyName => f.write_str("the name is empty: give at least one character, or no name"),
+            Self::NameTooLong { length } => {
+                write!(f, "a name of {length} bytes is too long: at most {MAX_NAME}")
+            }
+            Self::NameCharacter { at } => {
+                let allowed = "printable ASCII without quotes and backslashes";
+                write!(f, "the name has a character that it may not have after {at} bytes: give {allowed}")
             }
         }
     }

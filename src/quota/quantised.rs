@@ -6,49 +6,63 @@ use super::error::QuotaError;
 use super::value::{Kind, Quota};
 
 impl Quota {
-    /// The most steps that the window of a quantised log may have: 16,384 (2^14). Whoever begins a step copies those that count.
+    /// The most steps in the window of a quantised log: 16,384 (2^14).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let resolution = Duration::from_millis(1);
+    /// let quota = Quota::quantised_log(1_000_000, resolution * Quota::MAX_STEPS, resolution);
+    /// assert!(quota.validate().is_ok());
+    /// ```
     pub const MAX_STEPS: u32 = super::bounds::MAX_STEPS;
 
-    /// A sliding window log for very large limits: at most `limit` permits in any interval of `window`, remembered in steps of one
-    /// `resolution`, however many there are.
+    /// A sliding window log for very large limits, whose memory depends on the steps and not on the
+    /// limit.
     ///
-    /// Time is divided into steps of one `resolution`, from the clock's origin. A permit counts as granted at the **end** of its step
-    /// (one that is granted at the very end of a step counts as of that moment, and not as of a step later), and is free again
-    /// one `window` after that: to the nanosecond, at the end of a step. So it never admits more than [`Quota::new`] with the same
-    /// limit and window would, and each permit is free again at most one `resolution` later. What a denial says of the wait is exact.
+    /// Time is divided into steps of one `resolution`, from the clock's origin. A permit gets the
+    /// **end** of its step as its stamp, and is free again one `window` after that. (A permit that
+    /// is granted exactly at the end of a step belongs to that step.) So no interval as long as
+    /// `window` holds more than `limit` permits, as with [`Quota::new`], and each permit is free
+    /// again at most one `resolution` later than with [`Quota::new`]. The wait in a denial is
+    /// exact.
     ///
-    /// - `limit()`: the permits in any window, which is the most that can be had at once. At most
-    ///   [`MAX_CAPACITY`](Self::MAX_CAPACITY).
-    /// - `window()`: the window that is given here and one `resolution`, because a permit can count for so long.
+    /// - `limit()`: the permits per window, which is the most that one request can be granted, and
+    ///   at most [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// - `window()`: the given window plus one `resolution`, because a permit can count that long.
     ///
-    /// The window has to be a multiple of the resolution, and of at most [`MAX_STEPS`](Self::MAX_STEPS) steps. A hundred to a thousand
-    /// are a good choice: with a thousand, a permit is free again a thousandth of the window late at most.
+    /// The window must be a multiple of the resolution and have at most
+    /// [`MAX_STEPS`](Self::MAX_STEPS) steps. A hundred to a thousand steps are a good choice: with
+    /// a thousand, a permit is free again at most a thousandth of the window late.
     ///
-    /// A key takes a word for each step in which it was granted something in the last window, three more, and its cell; blocks come in
-    /// sizes of 4, 16, 128, 1024 ... words, up to just what a window can need. A request costs one compare-and-swap, as in any other
-    /// algorithm; the first that is admitted in a step copies the words of the steps that count.
-    /// Permits can be given back ([`Limiter::refund`](crate::Limiter::refund)), exactly; nothing can be reserved ahead.
+    /// A key takes its cell, three words, and a word for each step of the last window in which it
+    /// was granted something. Blocks have 4, 16, 128, 1024 ... words, up to the most that a window
+    /// needs. A request costs one compare-and-swap. The first admission in a step also copies the
+    /// words of the steps that count. A [refund](crate::Limiter::refund) is exact. Nothing can be
+    /// reserved ahead.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
-    /// // A million a minute, to 60 milliseconds: 8 kilobytes a busy key, where the log would take 8 megabytes.
+    /// // A million per minute in steps of 60 ms: 8 kB for a busy key. `Quota::new` takes 8 MB.
     /// const INGEST: Quota = Quota::quantised_log(1_000_000, Duration::from_secs(60), Duration::from_millis(60));
     ///
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<str>::builder(INGEST).clock(clock.clone()).build()?;
+    /// let limiter = Limiter::<String>::builder(INGEST).clock(clock.clone()).build()?;
     /// clock.advance(Duration::from_millis(1));
     /// assert!(limiter.try_acquire_n("sensors", 1_000_000)?.is_admitted());
-    /// // Stamped with the end of the step, at 60 ms: 59 from now.
+    /// // The stamp is the end of the step, at 60 ms. That is 59 ms from now.
     /// let denied = limiter.try_acquire("sensors");
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(60_059)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Source: the sliding window log with its time stamps put into buckets, as in the exponential histograms of M. Datar, A. Gionis, P.
-    /// Indyk and R. Motwani, "Maintaining stream statistics over sliding windows", SIAM Journal on Computing 31 (6), 2002, but with
-    /// buckets of equal length, so that what the answer is off by is known as a time.
+    /// Source: the sliding window log with its time stamps put into buckets, as in the exponential
+    /// histograms of M. Datar, A. Gionis, P. Indyk and R. Motwani, "Maintaining stream statistics
+    /// over sliding windows", SIAM Journal on Computing 31 (6), 2002, but with buckets of equal
+    /// length, so that the error is bounded as a time.
     #[must_use]
     pub const fn quantised_log(limit: u32, window: Duration, resolution: Duration) -> Self {
         let longest = match window.checked_add(resolution) {
@@ -58,7 +72,16 @@ impl Quota {
         Self::of(Kind::QuantisedLog { window, resolution }, limit, longest)
     }
 
-    /// How long a step of a [quantised log](Self::quantised_log) is; `None` of any other quota.
+    /// The length of a step of a [quantised log](Self::quantised_log); `None` for any other quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let (minute, step) = (Duration::from_secs(60), Duration::from_millis(60));
+    /// assert_eq!(Quota::quantised_log(1_000_000, minute, step).resolution(), Some(step));
+    /// assert_eq!(Quota::per_minute(100).resolution(), None);
+    /// ```
     #[must_use]
     pub const fn resolution(&self) -> Option<Duration> {
         match self.kind {

@@ -184,3 +184,28 @@ fn a_start_is_for_token_buckets_and_a_phase_for_windows_that_stand_still() {
         assert_eq!(quota.aligned(Duration::MAX).validate(), Ok(()));
     }
 }
+
+#[test]
+fn a_name_is_short_and_printable() {
+    let quota = Quota::per_minute(5);
+    assert_eq!((quota.name(), quota.named("login").name()), (None, Some("login")));
+    let longest = "n".repeat(Quota::MAX_NAME);
+    for name in [" ", "~", "user-1m", "a b", longest.as_str()] {
+        let named = quota.named(name);
+        assert_eq!((named.name(), named.validate()), (Some(name), Ok(())));
+        assert_eq!(named.to_string(), format!("{name}: 5 per 1m"));
+        assert!(format!("{named:?}").contains(&format!("{name:?}")), "{named:?}");
+        assert_eq!(named.starting_with(1).validate(), Err(QuotaError::StartNeedsTokenBucket), "said first");
+    }
+    assert_eq!(error(quota.named(""), &["empty"]), QuotaError::EmptyName);
+    let long = "n".repeat(Quota::MAX_NAME + 1);
+    let length = long.len();
+    assert_eq!(error(quota.named(&long), &["33 bytes", "at most 32"]), QuotaError::NameTooLong { length });
+    assert_eq!(quota.named(&long).name(), None);
+    for (name, at) in [("\"", 0), ("a\\b", 1), ("ab\n", 2), ("\u{7f}", 0), ("né", 1), ("\0", 0)] {
+        assert_eq!(error(quota.named(name), &["printable"]), QuotaError::NameCharacter { at });
+    }
+    const NAMED: Quota = Quota::per_minute(5).named("const");
+    assert_ne!(NAMED, quota);
+    assert_eq!(NAMED, quota.named("const"));
+}

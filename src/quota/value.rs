@@ -5,25 +5,29 @@ use core::time::Duration;
 use super::algorithm::Algorithm;
 use super::bounds;
 use super::error::QuotaError;
+use super::name::Name;
 
 /// How many permits a key may be granted, and how they are counted.
 ///
-/// [`Quota::new`] and its short forms (`per_second` and so on) count exactly, with a sliding window log: at most `limit` permits in any
-/// half-open interval of one window's length. The other constructors ask for another [`Algorithm`]; each says what it means by
-/// [`limit`](Self::limit) and [`window`](Self::window).
+/// [`Quota::new`] and its short forms ([`per_second`](Self::per_second) and so on) are sliding
+/// window logs. They count exactly: no half-open interval as long as the window holds more than
+/// `limit` permits. Each other constructor chooses another [`Algorithm`], and says what
+/// [`limit`](Self::limit) and [`window`](Self::window) mean for it.
 ///
-/// A quota is a plain value that can be a `const`. It is checked when a limiter is made from it, not here, so that a
-/// bad one is a typed error ([`QuotaError`]) and never a panic.
+/// A quota is a plain value and can be a `const`. The limiter that is built from it checks it: a
+/// bad quota is a typed error ([`QuotaError`]) and never a panic. To check it earlier, call
+/// [`validate`](Self::validate).
 ///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::Quota;
 ///
-/// const LOGIN: Quota = Quota::per_minute(100);
-/// const BURST: Quota = Quota::new(5, Duration::from_secs(10));
-/// assert_eq!(LOGIN.limit(), 100);
-/// assert_eq!(BURST.window(), Duration::from_secs(10));
-/// assert!(LOGIN.validate().is_ok());
+/// const LOGIN: Quota = Quota::new(5, Duration::from_secs(10));
+/// assert_eq!((LOGIN.limit(), LOGIN.window()), (5, Duration::from_secs(10)));
+///
+/// // Short forms for a second, a minute, an hour and a day.
+/// let short = [Quota::per_second(9), Quota::per_minute(9), Quota::per_hour(9), Quota::per_day(9)];
+/// assert_eq!(short.map(|quota| quota.window().as_secs()), [1, 60, 3600, 86_400]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quota {
@@ -36,6 +40,7 @@ pub struct Quota {
     pub(super) phase: Option<Duration>,
     /// Whether requests that are refused count as well.
     pub(super) counts_refused: bool,
+    pub(super) name: Option<Name>,
 }
 
 /// The algorithm, and what it needs to know beyond the limit.
@@ -67,59 +72,123 @@ impl Kind {
 }
 
 impl Quota {
-    /// The largest limit: 16,777,216 permits a window (2^24, the width of a position in a key's ring).
+    /// The largest limit of a sliding window log: 16,777,216 permits per window (2^24).
+    ///
+    /// ```
+    /// use tollgate::{Quota, QuotaError};
+    ///
+    /// assert!(Quota::per_day(Quota::MAX_LIMIT).validate().is_ok());
+    /// let limit = Quota::MAX_LIMIT + 1;
+    /// assert_eq!(Quota::per_day(limit).validate(), Err(QuotaError::LimitTooLarge { limit }));
+    /// ```
     pub const MAX_LIMIT: u32 = bounds::MAX_LIMIT;
 
     /// The longest window: 2^60 - 1 nanoseconds, a little over 36 years.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    ///
+    /// assert_eq!(Quota::MAX_WINDOW.as_secs() / (365 * 24 * 60 * 60), 36);
+    /// assert!(Quota::new(1, Quota::MAX_WINDOW).validate().is_ok());
+    /// ```
     pub const MAX_WINDOW: Duration = bounds::MAX_WINDOW;
 
-    /// `limit` permits in any interval of `window`.
+    /// At most `limit` permits in any interval as long as `window`, as a sliding window log.
+    ///
+    /// A permit that is granted at `s` counts until just before `s + window`. At exactly
+    /// `s + window` it is free again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let clock = MockClock::new();
+    /// let quota = Quota::new(2, Duration::from_secs(10));
+    /// let limiter = Limiter::<String>::builder(quota).clock(clock.clone()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// clock.advance(Duration::from_secs(6));
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// // The first permit is free again 10 seconds after it was granted.
+    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(4)));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub const fn new(limit: u32, window: Duration) -> Self {
         Self::of(Kind::Log, limit, window)
     }
 
     pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
-        Self { limit, window, kind, start: None, phase: None, counts_refused: false }
+        Self { limit, window, kind, start: None, phase: None, counts_refused: false, name: None }
     }
 
-    /// `limit` permits in any second.
+    /// At most `limit` permits in any second.
     #[must_use]
     pub const fn per_second(limit: u32) -> Self {
         Self::new(limit, Duration::from_secs(1))
     }
 
-    /// `limit` permits in any minute.
+    /// At most `limit` permits in any minute. Not per calendar minute: any 60 seconds count.
     #[must_use]
     pub const fn per_minute(limit: u32) -> Self {
         Self::new(limit, Duration::from_secs(60))
     }
 
-    /// `limit` permits in any hour.
+    /// At most `limit` permits in any hour.
     #[must_use]
     pub const fn per_hour(limit: u32) -> Self {
         Self::new(limit, Duration::from_secs(60 * 60))
     }
 
-    /// `limit` permits in any 24 hours.
+    /// At most `limit` permits in any 24 hours.
     #[must_use]
     pub const fn per_day(limit: u32) -> Self {
         Self::new(limit, Duration::from_secs(24 * 60 * 60))
     }
 
-    /// The most that can be had at once; of the sliding window log and the fixed window, the permits per window.
+    /// The most permits that one request can be granted.
+    ///
+    /// For a sliding window log and a fixed window these are the permits per window; for a bucket,
+    /// its capacity.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// assert_eq!(Quota::per_minute(100).limit(), 100);
+    /// assert_eq!(Quota::token_bucket(20, 5, Duration::from_secs(1)).limit(), 20);
+    /// ```
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// How long it takes at most until a key that is left alone is as new; of the sliding window log, the length of the window.
+    /// The longest time until all permits of a key are free again, if nothing else is granted.
+    ///
+    /// For a sliding window log and a fixed window this is the window that was given.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// assert_eq!(Quota::per_minute(100).window(), Duration::from_secs(60));
+    /// // An empty bucket of 20 is full after 4 seconds.
+    /// let bucket = Quota::token_bucket(20, 5, Duration::from_secs(1));
+    /// assert_eq!(bucket.window(), Duration::from_secs(4));
+    /// ```
     #[must_use]
     pub const fn window(&self) -> Duration {
         self.window
     }
 
-    /// How permits are counted.
+    /// The algorithm that counts the permits.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Algorithm, Quota};
+    ///
+    /// let mails = Quota::fixed_window(50, Duration::from_secs(3600));
+    /// assert_eq!(mails.algorithm(), Algorithm::FixedWindow);
+    /// ```
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         match self.kind {
@@ -133,14 +202,29 @@ impl Quota {
         }
     }
 
-    /// Says whether a limiter can be made from this quota.
+    /// Checks that a limiter can be built with this quota. In a `const`, the compiler can check it.
+    ///
+    /// ```
+    /// use tollgate::{Quota, QuotaError};
+    ///
+    /// const LOGIN: Quota = Quota::per_minute(5);
+    /// const _: () = assert!(LOGIN.validate().is_ok());
+    ///
+    /// assert_eq!(Quota::per_minute(0).validate(), Err(QuotaError::ZeroLimit));
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`QuotaError`] when a number is zero that must not be, or past what its algorithm allows: [`MAX_LIMIT`](Self::MAX_LIMIT) for the
-    /// sliding window log, [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
-    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others; [`MAX_WINDOW`](Self::MAX_WINDOW) for the window and for each period.
-    /// Of a quantised log the window must be a multiple of the resolution, of at most [`MAX_STEPS`](Self::MAX_STEPS) steps.
+    /// [`QuotaError`] when a number is zero, or too large for the algorithm:
+    /// - a limit or a capacity above [`MAX_LIMIT`](Self::MAX_LIMIT) for the sliding window log,
+    ///   above [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
+    ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
+    /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
+    /// - for a quantised log, a window that is no multiple of the resolution, or that has more than
+    ///   [`MAX_STEPS`](Self::MAX_STEPS) steps.
+    ///
+    /// And when the name is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character
+    /// that a [name](Self::named) may not have.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);
@@ -155,7 +239,13 @@ impl Quota {
             Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
             Kind::QuantisedLog { window, resolution } => self.check_steps(window, resolution),
         };
-        if checked.is_err() { checked } else { self.check_start_and_phase() }
+        if checked.is_err() {
+            return checked;
+        }
+        match (self.check_start_and_phase(), &self.name) {
+            (Ok(()), Some(name)) => name.check(),
+            (checked, _) => checked,
+        }
     }
 
     const fn check_log(&self) -> Result<(), QuotaError> {
@@ -239,7 +329,17 @@ impl Quota {
         self.start
     }
 
-    /// When, after the origin of the clock, one of the windows begins, if [`aligned`](Self::aligned) said so.
+    /// The phase that was given to [`aligned`](Self::aligned): windows begin so long after the
+    /// origin of the clock, and whole windows before and after that. `None` for other quotas.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let (minute, phase) = (Duration::from_secs(60), Duration::from_secs(40));
+    /// assert_eq!(Quota::fixed_window(10, minute).phase(), None);
+    /// assert_eq!(Quota::fixed_window(10, minute).aligned(phase).phase(), Some(phase));
+    /// ```
     #[must_use]
     pub const fn phase(&self) -> Option<Duration> {
         self.phase

@@ -62,20 +62,39 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
     }
 
-    /// Gives back the permits of a receipt. Says how many: none if they no longer count, because they have left their window, the
-    /// bucket has been full since, or the key was forgotten.
+    /// Gives back the permits of a receipt, and returns how many came back. They are free at once.
     ///
-    /// They are at once there for others. Exactly what was taken comes back, with these exceptions, which never let more pass than
-    /// the quota:
+    /// Permits that no longer count do not come back: their window is over, the bucket has been
+    /// full since, or the key was forgotten.
     ///
-    /// - A queue takes back its last place only, as those behind it know theirs.
-    /// - A bucket that owes permits to reservations behind this one takes back only as much as it has room for by then.
-    /// - A bucket remembers a receipt for at least the next 262,144 permits that it grants, and takes back nothing later: the words
-    ///   of its account have no room for more.
-    /// - A log may give back what was granted just before instead, or nothing if that has expired, where others publish a claim and
-    ///   replace its ring before the claimant has looked.
-    /// - Of what several threads take from a bucket, a queue or a counter in the very moment in which its account opens and another
-    ///   gives something back, nothing may come back.
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// let receipt = limiter.reserve("alice", 1, Duration::ZERO)?.commit();
+    /// assert!(limiter.try_acquire("alice").is_denied());
+    /// // The upload failed, so it shall not count.
+    /// assert_eq!(limiter.refund(receipt)?, 1);
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// All other permits come back, with these exceptions. In each of them fewer permits are free
+    /// than could be, and never more:
+    ///
+    /// - A queue takes back its last place only. The requests behind any other place know their
+    ///   delays.
+    /// - A bucket that owes permits to reservations takes back at most its capacity, less the
+    ///   permits that it granted after those of the receipt. If other permits have come back since,
+    ///   it takes back none.
+    /// - A bucket knows a receipt for at least the next 262,144 permits that it grants. Later it
+    ///   takes back none.
+    /// - Other threads may complete a claim on a log, and replace its ring, before the claimant
+    ///   reads the stamp of its permit. Then the oldest permit that could be its own comes back, or
+    ///   none if that one has expired.
+    /// - If several threads take permits from a bucket, a queue or a counter in the moment in which
+    ///   its account opens, and another thread gives permits back, those permits may not come back.
     ///
     /// # Errors
     ///

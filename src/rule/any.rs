@@ -154,8 +154,25 @@ impl Rule {
         self.all_free_at(account).saturating_sub(now)
     }
 
-    /// The wait of a request that is admitted now, given the account before it. Zero except for
-    /// queues.
+    /// Nanoseconds until more is left than what [`remaining`](Self::remaining) says now, if nothing else is granted; zero when that is
+    /// the limit.
+    pub(crate) fn next_after(&self, account: Account, now: u64, remaining: u32) -> u64 {
+        if remaining >= self.limit() {
+            return 0;
+        }
+        match self.step(account, now, remaining + 1) {
+            Step::Deny { wait_ns } => wait_ns,
+            _ => 0,
+        }
+    }
+
+    /// The most that can be had at once.
+    fn limit(&self) -> u32 {
+        ask!(self, limit())
+    }
+
+    /// How long a request that is admitted now has to wait for its place in the queue, as the account stood before it. Zero for
+    /// every rule that is not a queue.
     pub(crate) fn delay_ns(&self, before: Account, now: u64) -> u64 {
         match self {
             Self::Queue(queue) => queue.delay_ns(before, now),

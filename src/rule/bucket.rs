@@ -155,6 +155,10 @@ impl Bucket {
         account.anchor.saturating_add(self.rate.time_for(account.used))
     }
 
+    pub(crate) fn limit(&self) -> u32 {
+        u32::try_from(self.capacity).unwrap_or(u32::MAX)
+    }
+
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
         let refilled = self.rate.flow(now.saturating_sub(account.anchor));
         let lacking = self.rate.permits_of(self.rate.volume(account.used).saturating_sub(refilled));

@@ -157,6 +157,14 @@ impl Run {
         assert!(naive.is_free(u128::from(now + reset)), "all free {reset} after {now}");
         assert!(reset == 0 || !naive.is_free(u128::from(now + reset - 1)), "and not sooner");
         assert!(u128::from(reset) <= self.quota.window().as_nanos(), "never longer than the quota says");
+        let remaining = naive.most(now);
+        let next = rule.next_after(account, now, remaining);
+        if remaining == self.quota.limit() {
+            assert_eq!(next, 0, "all of it is left of {account:?} at {now}");
+        } else {
+            assert!(next > 0 && naive.most(now + next) > remaining, "more {next} after {now} of {account:?}");
+            assert_eq!(naive.most(now + next - 1), remaining, "and not sooner");
+        }
         let over_at = rule.over_at(account);
         if self.quota.start().is_some_and(|start| start < self.quota.limit()) {
             assert_eq!(over_at, u64::MAX);

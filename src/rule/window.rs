@@ -111,6 +111,10 @@ impl Window {
         self.over_at(account)
     }
 
+    pub(crate) fn limit(&self) -> u32 {
+        u32::try_from(self.limit).unwrap_or(u32::MAX)
+    }
+
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
         let used = if self.end_of(account.anchor) <= now { 0 } else { account.used };
         u32::try_from(self.limit.saturating_sub(used)).unwrap_or(u32::MAX)

@@ -12,24 +12,28 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::quota::{Kind, Quota};
 use crate::table::{PutBackError, Table};
 
-/// What a limiter held at some time: for each key (by its fingerprint; keys are not kept) the permits that were live.
+/// The state of a limiter: the live permits of each key, under the key's fingerprint.
 ///
-/// Taking one does not stop traffic. Each key is as it was at some moment while the snapshot was taken, not all at one. Permits
-/// granted later are not in it, so take one when the service stops, or as often as what may be lost allows.
+/// Taking a snapshot does not stop traffic. Each key is as it was at some moment while the snapshot
+/// was taken, and different keys may be of different moments. Permits that are granted later are
+/// not in it. So take one when the service stops, and as often in between as a crash may cost
+/// permits.
 ///
-/// Ages are kept, not readings, so that the clock may start anew. A snapshot also keeps the secret seed of the fingerprints:
-/// who has it can make keys that share their permits, so keep the file as private as the service's other secrets.
+/// A snapshot has the ages of permits and no clock readings, so the clock may start anew.
+///
+/// **Keep it private.** It has the secret seed of the fingerprints. Whoever knows the seed can make
+/// keys that share permits.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, Snapshot};
 ///
-/// let before = Limiter::<str>::new(Quota::per_hour(1))?;
+/// let before = Limiter::<String>::new(Quota::per_hour(1))?;
 /// assert!(before.try_acquire("alice").is_admitted());
 /// let bytes = before.snapshot().to_bytes();
 ///
-/// // A restart later.
+/// // After a restart.
 /// let snapshot = Snapshot::from_bytes(&bytes)?;
-/// let after = Limiter::<str>::builder(Quota::per_hour(1)).restore(&snapshot)?;
+/// let after = Limiter::<String>::builder(Quota::per_hour(1)).restore(&snapshot)?;
 /// assert!(after.try_acquire("alice").is_denied());
 /// assert!(after.try_acquire("bob").is_admitted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -68,19 +72,50 @@ impl Snapshot {
         }
     }
 
-    /// How many keys it holds something of.
+    /// The number of keys that it has permits of.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.snapshot().is_empty());
+    /// let _ = limiter.try_acquire_many(["alice", "bob", "alice"]);
+    /// assert_eq!(limiter.snapshot().len(), 2);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether it holds nothing of any key.
+    /// Whether it has permits of no key at all.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.snapshot().is_empty());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// How long ago it was taken, by the clock on the wall; zero if that has gone back since, so that nothing is forgotten for it.
+    /// The time since it was taken, by the system's clock.
+    ///
+    /// It is zero if that clock has gone back since. Then every permit of the snapshot is restored.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let snapshot = Limiter::<String>::new(Quota::per_hour(5))?.snapshot();
+    /// if snapshot.age() > Duration::from_secs(3600) {
+    ///     println!("older than the window: nothing in it is live");
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn age(&self) -> Duration {
         let taken_at = UNIX_EPOCH + Duration::from_nanos(self.taken_at);
@@ -132,20 +167,31 @@ impl core::fmt::Debug for Snapshot {
     }
 }
 
-/// Why a limiter could not be made from a snapshot. None was made.
+/// Why a limiter could not be restored from a snapshot.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Quota, RestoreError};
+///
+/// let snapshot = Limiter::<String>::new(Quota::per_minute(5))?.snapshot();
+/// let bucket = Quota::token_bucket(5, 1, Duration::from_secs(12));
+/// let error = Limiter::<String>::builder(bucket).restore(&snapshot).unwrap_err();
+/// assert_eq!(error, RestoreError::OtherQuotas);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// It could not have been made without the snapshot either.
+    /// The limiter could not be built, for a reason that has nothing to do with the snapshot.
     Build(BuildError),
-    /// The quotas are not those of the snapshot. The numbers of sliding window logs may change, other algorithms and their numbers
-    /// may not, nor may the number of dimensions.
+    /// The quotas are not those of the snapshot. Limits and windows of sliding window logs may
+    /// differ. Other algorithms, their numbers, and the number of dimensions may not.
     OtherQuotas,
-    /// The fingerprinter is not that of the snapshot: no key would be known again.
+    /// The fingerprinter is not that of the snapshot: keys would have other fingerprints.
     OtherFingerprints,
-    /// The snapshot says of a key what can't be.
+    /// The snapshot has a key in a state that cannot exist.
     Contradictory,
-    /// There are more keys than the key cap allows.
+    /// The snapshot has more keys than the key cap allows.
     TooManyKeys {
         /// The keys in the snapshot.
         keys: usize,

@@ -7,14 +7,28 @@ use std::path::Path;
 use super::contents::Snapshot;
 
 impl Snapshot {
-    /// Writes the snapshot to a file. If the process, or the machine, stops at any point of it, the file is what it was before or
-    /// what it is to be, whole: it is written under another name next to it and takes its place once it is on the disk.
+    /// Writes the snapshot to a file. Whenever the process or the machine stops, the file is whole:
+    /// the old one or the new one.
     ///
-    /// A process that was killed may leave such a file, whose name begins with `.tollgate-`, behind.
+    /// The snapshot is written to a file beside it, whose name begins with `.tollgate-`. That file
+    /// replaces the old one when all of it is on the disk. A process that is killed may leave it
+    /// behind.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota, Snapshot};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("limits");
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// limiter.snapshot().save(&path)?;
+    /// assert_eq!(Snapshot::load(&path)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// What the file system says; the file is then what it was.
+    /// The error of the file system. The old file is unchanged then.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
         let folder = match path.parent() {
@@ -34,9 +48,27 @@ impl Snapshot {
 
     /// Reads a snapshot from a file.
     ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use tollgate::{Limiter, Quota, Snapshot};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("limits");
+    /// // The first start finds no file.
+    /// let builder = Limiter::<String>::builder(Quota::per_hour(5));
+    /// let limiter = match Snapshot::load(&path) {
+    ///     Ok(snapshot) => builder.restore(&snapshot)?,
+    ///     Err(error) if error.kind() == ErrorKind::NotFound => builder.build()?,
+    ///     Err(error) => return Err(error.into()),
+    /// };
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// What the file system says, or, as [`io::ErrorKind::InvalidData`], the [`SnapshotError`](super::SnapshotError).
+    /// The error of the file system. If the file is no snapshot, the kind is
+    /// [`io::ErrorKind::InvalidData`] and the source is a [`SnapshotError`](super::SnapshotError).
     pub fn load(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::from_bytes(&fs::read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }

@@ -16,25 +16,37 @@ const MAGIC: &[u8; 8] = b"tollgate";
 const VERSION: u32 = 1;
 const HEAD: usize = 8 + 4 + 8 + 16;
 
-/// Why bytes are not a snapshot that can be read.
+/// Why bytes cannot be read as a snapshot.
+///
+/// ```
+/// use tollgate::{Limiter, Quota, Snapshot, SnapshotError};
+///
+/// assert_eq!(Snapshot::from_bytes(b"{}").unwrap_err(), SnapshotError::NotASnapshot);
+///
+/// let mut bytes = Limiter::<String>::new(Quota::per_hour(5))?.snapshot().to_bytes();
+/// bytes.pop();
+/// let error = Snapshot::from_bytes(&bytes).unwrap_err();
+/// assert!(matches!(error, SnapshotError::Truncated { .. }));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// They do not begin as a snapshot does.
+    /// The bytes do not begin like a snapshot.
     NotASnapshot,
-    /// They were written by a later version.
+    /// A later version of tollgate wrote the snapshot.
     Newer {
-        /// The version of the format that they are in.
+        /// The version of its format.
         version: u32,
     },
-    /// There are fewer of them than they say.
+    /// The end of the snapshot is missing.
     Truncated {
-        /// How many there should be.
+        /// The bytes of the whole snapshot.
         expected: u64,
-        /// How many there are.
+        /// The bytes that were found.
         found: u64,
     },
-    /// They are not what was written, or there are more of them.
+    /// The bytes are not those that were written, or more bytes follow them.
     Corrupted,
 }
 
@@ -59,7 +71,8 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl Snapshot {
-    /// The snapshot as bytes, for [`from_bytes`](Self::from_bytes).
+    /// The snapshot as bytes, for [`from_bytes`](Self::from_bytes). [`save`](Self::save) writes a
+    /// file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::from(MAGIC);
@@ -72,11 +85,12 @@ impl Snapshot {
         bytes
     }
 
-    /// The snapshot that was written as these bytes.
+    /// Reads a snapshot from the bytes of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     ///
-    /// [`SnapshotError`] when they are no snapshot, or one of a later version, cut short or damaged.
+    /// [`SnapshotError`] when the bytes are no snapshot, or one that is damaged, cut short, or
+    /// written by a later version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let cut_short =
             |expected: usize| SnapshotError::Truncated { expected: expected as u64, found: bytes.len() as u64 };
@@ -138,7 +152,7 @@ mod tests {
         let Ok(snapshot) = Snapshot::from_bytes(bytes) else { return Ok(()) };
         let limiter = Limiter::<u32>::builder(quota).clock(MockClock::new()).key_cap(64).restore(&snapshot)?;
         for key in 0..8 {
-            let status = limiter.try_acquire_status(&key, 1).unwrap();
+            let status = limiter.try_acquire_status(&key);
             assert!(status.remaining() < status.limit() || status.is_admitted());
         }
         Ok(())

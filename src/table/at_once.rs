@@ -3,7 +3,7 @@
 use super::find::Table;
 use crate::cell::Head;
 use crate::clock::Clock;
-use crate::decision::AtOnce;
+use crate::decision::{AtOnce, Status};
 use crate::fingerprint::Fingerprint;
 
 /// Retries after a lost claim, before the slow path.
@@ -26,7 +26,15 @@ impl Table {
         }
     }
 
-    /// Retries after a lost claim.
+    /// As [`decide_at_once`](Self::decide_at_once), with what is left. Tries once.
+    #[inline(always)]
+    pub(crate) fn status_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
+        // The clock is read after the head, as above.
+        found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now()))
+    }
+
+    /// Tries again if somebody else's claim came first.
     ///
     /// Two threads that claim on one cell in turns spend their time on moving its cache line. So a
     /// thread backs off after a failed compare-and-swap, while the other completes several claims.

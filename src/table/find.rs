@@ -12,7 +12,8 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{Apart, AtomicU64, Ordering, plain};
 
-/// The outcome for a key.
+/// Where a new key ends up.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
 pub(crate) enum Placed {
     /// The request was decided.
     Decided(Status),

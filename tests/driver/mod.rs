@@ -10,10 +10,12 @@ mod subject;
 
 use std::time::Duration;
 
-use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
+use tollgate::{
+    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, QuotaStatus, Status,
+};
 
 use crate::oracle::{
-    Answer, AtCap, By, Granted, Holds, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
+    Answer, AtCap, By, Granted, Holds, Left, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
 };
 use lived::Lived;
 use op::{Call, Said, length};
@@ -201,12 +203,13 @@ impl<S: Subject> Pair<S> {
         let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
         let Some(status) = (if placed { Some(own) } else { said.status }) else { return Ok(None) };
         let window = longest(self.oracle.rules());
-        let end = u128::from(self.now) + status.reset_after().as_nanos();
+        let reset = status.quotas().map(|quota| quota.reset_after()).max().expect("a quota");
+        let end = u128::from(self.now) + reset.as_nanos();
         let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
-        let remaining = status.remaining();
-        match stamp.map(|stamp| Granted { cost, stamp, remaining }) {
+        let left = left_by(status);
+        match stamp.map(|stamp| Granted { cost, stamp, left }) {
             Some(granted) if self.oracle.may_grant(&key, placed, granted, self.now) => Ok(Some(granted)),
-            _ => Err(format!("granted until {end} and then {remaining} remain, which the oracle rules out")),
+            _ => Err(format!("granted until {end} and then {left:?} remains, which the oracle rules out")),
         }
     }
 
@@ -246,14 +249,31 @@ impl<S: Subject> Pair<S> {
         expected: Result<Outcome, NeverPossible>,
     ) -> Result<(), String> {
         self.same_decision(status.map(|status| status.decision()), expected)?;
-        let (Ok(status), Ok(Outcome { answer, .. })) = (status, expected) else { return Ok(()) };
-        let said = (status.limit(), status.remaining(), status.reset_after().as_nanos());
-        let right = (answer.limit, answer.remaining, answer.reset_after);
-        if said == right {
-            Ok(())
-        } else {
-            Err(format!("(limit, remaining, reset after) {said:?}, expected {right:?}"))
+        let (Ok(status), Ok(Outcome { mut answer, by })) = (status, expected) else { return Ok(()) };
+        if let (By::NoPlaceDenied, Some(wait)) = (by, status.retry_after()) {
+            // Of all the times that may be advised, the one that was.
+            for left in answer.left.iter_mut().flatten() {
+                (left.next_after, left.reset_after) = (wait.as_nanos(), wait.as_nanos());
+            }
         }
+        if let Some((place, quota)) = status.quotas().enumerate().find(|(place, quota)| quota.quota() != *place) {
+            return Err(format!("{quota:?} in place {place}"));
+        }
+        let said = left_by(status);
+        if said != answer.left {
+            return Err(format!("{said:?}, expected {:?}", answer.left));
+        }
+        let tightest = (status.tightest().quota(), left_of(status.tightest()));
+        let short = Left {
+            limit: status.limit(),
+            remaining: status.remaining(),
+            next_after: status.next_after().as_nanos(),
+            reset_after: status.reset_after().as_nanos(),
+        };
+        if tightest != answer.tightest() || short != tightest.1 {
+            return Err(format!("tightest is {tightest:?}, {short:?}, expected {:?}", answer.tightest()));
+        }
+        Ok(())
     }
 
     /// Compares a peek with the key's own permits. A key that need not be known may be told that it has none, and one
@@ -292,6 +312,21 @@ impl<S: Subject> Pair<S> {
             return Err(format!("{} cells for {} live keys and a cap of {}", counts.cells, counts.live_keys, self.cap));
         }
         Ok(())
+    }
+}
+
+/// What each quota leaves.
+fn left_by(status: Status) -> [Option<Left>; 8] {
+    let mut quotas = status.quotas().map(left_of);
+    core::array::from_fn(|_| quotas.next())
+}
+
+fn left_of(quota: QuotaStatus) -> Left {
+    Left {
+        limit: quota.limit(),
+        remaining: quota.remaining(),
+        next_after: quota.next_after().as_nanos(),
+        reset_after: quota.reset_after().as_nanos(),
     }
 }
 

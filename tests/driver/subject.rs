@@ -23,7 +23,7 @@ impl Subject for Limiter<u32, MockClock> {
         self.try_acquire_n(&key, cost)
     }
     fn status(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.try_acquire_status(&key, cost)
+        self.try_acquire_n_status(&key, cost)
     }
     fn peek(&self, key: u32) -> Status {
         self.peek(&key)
@@ -50,7 +50,7 @@ impl Subject for DirectLimiter<MockClock> {
         self.try_acquire_n(cost)
     }
     fn status(&self, _: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.try_acquire_status(cost)
+        self.try_acquire_n_status(cost)
     }
     fn peek(&self, _: u32) -> Status {
         self.peek()

@@ -17,7 +17,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, Status};
+use tollgate::{
+    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, QuotaStatus, Status,
+};
 
 use crate::driver::op::{Call, Said, length};
 use crate::driver::{Cost, END_OF_TIME, Op, Step, Subject};
@@ -316,6 +318,22 @@ impl<S: Subject> Pair<S> {
         let free = u128::from(self.now) + status.reset_after().as_nanos();
         let is_first = free == u128::from(self.now) || !key.is_free(free - 1);
         let remaining = key.most(self.now);
+        let quota = status.tightest();
+        let numbers = |quota: QuotaStatus| (quota.limit(), quota.remaining(), quota.next_after(), quota.reset_after());
+        let short = (status.limit(), status.remaining(), status.next_after(), status.reset_after());
+        if (quota.quota(), status.quotas().len()) != (0, 1) || numbers(quota) != short {
+            return Err(format!("{status:?} of one quota"));
+        }
+        // More is left at that time, and not a nanosecond before.
+        let next = self.now + u64::try_from(status.next_after().as_nanos()).expect("short");
+        let grows = remaining < self.meter.limit();
+        let is_next = match grows {
+            true => next > self.now && key.most(next) > remaining && key.most(next - 1) == remaining,
+            false => next == self.now,
+        };
+        if !is_next {
+            return Err(format!("{status:?}, but not more than {remaining} remain from {next} on of {key:?}"));
+        }
         if status.limit() == self.meter.limit() && status.remaining() == remaining && key.is_free(free) && is_first {
             Ok(())
         } else {

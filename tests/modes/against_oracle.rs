@@ -165,7 +165,7 @@ impl Three {
         }
         if with_numbers {
             let [strict, shadow] =
-                [&self.strict, &self.shadow].map(|it| it.try_acquire_status(&key, cost_asked).expect("fits"));
+                [&self.strict, &self.shadow].map(|it| it.try_acquire_n_status(&key, cost_asked).expect("fits"));
             self.compare(right, strict, shadow);
         } else {
             let [strict, shadow] =
@@ -176,13 +176,14 @@ impl Three {
 
     fn compare(&self, (answer, numbers): (Answer, Numbers), strict: Status, shadow: Status) {
         self.compare_decisions(answer, strict.decision(), shadow.decision());
-        let reset = |status: Status| match status.reset_after() {
-            Duration::MAX => None,
-            reset => Some(nanos(reset)),
-        };
+        let wait = |wait: Duration| (wait != Duration::MAX).then(|| nanos(wait));
         for status in [strict, shadow] {
-            let remaining = usize::try_from(status.remaining()).expect("few");
-            assert_eq!((remaining, reset(status)), numbers, "(remaining, reset) after {answer:?} at {}", self.now);
+            let said = status.quotas().map(|quota| {
+                let remaining = usize::try_from(quota.remaining()).expect("few");
+                (remaining, wait(quota.next_after()), wait(quota.reset_after()))
+            });
+            let said: Vec<_> = said.collect();
+            assert_eq!(said, numbers, "(remaining, next, reset) after {answer:?} at {}", self.now);
         }
     }
 

@@ -40,8 +40,8 @@ pub(crate) enum Answer {
     Denied(Why, Option<u64>),
 }
 
-/// What remains, and how long until everything does, if ever.
-pub(crate) type Numbers = (usize, Option<u64>);
+/// What remains of each rule, how long until more does, and how long until everything does, if ever.
+pub(crate) type Numbers = Vec<(usize, Option<u64>, Option<u64>)>;
 
 #[derive(Debug)]
 pub(crate) struct Oracle {
@@ -129,19 +129,33 @@ impl Oracle {
     }
 
     fn numbers(&self, name: u32, now: u64, cost: usize) -> Numbers {
+        let numbers = |rule: &Rule| match cost {
+            0 => self.numbers_by(rule, name, now, false),
+            _ if self.barred.contains(&name) => (0, None, None),
+            _ if self.allowed.contains(&name) => (rule.limit, Some(0), Some(0)),
+            _ => self.numbers_by(rule, name, now, true),
+        };
+        self.rules.iter().map(numbers).collect()
+    }
+
+    /// What one rule leaves now; and the first of all moments at which anything expires when it leaves more, and all.
+    fn numbers_by(&self, rule: &Rule, name: u32, now: u64, blocks: bool) -> (usize, Option<u64>, Option<u64>) {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
-        let left = self.rules.iter().map(|rule| rule.limit - live(&key.granted, now, rule.window)).min();
-        let left = left.expect("a rule");
-        let ends = key.granted.iter().flat_map(|stamp| self.rules.iter().map(move |rule| stamp + rule.window));
-        let block = key.blocked.iter().map(|stamp| stamp + self.penalty.blocked_for);
-        let blocked = cost > 0 && self.is_blocked(&key, now);
-        let reset = ends.chain(block.filter(|_| blocked)).max().unwrap_or(now).saturating_sub(now);
-        match cost {
-            0 => (left, Some(reset)),
-            _ if self.barred.contains(&name) => (0, None),
-            _ if self.allowed.contains(&name) => (self.limit(), Some(0)),
-            _ => (if blocked { 0 } else { left }, Some(reset)),
-        }
+        let left = |then: u64| match blocks && self.is_blocked(&key, then) {
+            true => 0,
+            false => rule.limit - live(&key.granted, then, rule.window),
+        };
+        let ends = key.granted.iter().map(|stamp| stamp + rule.window);
+        let moments = ends.chain(key.blocked.iter().map(|stamp| stamp + self.penalty.blocked_for));
+        let moments: Vec<u64> = moments.filter(|&then| then > now).collect();
+        let first = |is_so: &dyn Fn(u64) -> bool| {
+            let first = moments.iter().copied().filter(|&then| is_so(then)).min();
+            first.map_or(0, |then| then - now)
+        };
+        let is_all = left(now) == rule.limit;
+        let next = if is_all { 0 } else { first(&|then| left(then) > left(now)) };
+        let reset = if is_all { 0 } else { first(&|then| left(then) == rule.limit) };
+        (left(now), Some(next), Some(reset))
     }
 
     pub(crate) fn forget(&mut self, name: u32) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Answer, Granted, NeverPossible, Rule, least, longest};
+use super::{Answer, Granted, Left, NeverPossible, Rule, least, longest};
 
 /// A reading, from which waits are told, and the time that it is taken for, by which permits are live.
 #[derive(Debug, Clone, Copy)]
@@ -78,16 +78,31 @@ impl Log {
         let admitted = cost == 0 || rules.iter().all(|&rule| self.count_live(rule, now.time) + cost <= rule.limit);
         let succeeds_at = (!admitted).then(|| self.succeeds_at(rules, now.time, cost));
         let from_now = |time: u128| time - u128::from(now.reading);
-        let left = rules.iter().map(|&rule| (rule.limit - self.count_live(rule, now.time), rule.limit));
-        let (remaining, limit) = left.min().expect("at least one rule");
         Ok(Answer {
             admitted,
             retry_after: succeeds_at.map(from_now),
             in_the_way: succeeds_at.map_or(0, |succeeds_at| self.in_the_way(rules, now.time, succeeds_at, cost)),
-            limit,
-            remaining,
-            reset_after: self.all_free_at(rules, now.time).map_or(0, from_now),
+            left: core::array::from_fn(|place| rules.get(place).map(|&rule| self.left(rule, now))),
         })
+    }
+
+    /// What a rule leaves, and the first times at which it leaves more and all: tries each time at which a permit expires.
+    fn left(&self, rule: Rule, now: Moment) -> Left {
+        let live_at = |later: u128| {
+            let live_then = |&stamp: &u64| later < u128::from(stamp) + u128::from(rule.window);
+            u32::try_from(self.live(rule, now.time).filter(live_then).count()).expect("few")
+        };
+        let live = self.count_live(rule, now.time);
+        let ends = || self.live(rule, now.time).map(|stamp| u128::from(stamp) + u128::from(rule.window));
+        let from_now = |time: Option<u128>| time.map_or(0, |time| time - u128::from(now.reading));
+        let next = ends().filter(|&end| live_at(end) < live).min();
+        let reset = ends().filter(|&end| live_at(end) == 0).min();
+        Left {
+            limit: rule.limit,
+            remaining: rule.limit - live,
+            next_after: from_now(next),
+            reset_after: from_now(reset),
+        }
     }
 
     pub(crate) fn acquire(&mut self, rules: &[Rule], reading: u64, cost: u32) -> Result<Answer, NeverPossible> {
@@ -139,7 +154,7 @@ impl Past {
 
     /// What a key had when it was granted these permits at this reading. `None` if it can't have been.
     pub(super) fn before(&self, log: &Log, rules: &[Rule], latest: u64, granted: Granted, reading: u64) -> Option<Log> {
-        let Granted { stamp, cost, remaining } = granted;
+        let Granted { stamp, cost, left } = granted;
         let base = log.base(reading);
         let put_off = stamp > base.time && self.may_put_off_to(stamp, rules, latest);
         let fits = log.peek(rules, base, cost).is_ok_and(|answer| answer.admitted);
@@ -154,7 +169,7 @@ impl Past {
         };
         let is_right = |log: &Log| {
             let after = log.clone().acquire_at(rules, Moment { reading, time: stamp }, cost);
-            after.is_ok_and(|after| after.admitted && after.remaining == remaining)
+            after.is_ok_and(|after| after.admitted && after.left == left)
         };
         known.into_iter().chain(unknown.then(Log::default)).find(is_right)
     }

@@ -63,12 +63,44 @@ pub(crate) struct Answer {
     pub(crate) retry_after: Option<u128>,
     /// The rules that may be named as those that decide how long; bit 0 for the first.
     pub(crate) in_the_way: u64,
-    /// Of the rule that leaves the fewest permits; the smaller one if two leave as many.
+    /// What each rule leaves after the decision, in the order of the rules.
+    pub(crate) left: [Option<Left>; 8],
+}
+
+/// What one rule leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
     pub(crate) limit: u32,
     /// Permits free after the decision.
     pub(crate) remaining: u32,
+    /// How long until more are free; zero when all are.
+    pub(crate) next_after: u128,
     /// How long until every permit is free.
     pub(crate) reset_after: u128,
+}
+
+impl Answer {
+    /// The rule that leaves the fewest permits: of several the one that takes longest to leave more, and then the first.
+    pub(crate) fn tightest(&self) -> (usize, Left) {
+        let mut tightest: Option<(usize, Left)> = None;
+        for (place, &left) in self.left.iter().enumerate() {
+            let Some(left) = left else { continue };
+            let is_tighter = tightest.is_none_or(|(_, other)| {
+                left.remaining < other.remaining
+                    || left.remaining == other.remaining && left.next_after > other.next_after
+            });
+            if is_tighter {
+                tightest = Some((place, left));
+            }
+        }
+        tightest.expect("at least one rule")
+    }
+}
+
+/// All that is left of a key without permits.
+fn all_left(rules: &[Rule]) -> [Option<Left>; 8] {
+    let all = |rule: &Rule| Left { limit: rule.limit, remaining: rule.limit, next_after: 0, reset_after: 0 };
+    core::array::from_fn(|place| rules.get(place).map(all))
 }
 
 /// What a new key is told when as many keys are live as may be.
@@ -134,7 +166,8 @@ pub(crate) struct Seen {
 pub(crate) struct Granted {
     pub(crate) cost: u32,
     pub(crate) stamp: u64,
-    pub(crate) remaining: u32,
+    /// What each rule left.
+    pub(crate) left: [Option<Left>; 8],
 }
 
 /// A limiter of many keys.
@@ -274,23 +307,17 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
 
     /// What the policy would answer a key without a place.
     pub(crate) fn peek_without_a_place(&self, key: &K, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
-        let limit = least(&self.rules);
+        let left = all_left(&self.rules);
         Ok(match self.at_cap {
             AtCap::Deny => {
-                let retry_after = Some(self.a_place_is_free_after(key, reading));
-                let answer =
-                    Answer { admitted: false, retry_after, in_the_way: 1, limit, remaining: 0, reset_after: 0 };
+                let wait = self.a_place_is_free_after(key, reading);
+                let none = |left: Left| Left { remaining: 0, next_after: wait, reset_after: wait, ..left };
+                let left = left.map(|left| left.map(none));
+                let answer = Answer { admitted: false, retry_after: Some(wait), in_the_way: 1, left };
                 Outcome { answer, by: By::NoPlaceDenied }
             }
             AtCap::Admit => {
-                let answer = Answer {
-                    admitted: true,
-                    retry_after: None,
-                    in_the_way: 0,
-                    limit,
-                    remaining: limit,
-                    reset_after: 0,
-                };
+                let answer = Answer { admitted: true, retry_after: None, in_the_way: 0, left };
                 Outcome { answer, by: By::NoPlaceAdmitted }
             }
             AtCap::Share => {

@@ -134,7 +134,8 @@ impl Results {
         readme.put("ratios", &report::headline(&self.rows, &HEADLINE))?;
         readme.save()?;
 
-        self.draw(&memory)
+        self.draw(&memory)?;
+        report_http_layers()
     }
 
     fn draw(&self, memory: &[Value]) -> Result<(), Box<dyn Error>> {
@@ -205,6 +206,14 @@ fn count_bytes() -> Result<Vec<Value>, Box<dyn Error>> {
         return Err(format!("{command:?} failed").into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The tables of layers for HTTP. They have a program of their own, which knows the frameworks.
+fn report_http_layers() -> Result<(), Box<dyn Error>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).args(["run", "--release", "--quiet", "-p", "http_layers", "--", "--report"]);
+    if command.status()?.success() { Ok(()) } else { Err(format!("{command:?} failed").into()) }
 }
 
 /// In gigabytes, where the system tells.

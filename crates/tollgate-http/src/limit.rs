@@ -27,14 +27,11 @@ pub struct Usage {
     pub next_after: Duration,
 }
 
-/// A [`Status`] does not tell when the next permit is free. The earliest time that it does tell
-/// stands for that: until the request can be repeated, or until all permits are free. It is never
-/// too soon.
+/// Of the [tightest](Status::tightest) quota.
 impl From<&Status> for Usage {
     fn from(status: &Status) -> Self {
-        let reset = status.reset_after();
-        let next_after = status.retry_after().map_or(reset, |wait| wait.min(reset));
-        Self { remaining: status.remaining(), next_after }
+        let tightest = status.tightest();
+        Self { remaining: tightest.remaining(), next_after: tightest.next_after() }
     }
 }
 

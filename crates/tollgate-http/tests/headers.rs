@@ -221,13 +221,13 @@ fn the_numbers_of_a_limiter() {
     let limiter = DirectLimiter::with_clock(quota, clock.clone()).unwrap();
     let policy = Policy::of("default", &quota).unwrap();
 
-    let first = limiter.try_acquire_status(1).unwrap();
+    let first = limiter.try_acquire_status();
     assert_eq!(policy.admitted((&first).into()).to_string(), r#""default";r=1;t=60"#);
     clock.advance(secs(20));
     assert!(limiter.try_acquire().is_admitted());
     clock.advance(secs(20));
     // All are free in 40 s, and the first of them in 20 s.
-    let denied = limiter.try_acquire_status(1).unwrap();
+    let denied = limiter.try_acquire_status();
     let Decision::Denied(denial) = denied.decision() else { panic!("two a minute") };
     let limit = policy.violated((&denied).into(), denial.retry_after());
     assert_eq!(limit.to_string(), r#""default";r=0;t=20"#);

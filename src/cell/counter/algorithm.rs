@@ -9,7 +9,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::AtOnce;
+use crate::decision::{AtOnce, Status};
 
 impl<'a> Algorithm<'a> for Counter<'a> {
     fn store(self) -> &'a Store {
@@ -19,6 +19,11 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     #[inline(always)]
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
         self.decide_at_once(at, cost, reading)
+    }
+
+    #[inline(always)]
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.status_at_once(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {

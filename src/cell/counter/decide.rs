@@ -7,7 +7,7 @@ use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, PerQuota, Status};
 use crate::rule::{Account, Step};
 
 fn denied(wait_ns: u64) -> Decision {
@@ -18,6 +18,20 @@ impl<'a> Counter<'a> {
     /// The fast path: decides by the running account.
     #[inline(always)]
     pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        self.at_once_with(at, cost, reading).map(|(decided, _)| decided)
+    }
+
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    #[inline]
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let (decided, account) = self.at_once_with(at, cost, reading)?;
+        let left = PerQuota::one(self.books.current.left(account, time_of(reading)));
+        Some(Status { decision: decided.into(), left })
+    }
+
+    /// Decides, with the account as it is then.
+    #[inline(always)]
+    fn at_once_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(AtOnce, Account)> {
         let (books, At { cell, head }) = (self.books, at);
         let slot = cell.slot();
         let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
@@ -28,15 +42,15 @@ impl<'a> Counter<'a> {
         match books.rule().step(account, time, cost) {
             Step::Charge { used } => {
                 at.claim(books.layout().charged(head, used))?;
-                Some(AtOnce::admitted(books.rule().delay_ns(account, time)))
+                Some((AtOnce::admitted(books.rule().delay_ns(account, time)), Account { used, ..account }))
             }
             Step::Deny { wait_ns } => {
                 let stands = at.stands();
-                stands.then(|| AtOnce::denied(wait_ns, 0))
+                stands.then(|| (AtOnce::denied(wait_ns, 0), account))
             }
             Step::Open { used } => {
                 books.opens_again(at, slot, account, used, time)?;
-                Some(AtOnce::admitted(0))
+                Some((AtOnce::admitted(0), Account { anchor: books.rule().anchor_at(time), used }))
             }
             Step::Advance { .. } => None,
         }

@@ -5,7 +5,7 @@ use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "serde")]
 use crate::cell::kept::Kept;
 use crate::cell::words::TIME_ZERO;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::quota::Quota;
 use crate::rule::{Account, Rule};
 
@@ -46,8 +46,15 @@ impl Metered {
 
     /// The status of an account, as an admission.
     pub(super) fn status(&self, account: Account, time: u64) -> Status {
-        let remaining = self.rule.remaining(account, time) as usize;
-        Status::granted(self.quota.limit() as usize, remaining, self.rule.reset_after(account, time))
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(self.left(account, time)) }
+    }
+
+    /// What is left of an account.
+    pub(super) fn left(&self, account: Account, time: u64) -> Left {
+        let (rule, limit) = (&self.rule, self.quota.limit());
+        let remaining = rule.remaining(account, time);
+        let reset_after_ns = rule.reset_after(account, time);
+        Left { limit, remaining, next_after_ns: rule.next_after(account, time, remaining), reset_after_ns }
     }
 }
 

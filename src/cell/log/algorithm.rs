@@ -11,7 +11,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce};
+use crate::decision::{Admission, AtOnce, Status};
 
 impl<'a> Algorithm<'a> for Log<'a> {
     fn store(self) -> &'a Store {
@@ -21,6 +21,11 @@ impl<'a> Algorithm<'a> for Log<'a> {
     #[inline(always)]
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
         self.decide_at_once(at, cost, reading)
+    }
+
+    #[inline(always)]
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.status_at_once(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {

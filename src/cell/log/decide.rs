@@ -1,6 +1,6 @@
 //! Decisions by a log.
 
-use super::limits::Refusal;
+use super::left::AsOf;
 use super::publish::Published;
 use super::resize::Wanted;
 use super::view::{Log, View};
@@ -8,11 +8,30 @@ use crate::cell::algorithm::{Ask, Attempt, Charged};
 use crate::cell::memory::At;
 use crate::cell::words::time_of;
 use crate::clock::Clock;
-use crate::decision::{AtOnce, Status};
+use crate::decision::{Admission, AtOnce, Decision, PerQuota, Status};
 
 impl<'a> Log<'a> {
     #[inline(always)]
     pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
+    }
+
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    #[inline(always)]
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let decided = self.at_once_with(at, cost, reading, |log, granted| self.limits.left(log, granted));
+        decided.map(|(decided, left)| Status { decision: decided.into(), left })
+    }
+
+    /// Decides, with what the log says where so many permits are granted.
+    #[inline(always)]
+    fn at_once_with<T>(
+        self,
+        at: At<'a>,
+        cost: u32,
+        reading: u64,
+        with: impl FnOnce(AsOf<'a>, usize) -> T,
+    ) -> Option<(AtOnce, T)> {
         let At { cell, head } = at;
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
@@ -21,22 +40,25 @@ impl<'a> Log<'a> {
             return None;
         }
         let time = self.limits.not_before(time_of(reading)).max(newest.time());
-        let needed = cost as usize;
+        let (needed, log) = (cost as usize, AsOf { ring, head, time, reading: time_of(reading) });
         if let Some(refusal) = self.limits.refusal(ring, head, time, needed) {
             if self.limits.counts_refused() {
                 return None;
             }
-            // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
+            let told = with(log, 0);
+            // The loads above were acquired, so a head that still stands here stood there throughout.
             let stands = at.stands();
-            return stands.then(|| refusal.at_once(time_of(reading)));
+            return stands.then(|| (refusal.at_once(time_of(reading)), told));
         }
         // A ring that is shorter than the limit may have to grow. A longer one may hold stamps that
         // no limit needs.
         if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
             return None;
         }
+        // Before the claim. If that succeeds, what was read was of this head.
+        let told = with(log, needed);
         ring.claim(at, needed, self.limits, time)?;
-        Some(AtOnce::admitted(0))
+        Some((AtOnce::admitted(0), told))
     }
 
     /// One attempt at a decision.
@@ -44,7 +66,7 @@ impl<'a> Log<'a> {
         let Some(view) = self.view(at, clock) else { return at.lost() };
         let needed = cost as usize;
         match (self.refusal(&view, needed), ask) {
-            (None, Ask::Peek) => self.told(&view, None),
+            (None, Ask::Peek) => self.told(&view, Decision::Admitted(Admission::COUNTED)),
             (None, _) => self.grant(ask, &view, needed, clock),
             // A log that counts refused requests reserves nothing: INV-REFUSED.
             (Some(refusal), Ask::Reserve { within }) if !self.limits.counts_refused() => {
@@ -54,9 +76,9 @@ impl<'a> Log<'a> {
             (Some(refusal), Ask::Acquire | Ask::Reserve { .. })
                 if self.limits.counts_refused() && !view.is_behind() =>
             {
-                self.refuse_and_count(&view, needed, self.status(&view, Some(refusal)))
+                self.refuse_and_count(&view, needed, refusal.denial(view.reading))
             }
-            (refusal, _) => self.told(&view, refusal),
+            (Some(refusal), _) => self.told(&view, refusal.denial(view.reading)),
         }
     }
 
@@ -64,10 +86,8 @@ impl<'a> Log<'a> {
     fn grant(self, ask: Ask, view: &View<'a>, needed: usize, clock: &impl Clock) -> Attempt {
         let View { at, ring, time, .. } = *view;
         let live = view.live(self.limits.live_from(time));
-        let (limit, left) = self.left(view, live);
-        let granted = |time: u64, left: usize, charged| {
-            let reset_after = time.saturating_add(self.limits.window()).saturating_sub(view.reading);
-            Attempt::Decided(Status::granted(limit, left.saturating_sub(needed), reset_after), charged)
+        let granted = |left, charged| {
+            Attempt::Decided(Status { decision: Decision::Admitted(Admission::COUNTED), left }, charged)
         };
         // Loads of different heads may contradict each other. Then a request that was not refused
         // may not fit.
@@ -75,51 +95,34 @@ impl<'a> Log<'a> {
             return at.lost();
         }
         if at.head.state().is_growing() || ring.len() - live < needed {
-            let Some((time, fewer)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
-            // Permits that expired meanwhile, in the widest quota at least.
-            let left = if self.limits.is_one() { left + (live - fewer) } else { left };
-            return granted(time, left, Charged { head: at.head, mark: time });
+            let Some((time, left)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
+            return granted(left, Charged { head: at.head, mark: time });
         }
+        let left = self.limits.left(view.as_of(), needed);
         let Ask::Reserve { .. } = ask else {
             // No receipt is needed.
             let claimed = ring.claim(at, needed, self.limits, time);
-            return claimed.map_or_else(|| at.lost(), |_| granted(time, left, Charged::nothing(at.head)));
+            return claimed.map_or_else(|| at.lost(), |_| granted(left, Charged::nothing(at.head)));
         };
         let floor = self.earliest_stamp(view, needed);
         match ring.claim(at, needed, self.limits, time) {
             None => at.lost(),
-            Some(Published::ByClaimant) => granted(time, left, Charged { head: at.head, mark: time }),
-            Some(Published::Unknown) => granted(time, left, self.charged_in_ring(at, floor)),
+            Some(Published::ByClaimant) => granted(left, Charged { head: at.head, mark: time }),
+            Some(Published::Unknown) => granted(left, self.charged_in_ring(at, floor)),
         }
     }
 
-    /// The limit of the quota that leaves the fewest permits, and how many, where `live` stamps are
-    /// live in the widest.
-    fn left(self, view: &View<'_>, live: usize) -> (usize, usize) {
+    /// What is left of each quota.
+    fn left(self, view: &View<'_>) -> PerQuota {
         if view.is_behind() {
-            return self.limits.none();
+            return self.limits.left_behind(view.as_of(), view.newest.time());
         }
-        self.limits.left(view.ring, view.at.head, view.time, live)
+        self.limits.left(view.as_of(), 0)
     }
 
-    /// The permits left, and the denial if there is one.
-    fn status(self, view: &View<'_>, refusal: Option<Refusal>) -> Status {
-        let live = view.live(self.limits.live_from(view.time));
-        let (limit, left) = self.left(view, live);
-        let idle_after = match live {
-            0 => 0,
-            _ => view.newest.time().saturating_add(self.limits.window()).saturating_sub(view.reading),
-        };
-        let status = Status::granted(limit, left, idle_after);
-        match refusal {
-            Some(refusal) => Status { decision: refusal.denial(view.reading), ..status },
-            None => status,
-        }
-    }
-
-    /// Answers, and charges nothing.
-    fn told(self, view: &View<'a>, refusal: Option<Refusal>) -> Attempt {
-        let status = self.status(view, refusal);
+    /// Says what is left, and charges nothing.
+    pub(super) fn told(self, view: &View<'a>, decision: Decision) -> Attempt {
+        let status = Status { decision, left: self.left(view) };
         if view.stands() { Attempt::Decided(status, Charged::nothing(view.at.head)) } else { view.at.lost() }
     }
 }

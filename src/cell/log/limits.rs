@@ -5,7 +5,7 @@ use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "serde")]
 use crate::cell::kept::Kept;
 use crate::cell::words::Head;
-use crate::decision::{AtOnce, Decision, Status};
+use crate::decision::{Admission, AtOnce, Decision, Status};
 use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
@@ -16,7 +16,9 @@ pub(crate) struct Limits {
     /// Quotas with fewer permits in shorter windows, most permits first. A quota with neither never
     /// denies.
     within: Box<[Bound]>,
-    /// The first stamp that counts: earlier ones had expired before this version (INV-VERSION).
+    /// All of them in the order in which they were given, where there are several.
+    given: Box<[Bound]>,
+    /// The first stamp that counts. Those before it had expired under other quotas, before these.
     from: u64,
     /// The time at which this version began.
     since: u64,
@@ -28,7 +30,7 @@ pub(crate) struct Limits {
 
 /// One sliding window log.
 #[derive(Clone, Copy)]
-struct Bound {
+pub(super) struct Bound {
     limit: usize,
     window: u64,
     /// Which of the quotas it is, in the order in which they were given.
@@ -47,7 +49,8 @@ impl Limits {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
-        // Widest first. Of quotas with the same limit, the longest window implies the others.
+        let given = if bounds.len() > 1 { bounds.as_slice().into() } else { Box::default() };
+        // Widest first; of those with the same limit, the longest window says it all.
         bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
         let mut kept: Vec<Bound> = Vec::new();
         for bound in bounds {
@@ -57,7 +60,7 @@ impl Limits {
         }
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
         let (widest, within) = (kept[0], kept[1..].into());
-        Self { widest, within, from: 0, since: 0, counts_refused, most: widest.limit }
+        Self { widest, within, given, from: 0, since: 0, counts_refused, most: widest.limit }
     }
 
     /// The limits of the next version.
@@ -69,7 +72,15 @@ impl Limits {
     /// One quota, without a place among others.
     pub(super) fn one(limit: usize, window: u64) -> Self {
         let widest = Bound { limit, window, quota: 0 };
-        Self { widest, within: Box::default(), from: 0, since: 0, counts_refused: false, most: limit }
+        Self {
+            widest,
+            within: Box::default(),
+            given: Box::default(),
+            from: 0,
+            since: 0,
+            counts_refused: false,
+            most: limit,
+        }
     }
 
     /// The time to decide by at this reading: not before the version began (INV-VERSION).
@@ -97,7 +108,7 @@ impl Limits {
     }
 
     #[inline]
-    fn live_in(&self, bound: &Bound, time: u64) -> u64 {
+    pub(super) fn live_in(&self, bound: &Bound, time: u64) -> u64 {
         // A time is past the longest window.
         (time + 1 - bound.window).max(self.from)
     }
@@ -118,9 +129,20 @@ impl Limits {
         (2 * self.most).min(Quota::MAX_LIMIT as usize)
     }
 
-    /// Whether there is only one quota.
-    pub(super) fn is_one(&self) -> bool {
-        self.within.is_empty()
+    /// Whether but one was given.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// All that were given, in order.
+    pub(super) fn given(&self) -> &[Bound] {
+        if self.is_alone() { core::slice::from_ref(&self.widest) } else { &self.given }
+    }
+
+    #[inline]
+    pub(super) fn widest(&self) -> &Bound {
+        &self.widest
     }
 
     fn each(&self) -> impl Iterator<Item = &Bound> {
@@ -159,34 +181,13 @@ impl Limits {
         (stamp >= self.live_in(bound, time)).then(|| Refusal { until: stamp + bound.window, quota: bound.quota })
     }
 
-    /// The quota that leaves the fewest permits: its limit and those permits. `live` stamps are
-    /// live in the widest quota.
-    pub(super) fn left(&self, ring: Ring<'_>, head: Head, time: u64, live: usize) -> (usize, usize) {
-        let within = self.within.iter().map(|bound| (bound.limit, ring.live_at(head, self.live_in(bound, time))));
-        let all = core::iter::once((self.widest.limit, live)).chain(within);
-        let left = all.map(|(limit, live)| (limit, limit.saturating_sub(live)));
-        left.min_by_key(|&(limit, left)| (left, limit)).unwrap_or_default()
-    }
-
-    /// As [`left`](Self::left), for a key with reserved stamps.
-    pub(super) fn none(&self) -> (usize, usize) {
-        (self.all().0, 0)
-    }
-
-    /// The refusal of a request before a reserved stamp (INV-RESERVED).
+    /// The refusal of whoever would overtake what is reserved until then.
     pub(super) fn reserved_until(&self, until: u64) -> Refusal {
         Refusal { until, quota: self.widest.quota }
     }
 
-    /// As [`left`](Self::left), for a key without permits.
-    fn all(&self) -> (usize, usize) {
-        let least = self.each().map(|bound| bound.limit).min().unwrap_or_default();
-        (least, least)
-    }
-
-    /// A stamp, postponed: a lagging clock shows `reading`, its claim is stamped with the later
-    /// `time`. A stamp that is live at the reading must be live at that time, because it may have
-    /// been granted just now.
+    /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
+    /// reading has to be live then too, because it may have been granted just now.
     pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
         let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
         live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
@@ -204,6 +205,24 @@ impl Limits {
     }
 }
 
+impl Bound {
+    #[inline]
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The same, to be shown.
+    #[inline]
+    pub(super) fn limit_shown(&self) -> u32 {
+        u32::try_from(self.limit).unwrap_or(u32::MAX)
+    }
+
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+}
+
 impl NewKeys for Limits {
     fn longest_window(&self) -> u64 {
         self.window()
@@ -214,13 +233,11 @@ impl NewKeys for Limits {
     }
 
     fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
-        let (limit, remaining) = self.all();
-        Status::granted(limit, remaining, 0)
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(0, 0) }
     }
 
     fn first_status(&self, cost: u32, _time: u64, lead: u64) -> Status {
-        let (limit, remaining) = self.all();
-        Status::granted(limit, remaining.saturating_sub(cost as usize), self.window() + lead)
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(cost as usize, lead) }
     }
 
     #[cfg(feature = "serde")]
@@ -233,7 +250,7 @@ impl NewKeys for Limits {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&*self.within)
+        size_of_val(&*self.within) + size_of_val(&*self.given)
     }
 }
 

@@ -25,13 +25,14 @@
 //! A limit above M sees no more than the ring has. Permits that it does not see have as many newer
 //! stamps in the ring.
 
+use super::left::AsOf;
 use super::view::{Log, View};
 use crate::cell::algorithm::{Algorithm, Attempt, Charged};
-use crate::decision::Status;
+use crate::decision::{Decision, Status};
 
 impl<'a> Log<'a> {
     /// One attempt to refuse a request that counts.
-    pub(super) fn refuse_and_count(self, view: &View<'a>, needed: usize, status: Status) -> Attempt {
+    pub(super) fn refuse_and_count(self, view: &View<'a>, needed: usize, denied: Decision) -> Attempt {
         let (limits, at, time) = (self.limits, view.at, view.time);
         let live = view.live(limits.live_from(time)).min(limits.remembered().saturating_sub(needed));
         let Some(growing) = at.begin_resize(at.head.state().growing()) else { return at.lost() };
@@ -41,11 +42,12 @@ impl<'a> Log<'a> {
         new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
         // All of the new ring is published, so the next head reads it as it is now.
         let refusal = limits.refusal(new.ring, next, later, needed);
+        let log = AsOf { ring: new.ring, head: next, time: later, reading: view.reading };
+        let left = limits.left(log, 0);
         if !self.offer(growing, view.reference, later, new.offer) {
             return at.lost();
         }
-        let decision = refusal.map_or(status.decision, |refusal| refusal.denial(view.reading));
-        let reset_after_ns = later.saturating_add(limits.window()).saturating_sub(view.reading);
-        Attempt::Decided(Status { decision, remaining: 0, reset_after_ns, ..status }, Charged::nothing(at.head))
+        let decision = refusal.map_or(denied, |refusal| refusal.denial(view.reading));
+        Attempt::Decided(Status { decision, left }, Charged::nothing(at.head))
     }
 }

@@ -26,6 +26,7 @@
 //! *going ahead* (an open cell, a ring with reserved stamps), *growing ahead* (the ring of a cell
 //! that is ahead).
 
+use super::left::AsOf;
 use super::limits::Refusal;
 use super::view::{Log, View};
 use crate::cell::algorithm::{Algorithm, Attempt, Charged};
@@ -48,24 +49,20 @@ impl<'a> Log<'a> {
         let lags = shown < now && view.last(live).any(|stamp| limits.put_off(stamp, shown, now) != stamp);
         let (moment, slots) = (refusal.until(), live + needed);
         let is_never = lags || slots > LONGEST;
-        let (limit, remaining) = limits.none();
-        let told = |newest: u64, decision, charged| {
-            let reset_after = newest.saturating_add(limits.window()).saturating_sub(reading);
-            Attempt::Decided(Status { decision, ..Status::granted(limit, remaining, reset_after) }, charged)
-        };
         if is_never || moment.saturating_sub(reading) > within {
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
-            let denied = told(view.newest.time(), decision, Charged::nothing(at.head));
-            return if view.stands() { denied } else { at.lost() };
+            return self.told(view, decision);
         }
         let Some(growing) = at.begin_resize(at.head.state().going_ahead()) else { return at.lost() };
         let Some(new) = self.replacement(growing, view, slots, now) else { return at.lost() };
         let stamps = view.last(live).chain(core::iter::repeat_n(moment, needed));
         new.ring.write_last(slots, stamps, growing.head.on_new_ring().lap());
+        let log = AsOf { ring: new.ring, head: growing.head.on_new_ring(), time: moment, reading };
+        let left = if reading < moment { limits.left_behind(log, moment) } else { limits.left(log, 0) };
         if !self.offer(growing, view.reference, now, new.offer) {
             return at.lost();
         }
-        let delay = Admission::delayed(moment.saturating_sub(reading));
-        told(moment, Decision::Admitted(delay), Charged { head: at.head, mark: moment })
+        let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));
+        Attempt::Decided(Status { decision, left }, Charged { head: at.head, mark: moment })
     }
 }

@@ -1,12 +1,14 @@
 //! Replaces rings: a ring is prepared in private, with the claim that needs it, and offered by one
 //! compare-and-swap (INV-RESIZE).
 
+use super::left::AsOf;
 use super::ring::Ring;
 use super::view::{Log, View};
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, State, time_of};
 use crate::clock::Clock;
+use crate::decision::PerQuota;
 
 /// A claim that does not fit into its ring.
 #[derive(Clone, Copy)]
@@ -21,7 +23,8 @@ pub(super) struct Larger {
     pub(super) offer: RingRef,
     /// The stamp of the claim.
     pub(super) time: u64,
-    pub(super) live: usize,
+    /// What is left once it is claimed.
+    pub(super) left: PerQuota,
 }
 
 /// A ring that the caller owns, to be offered to a growing cell.
@@ -33,17 +36,17 @@ pub(super) struct Replacement<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// Claims permits by a resize. Returns the time of the claim and the permits that were live
-    /// before it; `None` if another ring or another change came first.
+    /// Claims permits by replacing the ring with one that has room for them. Gives the time of the claim and what is left
+    /// after it; `None` when somebody else's ring, or some other change, came first.
     #[cold]
-    pub(super) fn grow(self, view: &View<'a>, wanted: Wanted, clock: &impl Clock) -> Option<(u64, usize)> {
-        // A permit claimed now is later than all reserved ones.
+    pub(super) fn grow(self, view: &View<'a>, wanted: Wanted, clock: &impl Clock) -> Option<(u64, PerQuota)> {
+        // What is claimed now is later than all that was reserved.
         let state = view.at.head.state();
         let growing = view.at.begin_resize(if state.is_open() { State::Growing } else { state })?;
-        let Larger { offer, time, live } = self.larger_ring(growing, view, wanted, clock);
-        // A reserved stamp does not tell the time.
+        let Larger { offer, time, left } = self.larger_ring(growing, view, wanted, clock);
+        // The claim's own stamp does not say the time of a cell that is ahead.
         let by = if growing.head.state().may_be_ahead() { time } else { view.newest.time() };
-        self.offer(growing, view.reference, by, offer).then_some((time, live))
+        self.offer(growing, view.reference, by, offer).then_some((time, left))
     }
 
     /// A ring that the caller owns, with the live stamps of the old ring and those of the claim.
@@ -66,7 +69,8 @@ impl<'a> Log<'a> {
         let live = live.min(ring.live_at(head, limits.live_from(reading)));
         let kept = view.last(live).map(|stamp| limits.put_off(stamp, reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
-        Larger { offer, time, live }
+        let left = limits.left(AsOf { ring: new, head: next, time, reading: view.reading }, 0);
+        Larger { offer, time, left }
     }
 
     /// A ring with `slots` slots for a growing cell, by a clock that showed `now`. `None` if the

@@ -86,7 +86,23 @@ impl<'a> Ring<'a> {
     /// How many stamps are no earlier than `live_from`. They are the newest ones (INV-ORDER), so
     /// this is a binary search.
     pub(super) fn live_at(self, head: Head, live_from: u64) -> usize {
-        let (mut expired, mut unknown) = (0, self.len());
+        self.live_among(head, live_from, self.len())
+    }
+
+    /// How many of the newest stamps are live, at most so many. Live stamps are the newest ones, so that halving finds the oldest of
+    /// them. The first look is at the oldest that may be: where a key has all that it may have it is the only one.
+    #[inline]
+    pub(super) fn live_among(self, head: Head, live_from: u64, most: usize) -> usize {
+        let skipped = self.len().saturating_sub(most);
+        if self.load(head.pos() + skipped).time() >= live_from {
+            return self.len() - skipped;
+        }
+        self.live_after(head, live_from, skipped + 1)
+    }
+
+    /// How many are live where this many are known to have expired.
+    fn live_after(self, head: Head, live_from: u64, known: usize) -> usize {
+        let (mut expired, mut unknown) = (known, self.len() - known);
         while unknown > 0 {
             let half = unknown / 2;
             if self.load(head.pos() + expired + half).time() < live_from {

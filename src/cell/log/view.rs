@@ -1,5 +1,6 @@
 //! A published log, as of one head.
 
+use super::left::AsOf;
 use super::limits::{Limits, Refusal};
 use super::ring::Ring;
 use crate::cell::algorithm::Algorithm;
@@ -83,8 +84,14 @@ impl<'a> Log<'a> {
     }
 }
 
-impl View<'_> {
-    /// The time by which stamps are live beside reserved ones.
+impl<'a> View<'a> {
+    /// What quotas are counted by.
+    pub(super) fn as_of(&self) -> AsOf<'a> {
+        let Self { at, ring, time, reading, .. } = *self;
+        AsOf { ring, head: at.head, time, reading }
+    }
+
+    /// The time by which stamps are live beside those that are reserved.
     pub(super) fn live_at(&self) -> u64 {
         if self.at.head.state().may_be_ahead() { self.by_clock } else { self.time }
     }

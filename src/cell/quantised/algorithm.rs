@@ -10,7 +10,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 use crate::clock::Clock;
-use crate::decision::AtOnce;
+use crate::decision::{AtOnce, Status};
 use crate::sync::Ordering;
 
 impl<'a> Algorithm<'a> for Quantised<'a> {
@@ -21,6 +21,10 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     #[inline(always)]
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
         self.decide_at_once(at, cost, reading)
+    }
+
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.status_at_once(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {

@@ -6,11 +6,33 @@ use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, PerQuota, Status};
 
 impl<'a> Quantised<'a> {
     #[inline]
     pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
+        self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
+    }
+
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let (steps, time) = (&self.stepped.steps, time_of(reading));
+        let (decided, left) = self.at_once_with(at, cost, reading, |history, granted| match granted {
+            0 => history.left(steps, time),
+            _ => history.left_after(steps, time, history.step, granted),
+        })?;
+        Some(Status { decision: decided.into(), left: PerQuota::one(left) })
+    }
+
+    /// Decides, with what the history says where so many permits are granted.
+    #[inline(always)]
+    fn at_once_with<T>(
+        self,
+        at: At<'a>,
+        cost: u32,
+        reading: u64,
+        with: impl FnOnce(History<'a>, u32) -> T,
+    ) -> Option<(AtOnce, T)> {
         let reference = at.cell.reference();
         if reference.epoch() != at.head.epoch() || cost > self.stepped.limit() {
             return None;
@@ -19,13 +41,16 @@ impl<'a> Quantised<'a> {
         let time = time_of(reading);
         match history.verdict(&self.stepped.steps, time, cost) {
             Verdict::Charge => {
+                // Before the claim. If that succeeds, what was read was of this head.
+                let told = with(history, cost);
                 at.claim(self.stepped.charged(at.head, cost))?;
-                Some(AtOnce::admitted(0))
+                Some((AtOnce::admitted(0), told))
             }
             Verdict::Begin(_) => None,
             Verdict::Deny(until) => {
+                let told = with(history, 0);
                 let stands = at.stands();
-                stands.then(|| AtOnce::denied(until.saturating_sub(time), 0))
+                stands.then(|| (AtOnce::denied(until.saturating_sub(time), 0), told))
             }
         }
     }
@@ -34,24 +59,26 @@ impl<'a> Quantised<'a> {
     pub(super) fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
         let stepped = self.stepped;
         if cost > stepped.limit() {
-            let status = Status { decision: denied(u64::MAX, 0), ..Status::granted(stepped.limit() as usize, 0, 0) };
-            return Attempt::Decided(status, Charged::nothing(at.head));
+            let Some(view) = self.view(at, clock) else { return at.lost() };
+            let status = Status { decision: denied(u64::MAX, 0), ..stepped.status(&view.history, view.time) };
+            return if view.stands() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() };
         }
         let Some(view) = self.view(at, clock) else { return at.lost() };
         let View { reference, history, time, .. } = view;
         let verdict = history.verdict(&stepped.steps, time, cost);
-        // From before the claim. Loads of different heads may contradict each other.
-        let status = stepped.status(&history, time);
-        let told = |status| match view.stands() {
-            true => Attempt::Decided(status, Charged::nothing(at.head)),
-            false => at.lost(),
+        let told = |decision| {
+            let status = Status { decision, ..stepped.status(&history, time) };
+            if view.stands() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() }
         };
+        let admitted = Decision::Admitted(Admission::COUNTED);
         let step = match verdict {
-            Verdict::Deny(until) => return told(Status { decision: denied(until, time), ..status }),
-            _ if ask == Ask::Peek => return told(status),
+            Verdict::Deny(until) => return told(denied(until, time)),
+            _ if ask == Ask::Peek => return told(admitted),
             Verdict::Charge => history.step,
             Verdict::Begin(step) => step,
         };
+        // As it is before the claim.
+        let left = PerQuota::one(history.left_after(&stepped.steps, time, step, cost));
         let claimed = if step == history.step && at.head.state().is_open() {
             let charged = stepped.charged(at.head, cost);
             at.claim(charged).map(|()| charged)
@@ -62,9 +89,7 @@ impl<'a> Quantised<'a> {
             })
         };
         let Some(head) = claimed else { return at.lost() };
-        let remaining = status.remaining.saturating_sub(cost);
-        let reset_after_ns = stepped.steps.free_at(step).saturating_sub(time);
-        Attempt::Decided(Status { remaining, reset_after_ns, ..status }, Charged { head, mark: mark_of(step) })
+        Attempt::Decided(Status { decision: admitted, left }, Charged { head, mark: mark_of(step) })
     }
 
     /// A block that the caller owns, with a claim of `cost` permits in this step, the newest or a

@@ -20,6 +20,7 @@
 //! never decrease (INV-STEP), and the steps dropped when T begins (up to T - 1 - S) count at no
 //! later decision.
 
+use crate::decision::Left;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The numbers of a quantised log.
@@ -244,21 +245,36 @@ impl History<'_> {
         self.passed(steps, time).0 < self.step.saturating_add(steps.window)
     }
 
-    /// The permits left at `time`.
-    pub(super) fn remaining(&self, steps: &Steps, time: u64) -> u32 {
-        let (counting, _) = self.counting(steps, self.passed(steps, time).0);
-        steps.limit.saturating_sub(counting)
-    }
-
-    /// The nanoseconds after `time` until all permits are free.
+    /// How long after `time` the last permit is free again.
     pub(super) fn reset_after(&self, steps: &Steps, time: u64) -> u64 {
         let (counting, _) = self.counting(steps, self.passed(steps, time).0);
         let newest = self.newest().filter(|_| counting > 0);
         newest.map_or(0, |newest| steps.free_at(newest).saturating_sub(time))
     }
 
-    /// The entries of the next block when `step` begins or goes on: those that count at its first
-    /// moment.
+    /// What is left at `time`, and when more is.
+    pub(super) fn left(&self, steps: &Steps, time: u64) -> Left {
+        let (counting, first) = self.counting(steps, self.passed(steps, time).0);
+        let remaining = steps.limit.saturating_sub(counting);
+        let next_after_ns = match counting {
+            0 => 0,
+            // As many as leave one less than the limit, or than now.
+            _ => steps.free_at(self.step_with(first, counting.saturating_sub(steps.limit) + 1)).saturating_sub(time),
+        };
+        Left { limit: steps.limit, remaining, next_after_ns, reset_after_ns: self.reset_after(steps, time) }
+    }
+
+    /// What is left at `time` once `cost` permits have been granted in that step, the newest or a later one. There is room for
+    /// them.
+    pub(super) fn left_after(&self, steps: &Steps, time: u64, step: u64, cost: u32) -> Left {
+        let before = self.left(steps, time);
+        let free_after = steps.free_at(step).saturating_sub(time);
+        let next_after_ns = if before.remaining == steps.limit { free_after } else { before.next_after_ns };
+        let remaining = before.remaining.saturating_sub(cost);
+        Left { remaining, next_after_ns, reset_after_ns: free_after, ..before }
+    }
+
+    /// What is kept of the entries when `step` begins, or goes on: those that count at its first moment.
     pub(super) fn kept(&self, steps: &Steps, step: u64) -> impl Iterator<Item = Entry> {
         let (grown, window) = (step.saturating_sub(self.step), steps.window);
         let first = self.younger(window.saturating_add(1).saturating_sub(grown));
@@ -318,7 +334,15 @@ mod tests {
                 let (step, used, start, words) = naive.words();
                 let history = History { step, used, start, entries: &words };
                 let fits = |time| naive.counting(&steps, time) + cost <= limit;
-                prop_assert_eq!(history.remaining(&steps, time), limit.saturating_sub(naive.counting(&steps, time)));
+                let left = history.left(&steps, time);
+                let remaining = |time| limit.saturating_sub(naive.counting(&steps, time));
+                prop_assert_eq!((left.limit, left.remaining), (limit, remaining(time)));
+                prop_assert_eq!(left.reset_after_ns, history.reset_after(&steps, time));
+                let next = time + left.next_after_ns;
+                prop_assert!(match left.remaining == limit {
+                    true => next == time,
+                    false => remaining(next) > left.remaining && remaining(next - 1) == left.remaining,
+                }, "{:?}", left);
                 let reset = time + history.reset_after(&steps, time);
                 prop_assert!(naive.counting(&steps, reset) == 0 && (reset == time || naive.counting(&steps, reset - 1) > 0));
                 // The first step that ends no earlier, found one by one from near it.
@@ -368,7 +392,7 @@ mod tests {
                     let steps = Steps { limit: 1 << 30, resolution, window, origin: 1 << 60 };
                     let history = History { step, used: u32::MAX, start: 3, entries: &words };
                     let _ = history.verdict(&steps, time, 1);
-                    let _ = (history.remaining(&steps, time), history.reset_after(&steps, time));
+                    let _ = (history.left(&steps, time), history.left_after(&steps, time, step, 1));
                     let _ = history.kept(&steps, step.saturating_add(1)).count();
                 }
             }

@@ -7,7 +7,7 @@ use crate::cell::algorithm::NewKeys;
 use crate::cell::kept::Kept;
 use crate::cell::unchanged::Unchanged;
 use crate::cell::words::{Head, State, TIME_ZERO};
-use crate::decision::Status;
+use crate::decision::{Admission, Decision, Left, PerQuota, Status};
 use crate::quota::{Kind, Quota};
 
 /// A quantised log.
@@ -93,9 +93,12 @@ impl Stepped {
 
     /// The status, as an admission.
     pub(super) fn status(&self, history: &History<'_>, time: u64) -> Status {
-        let remaining = history.remaining(&self.steps, time) as usize;
-        Status::granted(self.steps.limit as usize, remaining, history.reset_after(&self.steps, time))
+        admitted(history.left(&self.steps, time))
     }
+}
+
+fn admitted(left: Left) -> Status {
+    Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(left) }
 }
 
 impl NewKeys for Stepped {
@@ -108,13 +111,13 @@ impl NewKeys for Stepped {
     }
 
     fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
-        Status::granted(self.steps.limit as usize, self.steps.limit as usize, 0)
+        admitted(Left::all(self.steps.limit))
     }
 
     fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status {
         let free_at = self.steps.free_at(self.steps.step_of(time.saturating_add(lead)));
-        let remaining = self.steps.limit.saturating_sub(cost);
-        Status::granted(self.steps.limit as usize, remaining as usize, free_at.saturating_sub(time))
+        let none = Left::none_for(self.steps.limit, free_at.saturating_sub(time));
+        admitted(Left { remaining: self.steps.limit.saturating_sub(cost), ..none })
     }
 
     #[cfg(feature = "serde")]

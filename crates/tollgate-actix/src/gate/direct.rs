@@ -39,7 +39,7 @@ impl<C: Clock> Single for DirectLimiter<C> {
     }
 
     fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.try_acquire_status(cost)
+        self.try_acquire_n_status(cost)
     }
 
     fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError> {

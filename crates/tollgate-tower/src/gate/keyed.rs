@@ -53,7 +53,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
     }
 
     fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.limiter.try_acquire_status(self.key, cost)
+        self.limiter.try_acquire_n_status(self.key, cost)
     }
 
     fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError> {

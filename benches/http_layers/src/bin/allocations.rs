@@ -1,0 +1,31 @@
+//! Counts the allocations of a request in each scenario, and prints them as JSON: for each scenario
+//! in order, those of each contender, or null where it does not take part.
+
+use std::alloc::System;
+
+use http_layers::contender::Name;
+use http_layers::rounds::{BATCH, Turns};
+use http_layers::scenario::Scenario;
+use serde_json::json;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn main() {
+    let counts = Scenario::all().into_iter().map(|scenario| {
+        let count = |name: Name| name.takes_part(scenario).then(|| count(name, scenario));
+        json!(Name::ALL.map(count))
+    });
+    println!("{}", json!(counts.collect::<Vec<_>>()));
+}
+
+/// Allocations of a request, on average. Those of making the requests are not among them.
+fn count(name: Name, scenario: Scenario) -> f64 {
+    let mut turns = Turns::new(name, scenario);
+    let requests = turns.requests(BATCH);
+    let region = Region::new(COUNTED);
+    turns.send(requests);
+    let change = region.change();
+    (change.allocations + change.reallocations) as f64 / BATCH as f64
+}

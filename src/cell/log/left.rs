@@ -1,0 +1,99 @@
+//! What is left of each quota of a log.
+//!
+//! Every quota is listed that was given, also one that another implies and that never decides. The ring holds the stamps that it
+//! needs: the widest quota has the longest window, so a stamp that is live under any of them is live under that one.
+
+use super::limits::{Bound, Limits};
+use super::ring::Ring;
+use crate::cell::words::Head;
+use crate::decision::{Left, PerQuota};
+
+/// A log as of one head.
+#[derive(Clone, Copy)]
+pub(super) struct AsOf<'a> {
+    pub(super) ring: Ring<'a>,
+    pub(super) head: Head,
+    /// The time by which stamps are live.
+    pub(super) time: u64,
+    /// What the clock shows. Waits are counted from there.
+    pub(super) reading: u64,
+}
+
+impl AsOf<'_> {
+    /// The stamp so far back from the newest, which is 1 back.
+    #[inline]
+    fn back(self, back: usize) -> u64 {
+        self.ring.load(self.head.pos() + self.ring.len() - back).time()
+    }
+}
+
+impl Limits {
+    /// What is left of each quota, once `granted` more permits have the time of this log for a stamp. There is room for them.
+    #[inline(always)]
+    pub(super) fn left(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
+        if self.is_alone() {
+            return PerQuota::one(self.left_of(self.widest(), log, granted));
+        }
+        self.left_of_each(log, granted)
+    }
+
+    #[inline(never)]
+    fn left_of_each(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
+        PerQuota::of(self.given().iter().map(|bound| self.left_of(bound, log, granted)))
+    }
+
+    #[inline]
+    fn left_of(&self, bound: &Bound, log: AsOf<'_>, granted: usize) -> Left {
+        // More may be live than the limit: it may have become less.
+        let live = log.ring.live_among(log.head, self.live_in(bound, log.time), bound.limit());
+        let live = (live + granted).min(bound.limit());
+        if live == 0 {
+            return Left::all(bound.limit_shown());
+        }
+        // Once this one has left the window, one less counts than the limit, or than now.
+        let next = if live <= granted { log.time } else { log.back(live - granted) };
+        let newest = if granted > 0 { log.time } else { log.back(1) };
+        let until_end = |stamp: u64| (stamp + bound.window()).saturating_sub(log.reading);
+        Left {
+            limit: bound.limit_shown(),
+            remaining: bound.limit_shown() - shown(live),
+            next_after_ns: until_end(next),
+            reset_after_ns: until_end(newest),
+        }
+    }
+
+    /// What is left of each quota of a log whose newest permits are reserved until then: none, because nothing overtakes them.
+    pub(super) fn left_behind(&self, log: AsOf<'_>, until: u64) -> PerQuota {
+        PerQuota::of(self.given().iter().map(|bound| {
+            let from_now = |time: u64| time.saturating_sub(log.reading);
+            // Whether, by then, as many are live as the limit allows.
+            let full = (bound.limit() <= log.ring.len()).then(|| log.back(bound.limit()));
+            let free_at =
+                full.filter(|&stamp| stamp >= self.live_in(bound, until)).map_or(0, |stamp| stamp + bound.window());
+            Left {
+                limit: bound.limit_shown(),
+                remaining: 0,
+                next_after_ns: from_now(free_at.max(until)),
+                reset_after_ns: from_now(until.saturating_add(bound.window())),
+            }
+        }))
+    }
+
+    /// What is left of each quota of a key that has nothing but `granted` permits, which expire together a window after a time that
+    /// is `lead` ahead.
+    pub(super) fn left_of_new(&self, granted: usize, lead: u64) -> PerQuota {
+        PerQuota::of(self.given().iter().map(|bound| {
+            let all = Left::all(bound.limit_shown());
+            if granted == 0 {
+                return all;
+            }
+            let (remaining, wait) = (bound.limit().saturating_sub(granted), bound.window() + lead);
+            Left { remaining: shown(remaining), next_after_ns: wait, reset_after_ns: wait, ..all }
+        }))
+    }
+}
+
+/// A limit or less.
+fn shown(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

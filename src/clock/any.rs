@@ -1,0 +1,169 @@
+//! A clock that is chosen at run time.
+
+use core::fmt;
+use std::sync::Arc;
+
+use super::coarse::CoarseClock;
+use super::mock::MockClock;
+use super::monotonic::MonotonicClock;
+use super::reading::Clock;
+#[cfg(feature = "tokio")]
+use super::tokio::TokioClock;
+
+/// A clock that is chosen at run time: the state of an application names one limiter type, and a
+/// test gives it another clock.
+///
+/// The default is a [`MonotonicClock`]. Each clock of this crate converts into an `AnyClock`;
+/// [`AnyClock::new`] takes a clock of any other type. A reading costs one predictable branch more
+/// than a reading of the clock inside, and through [`AnyClock::new`] one indirect call.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{AnyClock, BuildError, Limiter, MockClock, Quota};
+///
+/// struct App {
+///     logins: Limiter<String, AnyClock>,
+/// }
+///
+/// impl App {
+///     fn new(clock: impl Into<AnyClock>) -> Result<Self, BuildError> {
+///         let logins = Limiter::builder(Quota::per_minute(1)).clock(clock.into()).build()?;
+///         Ok(Self { logins })
+///     }
+/// }
+///
+/// // In the service:
+/// let app = App::new(AnyClock::default())?;
+/// assert!(app.logins.try_acquire("alice").is_admitted());
+///
+/// // In a test:
+/// let clock = MockClock::new();
+/// let app = App::new(clock.clone())?;
+/// assert!(app.logins.try_acquire("alice").is_admitted());
+/// clock.advance(Duration::from_secs(60));
+/// assert!(app.logins.try_acquire("alice").is_admitted());
+/// # Ok::<(), BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct AnyClock(Source);
+
+#[derive(Clone)]
+enum Source {
+    Monotonic(MonotonicClock),
+    Coarse(CoarseClock),
+    Mock(MockClock),
+    #[cfg(feature = "tokio")]
+    Tokio(TokioClock),
+    Other(Arc<dyn Clock + Send + Sync>),
+}
+
+impl AnyClock {
+    /// Any other clock, such as one of a simulation.
+    ///
+    /// ```
+    /// use tollgate::{AnyClock, Clock};
+    ///
+    /// struct Standstill;
+    ///
+    /// impl Clock for Standstill {
+    ///     fn now(&self) -> u64 {
+    ///         7
+    ///     }
+    /// }
+    ///
+    /// assert_eq!(AnyClock::new(Standstill).now(), 7);
+    /// ```
+    #[must_use]
+    pub fn new(clock: impl Clock + Send + Sync + 'static) -> Self {
+        Self(Source::Other(Arc::new(clock)))
+    }
+}
+
+impl Default for AnyClock {
+    fn default() -> Self {
+        MonotonicClock::new().into()
+    }
+}
+
+impl Clock for AnyClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        match &self.0 {
+            Source::Monotonic(clock) => clock.now(),
+            Source::Coarse(clock) => clock.now(),
+            Source::Mock(clock) => clock.now(),
+            #[cfg(feature = "tokio")]
+            Source::Tokio(clock) => clock.now(),
+            Source::Other(clock) => clock.now(),
+        }
+    }
+}
+
+impl fmt::Debug for AnyClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::Monotonic(clock) => clock.fmt(f),
+            Source::Coarse(clock) => clock.fmt(f),
+            Source::Mock(clock) => clock.fmt(f),
+            #[cfg(feature = "tokio")]
+            Source::Tokio(clock) => clock.fmt(f),
+            Source::Other(_) => f.debug_struct("AnyClock").finish_non_exhaustive(),
+        }
+    }
+}
+
+macro_rules! clocks_of_this_crate {
+    ($($(#[$when:meta])* $variant:ident($clock:ty)),* $(,)?) => {
+        $(
+            $(#[$when])*
+            impl From<$clock> for AnyClock {
+                fn from(clock: $clock) -> Self {
+                    Self(Source::$variant(clock))
+                }
+            }
+        )*
+    };
+}
+
+clocks_of_this_crate! {
+    Monotonic(MonotonicClock),
+    Coarse(CoarseClock),
+    Mock(MockClock),
+    #[cfg(feature = "tokio")]
+    Tokio(TokioClock),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(u64);
+
+    impl Clock for Fixed {
+        fn now(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_reading_is_that_of_the_clock_inside() {
+        let mock = MockClock::new();
+        mock.set(5);
+        assert_eq!(AnyClock::from(mock).now(), 5);
+        assert_eq!(AnyClock::new(Fixed(9)).now(), 9);
+        let monotonic = MonotonicClock::new();
+        let (before, inside) = (monotonic.now(), AnyClock::from(monotonic.clone()).now());
+        assert!((before..=monotonic.now()).contains(&inside));
+        let coarse = CoarseClock::new(core::time::Duration::from_secs(3_000_000_000)).unwrap();
+        assert_eq!(AnyClock::from(coarse.clone()).now(), coarse.now());
+    }
+
+    #[test]
+    fn a_clone_shows_the_same_time() {
+        let mock = MockClock::new();
+        let clock = AnyClock::from(mock.clone());
+        let other = clock.clone();
+        mock.set(7);
+        assert_eq!((clock.now(), other.now()), (7, 7));
+    }
+}

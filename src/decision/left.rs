@@ -1,0 +1,85 @@
+//! What is left of each quota of a key.
+
+use crate::caps::MAX_QUOTAS;
+
+/// What is left of one quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Left {
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    pub(crate) next_after_ns: u64,
+    pub(crate) reset_after_ns: u64,
+}
+
+impl Left {
+    const NOTHING: Self = Self { limit: 0, remaining: 0, next_after_ns: 0, reset_after_ns: 0 };
+
+    /// All of it.
+    pub(crate) const fn all(limit: u32) -> Self {
+        Self { limit, remaining: limit, ..Self::NOTHING }
+    }
+
+    /// None of it, and all of it again after so long.
+    pub(crate) const fn none_for(limit: u32, wait_ns: u64) -> Self {
+        Self { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns: wait_ns }
+    }
+}
+
+/// What is left of each quota, in the order in which they were given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PerQuota {
+    first: Left,
+    /// Apart, because most keys have one quota.
+    others: Option<[Left; MAX_QUOTAS - 1]>,
+    count: u8,
+}
+
+impl PerQuota {
+    /// Of no quota.
+    pub(crate) const NONE: Self = Self { first: Left::NOTHING, others: None, count: 0 };
+
+    #[inline]
+    pub(crate) const fn one(first: Left) -> Self {
+        Self { first, others: None, count: 1 }
+    }
+
+    pub(crate) fn of(each: impl IntoIterator<Item = Left>) -> Self {
+        let mut each = each.into_iter();
+        let Some(first) = each.next() else { return Self::NONE };
+        let Some(second) = each.next() else { return Self::one(first) };
+        let (mut others, mut count) = ([Left::NOTHING; MAX_QUOTAS - 1], 1);
+        for (place, left) in others.iter_mut().zip(core::iter::once(second).chain(each)) {
+            *place = left;
+            count += 1;
+        }
+        Self { first, others: Some(others), count }
+    }
+
+    pub(crate) fn count(&self) -> u8 {
+        self.count
+    }
+
+    /// Of the quota in this place.
+    pub(crate) fn at(&self, place: u8) -> Left {
+        match (place, &self.others) {
+            (1.., Some(others)) => others[usize::from(place) - 1],
+            _ => self.first,
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Left> + Clone + use<> {
+        let all = *self;
+        (0..self.count).map(move |place| all.at(place))
+    }
+
+    /// The same quotas, with other numbers.
+    pub(crate) fn map(&self, other: impl FnMut(Left) -> Left) -> Self {
+        Self::of(self.iter().map(other))
+    }
+}
+
+impl core::fmt::Debug for PerQuota {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,76 @@
+//! [`QuotaStatus`]: the numbers of one quota.
+
+use core::time::Duration;
+
+use super::denial::Denial;
+use super::left::Left;
+
+/// What is left of one quota of a key, and when more is. Part of a [`Status`](crate::Status).
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, MockClock, Quota};
+///
+/// let clock = MockClock::new();
+/// let builder = Limiter::<str>::builder(Quota::per_second(10)).and(Quota::per_minute(100));
+/// let limiter = builder.clock(clock.clone()).build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// clock.advance(Duration::from_millis(400));
+///
+/// let status = limiter.try_acquire_status("alice");
+/// let [second, minute] = [0, 1].map(|place| status.quotas().nth(place).unwrap());
+/// assert_eq!((second.limit(), second.remaining()), (10, 8));
+/// assert_eq!((minute.limit(), minute.remaining()), (100, 98));
+/// // The first permit comes back before the second.
+/// assert_eq!((second.next_after(), second.reset_after()), (Duration::from_millis(600), Duration::from_secs(1)));
+/// assert_eq!(minute.next_after(), Duration::from_millis(59_600));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct QuotaStatus {
+    quota: u8,
+    left: Left,
+}
+
+impl QuotaStatus {
+    #[inline]
+    pub(crate) const fn new(quota: u8, left: Left) -> Self {
+        Self { quota, left }
+    }
+
+    /// Which of the key's quotas it is, counted from zero in the order in which they were given.
+    #[must_use]
+    pub const fn quota(&self) -> usize {
+        self.quota as usize
+    }
+
+    /// The most permits that can be had at once: [`Quota::limit`](crate::Quota::limit).
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.left.limit
+    }
+
+    /// Permits that are still free after the decision. This quota admits a request of that cost now, and of no larger cost.
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.left.remaining
+    }
+
+    /// How long until [`remaining`](Self::remaining) grows by at least one if nothing else is granted, to the nanosecond. Zero when
+    /// it is the limit and cannot grow. [`Duration::MAX`] for a key on the [deny list](crate::Limiter::deny).
+    #[must_use]
+    pub const fn next_after(&self) -> Duration {
+        duration(self.left.next_after_ns)
+    }
+
+    /// How long until every permit of this quota is free if nothing else is granted, to the nanosecond. Zero when all are.
+    /// [`Duration::MAX`] for a key on the [deny list](crate::Limiter::deny).
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        duration(self.left.reset_after_ns)
+    }
+}
+
+const fn duration(ns: u64) -> Duration {
+    if ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(ns) }
+}

@@ -1,0 +1,44 @@
+//! Names of quotas.
+
+use super::bounds::MAX_NAME;
+use super::name::Name;
+use super::value::Quota;
+
+impl Quota {
+    /// The longest name: 32 bytes.
+    pub const MAX_NAME: usize = MAX_NAME;
+
+    /// This quota, with a name for messages, header fields and policy files. It changes no decision, and two quotas that differ in
+    /// their names alone are the same to a snapshot.
+    ///
+    /// At most [`MAX_NAME`](Self::MAX_NAME) characters of printable ASCII, without quotes and backslashes. What is no such name is an
+    /// error when the quota is [checked](Self::validate).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota, QuotaError};
+    ///
+    /// const SECOND: Quota = Quota::per_second(10).named("user-1s");
+    /// const MINUTE: Quota = Quota::per_minute(100).named("user-1m");
+    /// let limiter = Limiter::<str>::builder(SECOND).and(MINUTE).build()?;
+    /// let status = limiter.try_acquire_status("alice");
+    /// let names = status.quotas().map(|quota| limiter.quotas()[quota.quota()].name());
+    /// assert_eq!(names.collect::<Vec<_>>(), [Some("user-1s"), Some("user-1m")]);
+    ///
+    /// let error = Quota::per_second(10).named("a \"name\"").validate();
+    /// assert_eq!(error, Err(QuotaError::NameCharacter { at: 2 }));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub const fn named(self, name: &str) -> Self {
+        Self { name: Some(Name::of(name)), ..self }
+    }
+
+    /// Its name, if it was given one that it can have.
+    #[must_use]
+    pub const fn name(&self) -> Option<&str> {
+        match &self.name {
+            Some(name) => name.as_str(),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Every public item has an example: each type, trait, function and constant one of its own, and
+//! each method one of its own or a call in the example of its type.
+//!
+//! The file `exceptions` lists the items that need none. It cannot grow old: an entry that names no
+//! item, or an item that has an example, fails as well.
+
+mod items;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use items::{Item, items_of};
+
+/// The items that may lack an example, one in a line.
+const EXCEPTIONS: &str = include_str!("exceptions");
+
+#[test]
+fn every_public_item_has_an_example() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files: Vec<(String, Vec<Item>)> = Vec::new();
+    for path in sources(&source) {
+        let text = fs::read_to_string(&path).unwrap();
+        files.push((path.strip_prefix(&source).unwrap().display().to_string(), items_of(&text)));
+    }
+    assert!(files.iter().map(|(_, items)| items.len()).sum::<usize>() > 150, "hardly an item was found");
+    let complaints = complaints(&files, &exceptions(EXCEPTIONS));
+    assert!(complaints.is_empty(), "{}", complaints.concat());
+}
+
+/// The files of the library, without those of the program.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "bin") {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn exceptions(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+}
+
+/// The items without an example that are no exceptions, and the exceptions that are none.
+fn complaints(files: &[(String, Vec<Item>)], exceptions: &[&str]) -> Vec<String> {
+    let items = || files.iter().flat_map(|(file, items)| items.iter().map(move |item| (file, item)));
+    let mut of_types: BTreeMap<String, String> = BTreeMap::new();
+    for (_, item) in items() {
+        *of_types.entry(item.path()).or_default() += &item.example;
+    }
+    let has_example = |item: &Item| {
+        let of_type = of_types.get(&item.of).filter(|_| !item.of.is_empty());
+        !of_types[&item.path()].is_empty() || of_type.is_some_and(|example| item.is_shown_in(example))
+    };
+    let mut complaints = Vec::new();
+    for (file, item) in items() {
+        let path = item.path();
+        if !has_example(item) && !exceptions.contains(&path.as_str()) {
+            complaints.push(format!("{file}:{}: {path} has no example\n", item.line));
+        }
+    }
+    for &exception in exceptions {
+        match items().find(|(_, item)| item.path() == exception) {
+            None => complaints.push(format!("exceptions: there is no {exception}\n")),
+            Some((_, item)) if has_example(item) => {
+                complaints.push(format!("exceptions: {exception} has an example: remove it from the list\n"));
+            }
+            Some(_) => {}
+        }
+    }
+    complaints
+}
+
+/// What is said of one file.
+fn complaints_about(source: &str, exceptions: &[&str]) -> String {
+    complaints(&[("lib.rs".to_owned(), items_of(source))], exceptions).concat()
+}
+
+const SHOWN: &str = r#"
+/// A type.
+///
+/// ```
+/// # Meter::hidden();
+/// let meter = Meter::new();
+/// assert_eq!(meter.read(), 0);
+/// ```
+pub struct Meter {
+    pub field: u32,
+}
+
+impl<F: Fn(u32) -> u32> Meter<F> {
+    /// New.
+    pub const fn new() -> Self {
+        Self
+    }
+
+    /// Reads.
+    #[must_use]
+    pub fn read(&self) -> u32 {
+        0
+    }
+
+    pub(crate) fn inner(&self) {}
+
+    fn private() {}
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    pub fn helper() {}
+}
+"#;
+
+#[test]
+fn members_may_be_shown_by_their_type() {
+    assert_eq!(complaints_about(SHOWN, &[]), "");
+}
+
+#[test]
+fn an_item_without_an_example_is_named_with_its_line() {
+    let source = SHOWN.replace("assert_eq!(meter.read(), 0)", "let _ = meter");
+    assert_eq!(complaints_about(&source, &[]), "lib.rs:21: Meter::read has no example\n");
+    let source = SHOWN.replace("/// ```\n/// #", "/// ```text\n/// #");
+    let said = complaints_about(&source, &[]);
+    assert_eq!(said.lines().count(), 3, "{said}");
+    assert!(said.starts_with("lib.rs:9: Meter has no example\n"), "{said}");
+}
+
+#[test]
+fn a_hidden_line_shows_nothing() {
+    let source = SHOWN.replace("fn private()", "pub fn hidden()");
+    assert_eq!(complaints_about(&source, &[]), "lib.rs:27: Meter::hidden has no example\n");
+}
+
+#[test]
+fn traits_functions_and_constants_need_examples_too() {
+    let source = "
+        /// ```
+        /// fn now() -> u64 { 7 }
+        /// ```
+        pub trait Clock {
+            fn now() -> u64;
+            fn later() -> u64;
+            #[doc(hidden)]
+            fn never();
+        }
+        pub const MOST: u32 = 1;
+        pub async fn wait() {}
+        mod sealed {
+            pub trait Sealed {
+                fn f();
+            }
+        }
+        trait Private {
+            fn g();
+        }
+    ";
+    let said = complaints_about(source, &[]);
+    let without = ["Clock::later", "MOST", "wait"];
+    assert_eq!(said.lines().count(), without.len(), "{said}");
+    assert!(without.iter().all(|name| said.contains(&format!(": {name} has no example"))), "{said}");
+}
+
+#[test]
+fn an_exception_that_is_none_is_named() {
+    let source = SHOWN.replace("assert_eq!(meter.read(), 0)", "let _ = meter");
+    assert_eq!(complaints_about(&source, &["Meter::read"]), "");
+    let said = complaints_about(SHOWN, &["Meter::read", "Meter::gone"]);
+    assert_eq!(
+        said,
+        "exceptions: Meter::read has an example: remove it from the list\nexceptions: there is no Meter::gone\n"
+    );
+    assert_eq!(exceptions("# A reason.\n\nMeter::read\n"), ["Meter::read"]);
+}

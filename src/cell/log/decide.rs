@@ -23,7 +23,7 @@ impl<'a> Log<'a> {
         decided.map(|(decided, left)| Status { decision: decided.into(), left })
     }
 
-    /// Decides. `with` is told the permits granted, and makes the second result.
+    /// Decides. `with` computes the second result from the permits granted.
     #[inline(always)]
     fn at_once_with<T>(
         self,

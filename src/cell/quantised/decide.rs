@@ -24,7 +24,7 @@ impl<'a> Quantised<'a> {
         Some(Status { decision: decided.into(), left: PerQuota::one(left) })
     }
 
-    /// Decides. `with` is told the permits granted, and makes the second result.
+    /// Decides. `with` computes the second result from the permits granted.
     #[inline(always)]
     fn at_once_with<T>(
         self,

@@ -101,7 +101,7 @@ pub(super) trait Algorithm<'a>: Copy {
     /// `cost` is at least 1. The clock was read after the head (INV-CLOCK-LAST).
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce>;
 
-    /// As [`at_once`](Self::at_once), with what is left.
+    /// As [`at_once`](Self::at_once), with the permits left.
     fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
 
     /// One attempt at a decision.

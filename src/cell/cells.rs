@@ -167,7 +167,7 @@ impl Cells {
         by!(self.rules_at(seat), algorithm => algorithm.at_once(seat.at(), cost, reading))
     }
 
-    /// As [`decide_at_once`](Self::decide_at_once), with what is left.
+    /// As [`decide_at_once`](Self::decide_at_once), with the permits left.
     #[inline(always)]
     pub(crate) fn status_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
         by!(self.rules_at(seat), algorithm => algorithm.status_at_once(seat.at(), cost, reading))

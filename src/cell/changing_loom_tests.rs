@@ -56,7 +56,8 @@ fn loom_a_log_gets_a_smaller_limit_while_it_is_claimed() {
     });
 }
 
-/// Whoever publishes a claim does not know by which quota it was made, and puts it off by none that it may not have been made by.
+/// A helper does not know the version of a claim, and postpones it only as far as every version
+/// would.
 #[test]
 fn loom_a_log_is_published_by_somebody_who_knows_of_a_tighter_quota() {
     for (limit, window) in [(1, 10), (2, 40)] {
@@ -79,7 +80,7 @@ fn loom_a_log_is_published_by_somebody_who_knows_of_a_tighter_quota() {
     }
 }
 
-/// The same, of a claim that only the second quota lets pass.
+/// The same, for a claim that only the second quota admits.
 #[test]
 fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
     explore(|| {
@@ -94,8 +95,8 @@ fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
     });
 }
 
-/// What had left its window when the quota changed does not count any more, and what is granted by the new one has to: it is granted as
-/// of the change, by whatever clock.
+/// Stamps that had left their window before the change do not count again. Permits granted under
+/// the new version do: they are stamped at the change or later, by any clock.
 #[test]
 fn loom_a_log_is_claimed_as_of_the_change_by_a_clock_that_lags() {
     for is_at_once in [true, false] {
@@ -113,7 +114,7 @@ fn loom_a_log_is_claimed_as_of_the_change_by_a_clock_that_lags() {
     }
 }
 
-/// The same of whoever publishes a claim.
+/// The same for a helper that publishes a claim.
 #[test]
 fn loom_a_log_is_published_as_of_the_change_by_a_clock_that_lags() {
     explore(|| {
@@ -159,7 +160,8 @@ fn loom_whoever_helps_carries_it_over_from_when_the_quota_changed() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(1, 10)], 1, 0));
         one.change(bucket(2, 20), 5);
-        // Finds the account unpublished, by a clock that is behind the change, or ahead of the claim.
+        // Finds the account unpublished, by a clock that is behind the change, or ahead of the
+        // claim.
         let helpers = spawned(&one, |one| (one.remaining(3), one.remaining(19)));
         assert_eq!(one.acquire(1, 9), 1);
         helpers.join().unwrap();
@@ -180,13 +182,14 @@ fn loom_an_account_that_is_over_opens_under_one_of_the_quotas() {
             let claims = spawned(&one, move |one| one.acquire(cost, 26));
             assert_eq!(claims.join().unwrap(), cost);
             change.join().unwrap();
-            // Nearly a permit is lost where an account is carried over that has opened in the meantime.
+            // A change of an account that opened in the meantime loses almost one permit.
             assert_eq!([26, 35, 37].map(|at| one.remaining(at)), [3 - cost, 3 - cost, 4 - cost]);
         });
     }
 }
 
-/// Whoever helps with an account that opened by the quota before finds out by that when the last was over, not by the next.
+/// A helper computes the end of an account under the version that it was written under, not under
+/// the next.
 #[test]
 fn loom_what_was_over_was_so_by_the_quota_that_it_was_kept_by() {
     explore(|| {
@@ -202,8 +205,8 @@ fn loom_what_was_over_was_so_by_the_quota_that_it_was_kept_by() {
     });
 }
 
-/// An account opens no earlier than its quota began, however far the clock lags of who helps: it would be taken for one of the quota before,
-/// by which it was over by then.
+/// An account opens no earlier than its version began, even if a helper's clock lags. Otherwise it
+/// would be taken for one of the version before, which was over by then.
 #[test]
 fn loom_an_account_opens_no_earlier_than_its_quota_began() {
     for permits in [1, 2] {
@@ -251,11 +254,12 @@ fn loom_a_window_that_goes_on_counts_what_was_granted() {
     });
 }
 
-/// An account that is written by one revision is read by the next, which is the key's own; `change` makes the first.
+/// An account that is written under one version is read under the next, which is the key's own;
+/// `change` makes the first.
 fn an_account_is_read_by_the_next(change: fn(&One, Quota, u64)) {
     explore(move || {
         let one = One::with_own(bucket(2, 10));
-        // Loom does not know that what `OnceBox` makes is there for others.
+        // Loom does not see the orderings inside `OnceBox`.
         (0..4).for_each(|_| change(&one, bucket(2, 10), 0));
         let one = Arc::new(one);
         let first = spawned(&one, move |one| {
@@ -280,7 +284,7 @@ fn loom_a_key_gets_two_quotas_of_its_own_at_once() {
     an_account_is_read_by_the_next(One::change_own);
 }
 
-/// Whoever changes quotas may stop halfway, and holds up nobody but another change.
+/// A thread that stalls in a change blocks other changes only.
 #[test]
 fn loom_no_decision_waits_for_a_change() {
     explore(|| {

@@ -1,7 +1,8 @@
-//! Every interleaving of a thread that writes down what a cell holds and of others that change it, on the production code.
+//! Every interleaving of a thread that exports a cell and of others that change it, on the
+//! production code.
 //!
-//! What is written down has to be what the cell held at one moment: before a step of the other thread or after it, never something
-//! of both.
+//! An export shows the cell at one moment: before a step of the other thread or after it, never a
+//! mixture (INV-EXPORT).
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features serde --lib loom_`
 
@@ -53,7 +54,7 @@ impl One {
     }
 }
 
-/// What a keeper at that time writes down while the other thread changes the cell.
+/// The export at that time, while the other thread changes the cell.
 fn kept_beside(one: &Arc<One>, at: u64, change: impl FnOnce(&One) + Send + 'static) -> Option<(Fingerprint, Kept)> {
     let [keeper, changer] = [Arc::clone(one), Arc::clone(one)];
     let keeper = thread::spawn(move || keeper.keep(at));
@@ -102,7 +103,7 @@ fn loom_keep_beside_a_claim_of_several() {
     });
 }
 
-/// One claim takes the place of what another has just put there: once around the ring.
+/// A claim replaces the stamp of the claim before it: once around the ring.
 #[test]
 fn loom_long_keep_beside_claims_that_go_around() {
     explore(|| {
@@ -127,7 +128,7 @@ fn loom_keep_while_the_ring_grows() {
     });
 }
 
-/// The ring that was replaced goes to another cell's key while it is read.
+/// The replaced ring goes to another cell's key while it is read.
 #[test]
 fn loom_long_keep_while_the_ring_changes_hands() {
     explore(|| {
@@ -145,7 +146,8 @@ fn loom_long_keep_while_the_ring_changes_hands() {
     });
 }
 
-/// One thread has replaced the ring and not yet opened the cell, and the ring is another key's by now.
+/// One thread has replaced the ring and not yet opened the cell, and the ring is another key's by
+/// now.
 #[test]
 fn loom_long_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
     explore_with(2, || {
@@ -178,7 +180,7 @@ fn loom_long_keep_while_permits_are_given_back() {
     });
 }
 
-/// What is reserved is kept beside all that is live, whose place it may have to give back.
+/// Reserved stamps are exported beside live ones, which a cancellation may need.
 #[test]
 fn loom_long_keep_while_permits_are_reserved_ahead() {
     explore_with(2, || {
@@ -232,7 +234,8 @@ fn loom_keep_while_an_account_opens() {
     });
 }
 
-/// Opened by one thread and published by the keeper, by a clock of its own: nothing is missing, and nothing is too old.
+/// Opened by one thread and published by the keeper, by a clock of its own: nothing is missing, and
+/// nothing is too old.
 #[test]
 fn loom_keep_publishes_an_account_by_its_own_clock() {
     explore(|| {
@@ -242,7 +245,7 @@ fn loom_keep_publishes_an_account_by_its_own_clock() {
     });
 }
 
-/// A counter of windows advances: it goes on under another anchor, with what the last window weighs.
+/// A counter advances: it continues under another anchor, with the weight of the last window.
 #[test]
 fn loom_keep_while_an_account_advances() {
     explore(|| {
@@ -276,7 +279,7 @@ fn loom_keep_while_the_key_is_forgotten() {
     }
 }
 
-/// The cell goes to another key while it is read: each key has what is its own.
+/// The cell goes to another key while it is read: each key has its own permits.
 #[test]
 fn loom_long_keep_while_the_cell_changes_hands() {
     for (quotas, next) in [(log(2), Kept::Stamps(vec![0])), (bucket(2), Kept::Account { age: 0, used: 1 })] {

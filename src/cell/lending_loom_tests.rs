@@ -14,7 +14,7 @@ fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// A clock that shows what it is told.
+/// A clock that the test sets.
 struct Shown(AtomicU64);
 
 impl Clock for Shown {
@@ -32,7 +32,7 @@ impl One {
     }
 }
 
-/// As [`explore`], with a bound of two preemptions, for what takes many steps.
+/// As [`explore`], with a bound of two preemptions, for models with many steps.
 fn explore_less(body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
@@ -94,8 +94,8 @@ fn loom_what_has_left_its_window_is_not_given_back() {
     });
 }
 
-/// A ring that is replaced at 10 leaves out the permit of 0, whose receipt a clock that lags shows at 9. Another thread may open
-/// the cell on the new ring before the thread that replaced it goes on.
+/// A ring that is replaced at 10 lacks the permit of 0, whose receipt a lagging clock shows at 9.
+/// Another thread may open the cell on the new ring before the thread that replaced it continues.
 #[test]
 fn loom_what_a_new_ring_leaves_out_is_not_given_back_by_a_clock_that_lags() {
     explore(|| {
@@ -110,7 +110,8 @@ fn loom_what_a_new_ring_leaves_out_is_not_given_back_by_a_clock_that_lags() {
     });
 }
 
-/// The same where the ring is replaced by one with a reservation: the permit of 10 took the place of the expired one.
+/// The same where the ring is replaced by one with a reservation: the permit of 10 took the place
+/// of the expired one.
 #[test]
 fn loom_what_has_expired_is_not_given_back_beside_a_reservation() {
     explore(|| {
@@ -125,8 +126,8 @@ fn loom_what_has_expired_is_not_given_back_beside_a_reservation() {
     });
 }
 
-/// A thread stops between its reading and the replacement of the ring. Meanwhile the horizon passes the end of a permit that was
-/// live at the reading.
+/// A thread stalls between its reading and the replacement of the ring. Meanwhile the timestamp
+/// floor passes the end of a permit that was live at the reading.
 #[test]
 fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
     explore(|| {
@@ -147,20 +148,22 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
     });
 }
 
-/// Another thread reserves the place behind a claim, and so replaces its ring, before the claimant has looked at its stamp.
+/// Another thread reserves the place behind a claim, and so replaces its ring, before the claimant
+/// has looked at its stamp.
 #[test]
 fn loom_what_another_has_reserved_behind_is_given_back() {
     explore_less(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 11).is_some());
-        // Whoever publishes it: its stamp is 10 at the earliest, as it took the place of 0.
+        // Its stamp is 10 at the earliest, in every thread, as it replaced 0.
         let Some((_, charged)) = one.reserve(1, 0, 10) else { return };
         assert_eq!(one.give_back(charged, 1, 11), 1);
         assert!(other.join().unwrap());
     });
 }
 
-/// The same, long after the permit before it has expired: the claimant knows the stamp that it has published itself.
+/// The same, long after the permit before it has expired: the claimant knows the stamp that it has
+/// published itself.
 #[test]
 fn loom_what_its_claimant_has_published_is_given_back() {
     explore_less(|| {
@@ -189,7 +192,8 @@ fn loom_what_a_helper_has_put_off_is_given_back() {
     }
 }
 
-/// Clocks of two processors may differ, so a helper may publish a claim with a stamp before the time by which it was made.
+/// Clocks of two processors may differ, so a helper may publish a claim with a stamp before the
+/// time by which it was made.
 #[test]
 fn loom_what_a_helper_whose_clock_lags_has_published_is_given_back() {
     explore(|| {
@@ -204,7 +208,7 @@ fn loom_what_a_helper_whose_clock_lags_has_published_is_given_back() {
     });
 }
 
-/// The same, and whoever has published it goes on to a claim of its own: in place, or in a larger ring.
+/// The same, and the helper goes on to a claim of its own: in place, or in a larger ring.
 #[test]
 fn loom_what_a_claimant_whose_clock_lags_has_published_is_given_back() {
     for (limit, before) in [(4, 2), (8, 3)] {
@@ -224,7 +228,7 @@ fn loom_what_a_claimant_whose_clock_lags_has_published_is_given_back() {
     }
 }
 
-/// A slot that others have come round to says nothing about what was claimed in it before.
+/// A slot that was claimed again says nothing about its claim before.
 #[test]
 fn loom_what_others_have_come_round_to_is_not_given_back() {
     explore(|| {
@@ -233,7 +237,8 @@ fn loom_what_others_have_come_round_to_is_not_given_back() {
         let others = spawned(&one, |one| one.acquire(2, 20));
         let reserved = one.reserve(1, 0, 10);
         let granted = others.join().unwrap();
-        // They may come first. Or they find what is reserved unpublished: its stamp is theirs to choose then, and they are denied.
+        // They may come first. Or they find the claim unpublished, choose its stamp, and are
+        // denied.
         let Some((_, charged)) = reserved else { return };
         assert_eq!(one.give_back(charged, 1, 20), if granted == 2 { 0 } else { 1 });
         assert_eq!([20, 29, 30].map(|at| one.remaining(at)), [2 - granted, 2 - granted, 2]);

@@ -14,7 +14,7 @@ fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// As [`explore`], with a bound of two preemptions, for what takes many steps.
+/// As [`explore`], with a bound of two preemptions, for models with many steps.
 fn explore_less(body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
@@ -91,7 +91,7 @@ fn loom_two_places_ahead_are_one_behind_the_other() {
 fn loom_nobody_overtakes_what_is_reserved() {
     explore_less(|| {
         let one = Arc::new(One::of(&log(2), 2, 0));
-        // Both fit at 10, or what was reserved and one of the claims; never before.
+        // Both fit at 10, or the reservation and one of the claims; never before.
         let claims = spawned(&one, |one| [one.acquire(1, 9), one.acquire(1, 10), one.acquire(1, 11)]);
         let ahead = one.reserve(1, 9, 5);
         let [at_nine, at_ten, at_eleven] = claims.join().unwrap();
@@ -137,7 +137,7 @@ fn loom_a_key_with_a_reservation_is_forgotten() {
         other.join().unwrap();
         assert!(one.seat().is_none());
         assert_eq!(one.cells.reclaim(one.id, one.life, time_of(6), &At(6)), Reclaimed::Gone);
-        // Nobody else's permits are put off for it.
+        // No other key's permits are postponed for it.
         let horizon = one.cells.store.horizon();
         assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
         let (id, life) = one.cells.create(KEY, 1).unwrap();

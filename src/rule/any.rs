@@ -154,8 +154,8 @@ impl Rule {
         self.all_free_at(account).saturating_sub(now)
     }
 
-    /// Nanoseconds until more is left than what [`remaining`](Self::remaining) says now, if nothing else is granted; zero when that is
-    /// the limit.
+    /// Nanoseconds until [`remaining`](Self::remaining) grows, without further grants; zero if it
+    /// is the limit.
     pub(crate) fn next_after(&self, account: Account, now: u64, remaining: u32) -> u64 {
         if remaining >= self.limit() {
             return 0;
@@ -171,8 +171,8 @@ impl Rule {
         ask!(self, limit())
     }
 
-    /// How long a request that is admitted now has to wait for its place in the queue, as the account stood before it. Zero for
-    /// every rule that is not a queue.
+    /// The wait of a request that is admitted now, given the account before it. Zero except for
+    /// queues.
     pub(crate) fn delay_ns(&self, before: Account, now: u64) -> u64 {
         match self {
             Self::Queue(queue) => queue.delay_ns(before, now),

@@ -124,7 +124,7 @@ impl Queue {
         self.limit
     }
 
-    /// All or nothing: what decides is the first place, and the limit bounds the others.
+    /// The first place decides; the limit bounds the others.
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
         if self.delay_ns(account, now) <= self.max_delay { self.limit } else { 0 }
     }

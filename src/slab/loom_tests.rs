@@ -3,7 +3,7 @@
 use super::*;
 use loom::{sync::Arc, thread};
 
-/// Two threads take, mark and give back; nobody ever sees another's mark in a block of its own.
+/// Two threads allocate, mark and free; none ever sees another's mark in a block of its own.
 #[test]
 fn loom_pool() {
     let mut model = loom::model::Builder::new();
@@ -34,8 +34,8 @@ fn loom_pool() {
     });
 }
 
-/// One thread sleeps between reading the top's link and swapping the top, while another takes two blocks and gives the
-/// first back: the top is the same again, but its link is not.
+/// One thread stalls between the load of the top's link and the swap of the top, while another
+/// allocates two blocks and frees the first: the top is the same again, but its link is not.
 #[test]
 fn loom_pool_with_the_same_top_again() {
     let mut model = loom::model::Builder::new();

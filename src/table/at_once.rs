@@ -26,15 +26,15 @@ impl Table {
         }
     }
 
-    /// As [`decide_at_once`](Self::decide_at_once), with what is left. Tries once.
+    /// As [`decide_at_once`](Self::decide_at_once), with the permits left. Tries once.
     #[inline(always)]
     pub(crate) fn status_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
         let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
-        // The clock is read after the head, as above.
+        // Read after the head (INV-CLOCK-LAST).
         found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now()))
     }
 
-    /// Tries again if somebody else's claim came first.
+    /// Retries after a lost claim.
     ///
     /// Two threads that claim on one cell in turns spend their time on moving its cache line. So a
     /// thread backs off after a failed compare-and-swap, while the other completes several claims.

@@ -96,7 +96,8 @@ fn loom_joint_a_denied_request_leaves_no_trace() {
         assert_eq!(table.all(&[None, Some(1)], 1, 0), 1);
         assert_eq!(table.all(&[Some(1), Some(2)], 1, 0), 1);
         let table = Arc::new(table);
-        // At 10 the permits at 0 have expired, and the threads race for key 1 of the second dimension, too.
+        // At 10 the permits at 0 have expired, and the threads race for key 1 of the second
+        // dimension, too.
         let (denied, granted) =
             race(&table, |table| table.all(&[Some(1), Some(1)], 1, 9), |table| table.all(&[Some(1), Some(2)], 1, 10));
         assert_eq!((denied, granted), (0, 1));
@@ -206,7 +207,8 @@ fn loom_joint_an_account_is_read_while_it_is_held() {
     });
 }
 
-/// What a request holds before it finds its second key without a permit is never in the way of another.
+/// A request holds a cell and then finds its second key without a permit: that denies no other
+/// request.
 #[test]
 fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
     explore(1, || {
@@ -220,7 +222,7 @@ fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
     });
 }
 
-/// The same of a key that is forgotten, whose cell has to be what it was before it was held, or after.
+/// The same for a key that is forgotten: its cell is as before it was held, or after.
 #[test]
 fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
     explore(2, || {
@@ -242,7 +244,7 @@ fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
     });
 }
 
-/// What was granted has its stamp when that is told, and needs nobody to come and publish it.
+/// Granted permits have their stamp when the answer is returned, without a helper.
 #[test]
 fn loom_joint_what_is_granted_is_published() {
     explore(1, || {
@@ -255,7 +257,7 @@ fn loom_joint_what_is_granted_is_published() {
     });
 }
 
-/// Whoever publishes what was claimed may have a clock that lags, and it is given back all the same.
+/// A helper with a lagging clock may publish the claim, and the refund works all the same.
 #[test]
 fn loom_joint_what_somebody_whose_clock_lags_has_published_is_given_back() {
     explore(2, || {
@@ -269,7 +271,7 @@ fn loom_joint_what_somebody_whose_clock_lags_has_published_is_given_back() {
     });
 }
 
-/// A slot that is published between two looks at it is not what a larger ring takes the place of.
+/// A slot that is published between two loads is not the value that a ring replaces.
 #[test]
 fn loom_joint_a_ring_of_one_grows_while_it_is_published() {
     explore(2, || {
@@ -315,7 +317,7 @@ fn loom_long_joint_a_cell_changes_hands_meanwhile() {
     });
 }
 
-/// A helper sleeps while the claim that it met ends, and the next is written down in the same place.
+/// A helper stalls while the claim that it found ends, and the next one uses the same descriptor.
 #[test]
 fn loom_joint_a_helper_comes_late_to_the_next_claim() {
     explore(3, || {
@@ -341,7 +343,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
     });
 }
 
-/// What a claim holds is written down as it is before it or after, and never what was aborted.
+/// A held cell is exported as it is before the claim or after it, never as an aborted claim.
 #[cfg(feature = "serde")]
 #[test]
 fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
@@ -354,7 +356,8 @@ fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
         let [both, keeper] = [Arc::clone(&table), Arc::clone(&table)];
         let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
         let keeper = thread::spawn(move || keeper.keep_of(cells[0], &At(5)).map(|(_, kept)| kept));
-        // Comes before the claim holds that cell, and then this claim is aborted and there is another, or after it.
+        // Comes before the claim holds that cell, and then this claim is aborted and there is
+        // another, or after it.
         assert!(table.cells.forget(cells[1], 0, &At(5)));
         let (granted, kept) = (both.join().unwrap(), keeper.join().unwrap());
         assert_eq!(granted, 1);

@@ -1,7 +1,7 @@
-//! A thread that stops for ever in the middle of a request on several keys holds up nobody, and what it had taken is either charged
-//! to all of them or given back.
+//! A thread that stalls for ever in a joint request blocks no other, and its permits are charged to
+//! all keys or to none.
 //!
-//! The steps are taken by hand, as far as the stalled thread got.
+//! The steps are taken by hand, up to where the thread stalls.
 
 use core::time::Duration;
 
@@ -22,8 +22,8 @@ fn key(dimension: usize, number: u64) -> Fingerprint {
     Fingerprint::new((number << 56) | dimension as u64, number << 4).in_dimension(dimension)
 }
 
-/// Three dimensions: one permit, two permits, and four that make a ring grow, in ten nanoseconds each. Each dimension's key 1 is
-/// known, and the third has been granted one at time zero.
+/// Three dimensions: one permit, two permits, and four that make a ring grow, in ten nanoseconds
+/// each. Each dimension's key 1 is known, and the third has been granted one at time zero.
 fn table() -> Table {
     let plans = [1, 2, 4].map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let table = Table::together(plans.into(), 64, 0);
@@ -40,7 +40,7 @@ impl Table {
         matches!(self.acquire_together(&keys(numbers), cost, false, &At(at), None), Decision::Admitted(_))
     }
 
-    /// What is left of the keys with number 1.
+    /// The permits left of the keys with number 1.
     fn left(&self, at: u64) -> [u32; 3] {
         [0, 1, 2].map(|dimension| self.peek(key(dimension, 1), 0, &At(at)).remaining())
     }
@@ -75,7 +75,7 @@ fn goes_on(table: &Table, at: u64) {
     }
 }
 
-/// What was only written down is nobody's business.
+/// A descriptor that holds no cell concerns no other thread.
 #[test]
 fn after_writing_down() {
     let table = table();
@@ -85,7 +85,7 @@ fn after_writing_down() {
     goes_on(&table, 20);
 }
 
-/// Whoever meets a held cell finishes the request.
+/// A thread that finds a held cell finishes the request.
 #[test]
 fn after_holding_some() {
     for held in 1..=3 {
@@ -103,7 +103,8 @@ fn after_holding_some() {
     }
 }
 
-/// A key that the stalled request has not reached is claimed by another: the request can't be finished, and is undone.
+/// A key that the stalled request has not reached is claimed by another: the request can't be
+/// finished, and is undone.
 #[test]
 fn after_holding_some_while_another_takes_the_rest() {
     for held in 1..=2 {
@@ -148,8 +149,8 @@ fn after_holding_all_while_a_key_is_forgotten() {
     goes_on(&table, 20);
 }
 
-/// A helper sleeps before it puts the larger ring in its place. Meanwhile others do it, the key is forgotten, and its cell goes to
-/// another key, all of it at one tick of the clock.
+/// A helper stalls before it replaces the ring. Meanwhile others do, the key is forgotten, and its
+/// cell goes to another key, all at one tick of the clock.
 #[test]
 fn before_replacing_a_ring_while_its_cell_changes_hands() {
     let table = Table::together([Revisions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);

@@ -1,4 +1,5 @@
-//! Every interleaving of two threads at the table, on the production code, with an index of four slots swept two by two.
+//! Every interleaving of two threads at the table, on the production code, with an index of four
+//! slots swept two by two.
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
 
@@ -48,7 +49,8 @@ impl Table {
     }
 }
 
-/// Runs the model with at most so many preemptions. Even one covers a thread that stalls at any step while the other finishes.
+/// Runs the model with at most so many preemptions. Even one covers a thread that stalls at any
+/// step while the other finishes.
 fn explore(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
@@ -56,8 +58,8 @@ fn explore(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     crate::sync::check_model(&model, body);
 }
 
-/// Runs `first` and `second` on one table in two threads. Where one of them may only read, it has to be `first`: see
-/// [`check_model`](crate::sync::check_model).
+/// Runs `first` and `second` on one table in two threads. Where one of them may only read, it has
+/// to be `first`: see [`check_model`](crate::sync::check_model).
 fn race<A: 'static, B>(
     table: &Arc<Table>,
     first: impl FnOnce(&Table) -> A + Send + 'static,
@@ -107,7 +109,7 @@ fn loom_a_turn_keeps_what_is_live() {
     });
 }
 
-/// Whoever stops halfway, no index holds more than has been counted.
+/// No index holds more than was counted, wherever a thread stalls.
 #[test]
 fn loom_a_cell_is_counted_before_it_is_carried() {
     explore(3, || {
@@ -143,7 +145,8 @@ fn loom_long_two_new_keys_turn_the_table_together() {
 fn loom_the_same_new_key_during_a_turn_gets_one_cell() {
     explore(1, || {
         let table = Arc::new(table(1, 4));
-        // May find the key in neither index just before it is put into the old one, at a place that no sweep has sealed yet.
+        // May find the key in neither index just before it is put into the old one, at a place that
+        // no sweep has sealed yet.
         let key = in_the_second_chunk(3);
         let turned = move |table: &Table| {
             table.start_turn();
@@ -158,7 +161,8 @@ fn loom_the_same_new_key_during_a_turn_gets_one_cell() {
 fn loom_a_key_that_expires_during_a_turn_starts_afresh_once() {
     explore(2, || {
         let table = about_to_turn(1, 4);
-        // At 10 both old keys have expired: the sweep that the new key starts frees them while one comes back.
+        // At 10 both old keys have expired: the sweep that the new key starts frees them while one
+        // comes back.
         let (new, back) = race(&table, |table| table.one(3, 10), |table| table.one(1, 10));
         assert_eq!((new, back), (Some(1), Some(1)));
         assert_eq!(table.one(1, 19), Some(0));
@@ -214,7 +218,8 @@ fn loom_forgetting_a_key_during_a_turn() {
 fn loom_long_a_new_key_that_was_long_in_the_making_is_stamped_late() {
     explore(1, || {
         let table = Arc::new(table(1, 4));
-        // While the first thread is at it, the key may be admitted, expire and be swept away by the second.
+        // While the first thread is at it, the key may be admitted, expire and be swept away by the
+        // second.
         let churn = |table: &Table| (table.one(1, 5), table.one(2, 5), table.one(3, 15));
         let (slow, (quick, _, _)) = race(&table, |table| table.one(1, 0), churn);
         if slow == Some(1) && quick == Some(1) {
@@ -224,7 +229,8 @@ fn loom_long_a_new_key_that_was_long_in_the_making_is_stamped_late() {
     });
 }
 
-/// What is left to a thread that found a place in the old index and slept through the turn. No race: the order is given.
+/// A thread found a slot in the old index and stalled through the turn. No race: the order is
+/// given.
 #[test]
 fn loom_nothing_is_put_into_an_index_that_was_swept() {
     loom::model(|| {
@@ -254,7 +260,8 @@ fn loom_two_new_keys_share_a_tag() {
     });
 }
 
-/// A second first request for a key may have made a cell for it, too, until it finds that there is one.
+/// A second first request for a key may have made a cell for it, too, until it finds that there is
+/// one.
 #[cfg(feature = "serde")]
 #[test]
 fn loom_a_snapshot_holds_a_key_once() {

@@ -1,4 +1,4 @@
-//! No index gets so full that a cell which has to be carried finds no room: the argument is at the head of `turn.rs`.
+//! An index always has room for the entries that migrate (INV-ROOM).
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl Table {
     }
 }
 
-/// The most that a turn can bring: everything in the old index is live, and every new key that may come does.
+/// The most that a turn can bring: everything in the old index is live, and every new key that may
+/// come does.
 #[test]
 fn a_full_index_of_live_keys_fits_into_one_of_its_size_with_all_that_come_meanwhile() {
     for size in 6..=12 {
@@ -71,7 +72,8 @@ fn a_full_index_of_live_keys_fits_into_one_of_its_size_with_all_that_come_meanwh
     }
 }
 
-/// The same, while threads have stopped for ever that had taken a place in the count, as many as there are places.
+/// The same, while threads have stopped for ever that had taken a place in the count, as many as
+/// there are places.
 #[test]
 fn places_that_are_counted_and_never_taken_keep_nothing_from_being_carried() {
     let full = u64::from(full_at(6));
@@ -86,7 +88,8 @@ fn places_that_are_counted_and_never_taken_keep_nothing_from_being_carried() {
     assert!((0..500).all(|number| !table.is_admitted(number, &clock)), "each had its permit");
 }
 
-/// Keys come, expire and are forgotten, as many as the cap allows, in an index that can't become larger.
+/// Keys come, expire and are forgotten, as many as the cap allows, in an index that can't become
+/// larger.
 #[test]
 fn at_the_cap_of_the_largest_index_there_is_room_for_what_is_carried() {
     for key_cap in [1, 43, 44, 88, 700, 704] {

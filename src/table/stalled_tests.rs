@@ -1,6 +1,6 @@
-//! A thread that stops for ever in the middle of a table's business holds up nobody and lets nobody through.
+//! A thread that stalls for ever in the work of a table blocks no other and admits no more.
 //!
-//! The steps are taken by hand, as far as the stalled thread got.
+//! The steps are taken by hand, up to where the thread stalls.
 
 use core::time::Duration;
 
@@ -80,7 +80,8 @@ fn after_carrying_some_of_the_cells() {
 #[test]
 fn before_making_a_new_cell_known() {
     let (table, clock) = full();
-    // Places taken and cells made that nobody will ever hear of: in an index that is full, and in one that is being filled.
+    // Slots counted and cells made that are never inserted: in an index that is full, and in one
+    // that fills.
     for route in [table.route(), table.start_turn()] {
         for number in 200..210 {
             let _ = table.reserve(route);
@@ -97,7 +98,8 @@ fn with_a_route_that_is_out_of_date() {
     let (id, life) = table.cells.create(key(90), 1).unwrap();
     goes_on(&table, &clock);
     assert_ne!(table.route().generation(), late.generation());
-    // Whatever generation the memory belongs to by now, nothing is counted for that one and nothing can be put into it.
+    // Whatever generation the memory belongs to by now, nothing is counted for that one and nothing
+    // can be put into it.
     assert!(!table.reserve(late), "a place was taken in a generation that is over");
     let put = table.current(late).put(key(90), id, life, &table.cells);
     assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
@@ -140,7 +142,8 @@ fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
     assert_eq!(kept(&table, &clock), [(key(1), vec![0])]);
 }
 
-/// A sweeper, or a request, that has read the entry of a cell's first life, and goes on when there have been 256.
+/// A sweeper or a request that has read the entry of a cell's first incarnation, and continues
+/// after 256.
 #[test]
 fn with_an_entry_whose_life_has_come_round() {
     let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 1, 0);

@@ -21,7 +21,7 @@ impl<'a> Counter<'a> {
         self.at_once_with(at, cost, reading).map(|(decided, _)| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
     #[inline]
     pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let (decided, account) = self.at_once_with(at, cost, reading)?;

@@ -46,7 +46,8 @@ fn loom_three_open_an_account_after_it_was_idle() {
 /// A bucket whose account advances as soon as its last permit but `left` is charged.
 fn about_to_advance(capacity: u32, left: u64) -> One {
     let one = bucket(capacity, 1);
-    // 1,024 permits flow in 10,240 ns, which is the stride. One permit has been charged, and so many more are.
+    // 1,024 permits flow in 10,240 ns, which is the stride. One permit has been charged, and so
+    // many more are.
     let more = 1024 + u64::from(capacity) - left - 2;
     one.cells.store.cells.element(one.id).head.fetch_add(more, Ordering::AcqRel);
     one
@@ -130,7 +131,8 @@ fn loom_a_sweeper_that_slept_backdates_no_account() {
     });
 }
 
-/// A sweeper stops after it has read the head, and the rest that it reads is of the cell's next key.
+/// A sweeper stops after it has read the head, and the rest that it reads is of the cell's next
+/// key.
 #[test]
 fn loom_a_sweeper_that_slept_does_not_take_the_next_key_for_the_last() {
     explore(|| {
@@ -158,7 +160,8 @@ fn loom_a_denial_is_explained_by_one_account() {
         let granted = one.acquire(2, 40);
         let wait = thread.join().unwrap().retry_after().map(|wait| wait.as_nanos());
         match wait {
-            // The account of 0, or the one of 40. If that was closed and not yet opened, the other was first to open it.
+            // The account of 0, or the one of 40. If that was closed and not yet opened, the other
+            // was first to open it.
             Some(wait) => assert!((wait == 1 || wait == 21) && granted == 2, "{wait}"),
             None => assert_eq!(granted, 0),
         }
@@ -180,7 +183,7 @@ fn loom_a_denial_at_once_is_explained_by_one_account() {
     });
 }
 
-/// A clock that everybody reads and the test sets. Whoever sees what was done after that reads no less.
+/// A shared clock that the test sets. A thread that sees a later write reads no less.
 struct Shared(Arc<AtomicU64>);
 
 impl Clock for Shared {
@@ -189,7 +192,8 @@ impl Clock for Shared {
     }
 }
 
-/// An account does not say when it was charged last. So a denial by a reading from before that would be of no moment at all.
+/// An account does not say when it was charged last: a denial by a reading from before would be
+/// true of no moment.
 #[test]
 fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
     explore(|| {
@@ -216,7 +220,8 @@ fn loom_a_fixed_window_ends_for_all_at_once() {
     for quota in [Quota::fixed_window(1, nanos(10)), Quota::fixed_window(1, nanos(10)).aligned(nanos(0))] {
         explore(move || {
             let one = Arc::new(One::of(&[quota], 1, 0));
-            // Denied at 9, unless by then the window that follows is known. Either way one permit is all there is.
+            // Denied at 9, unless by then the window that follows is known. Either way one permit
+            // is all there is.
             let granted = race(&one, &[(1, 10), (1, 9)]);
             assert_eq!(granted.iter().sum::<u32>(), 1, "{granted:?}");
             assert_eq!((one.acquire(1, 19), one.acquire(1, 20)), (0, 1));

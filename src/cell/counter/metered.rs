@@ -49,7 +49,7 @@ impl Metered {
         Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(self.left(account, time)) }
     }
 
-    /// What is left of an account.
+    /// The permits left of an account.
     pub(super) fn left(&self, account: Account, time: u64) -> Left {
         let (rule, limit) = (&self.rule, self.quota.limit());
         let remaining = rule.remaining(account, time);

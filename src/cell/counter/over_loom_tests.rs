@@ -1,6 +1,8 @@
-//! Every interleaving of two or three threads at a cell whose account is over, on the production code.
+//! Every interleaving of two or three threads at a cell whose account is over, on the production
+//! code.
 //!
-//! One permit opens the next account in place of the last, several close that first: so each model is of both.
+//! One permit opens the next account in place of the last, several close that first: so each model
+//! is of both.
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
 
@@ -16,7 +18,8 @@ fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// A bucket that gets so many permits every ten nanoseconds, holds so many times as many, and was granted all at time zero.
+/// A bucket that gets so many permits every ten nanoseconds, holds so many times as many, and was
+/// granted all at time zero.
 fn bucket(cost: u32, times: u32) -> One {
     One::of(&[Quota::token_bucket(times * cost, cost, nanos(10))], times * cost, 0)
 }
@@ -31,7 +34,8 @@ fn explore_both(body: impl Fn(u32) + Copy + Sync + Send + 'static) {
 fn loom_an_account_that_is_charged_is_not_closed() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 2));
-        // One at 19, when the account goes on, and one at 20, when it is over unless that one came first.
+        // One at 19, when the account goes on, and one at 20, when it is over unless that one came
+        // first.
         let other = spawned(&one, move |one| (one.acquire(cost, 19), one.remaining(19)));
         let granted = one.acquire(cost, 20);
         assert!(one.remaining(20) <= cost);
@@ -78,7 +82,8 @@ fn loom_a_helper_whose_clock_lags_does_not_open_an_account_early() {
     for times in [1, 2] {
         explore_both(move |cost| {
             let one = Arc::new(bucket(cost, times));
-            // Finds the account closed or opened, and not yet published, by a clock at which the one before was not over.
+            // Finds the account closed or opened, and not yet published, by a clock at which the
+            // one before was not over.
             let helper = spawned(&one, |one| [3, 4].map(|at| one.remaining(at)));
             let over = 10 * u64::from(times);
             assert_eq!(one.acquire(cost, over + 9), cost);
@@ -89,7 +94,7 @@ fn loom_a_helper_whose_clock_lags_does_not_open_an_account_early() {
     }
 }
 
-/// The same of a request that goes the long way round.
+/// The same on the slow path.
 #[test]
 fn loom_a_helper_whose_clock_lags_does_not_open_early_what_is_reserved() {
     explore_both(|cost| {
@@ -105,7 +110,8 @@ fn loom_a_helper_whose_clock_lags_does_not_open_early_what_is_reserved() {
 fn loom_who_lags_gets_an_account_when_the_last_was_over() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 1));
-        // The one at 3 comes too early, unless the other has closed the account: then it gets what is there from 10 on.
+        // The request at 3 is too early, unless the other has closed the account: then it gets the
+        // permits of 10.
         let granted = race(&one, &[(cost, 20), (cost, 3)]);
         assert!(granted[0] == cost || granted[1] == cost, "{granted:?}");
         if granted == [cost, cost] {
@@ -141,8 +147,9 @@ fn loom_a_counter_that_is_over_is_replaced_by_one() {
     });
 }
 
-/// A cell changes hands while a thread sleeps between its claim and its publication. What that expects in the second word
-/// must not be there again, not even where the next key's windows stand still, and its own began with the first key's account.
+/// A cell changes owner while a thread is stalled between its claim and its publication. The value
+/// that this expects in the second word must not return, even if the next key's windows are aligned
+/// and its own began with the first key's account.
 #[test]
 fn loom_a_late_publication_misses_the_next_keys_account() {
     explore_both(|cost| {
@@ -170,7 +177,8 @@ fn loom_a_late_publication_misses_the_next_keys_account() {
     });
 }
 
-/// The same of a next key whose clock lags, so that its account might begin just as the first key's did.
+/// The same for a next key whose clock lags, so that its account might open when the first key's
+/// did.
 #[test]
 fn loom_a_late_publication_misses_the_account_of_a_next_key_that_lags() {
     explore_both(|cost| {
@@ -198,7 +206,8 @@ fn loom_a_late_publication_misses_the_account_of_a_next_key_that_lags() {
 fn loom_a_late_publication_misses_a_later_era() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 1));
-        // Finds the account that opens at 10 unpublished, and may wake up when that is over and another is open.
+        // Finds the account that opens at 10 unpublished, and may wake up when that is over and
+        // another is open.
         let helper = spawned(&one, |one| one.remaining(31));
         assert_eq!(one.acquire(cost, 10), cost);
         // Denied if the helper was first.
@@ -218,7 +227,7 @@ fn loom_an_account_is_replaced_or_its_key_is_forgotten() {
         });
         let granted = one.acquire(cost, 15);
         assert_eq!(forgets.join().unwrap(), Reclaimed::Gone);
-        // Whoever comes next begins no earlier than what may have been granted last.
+        // The next account begins no earlier than the last possible grant.
         let horizon = one.cells.store.horizon();
         assert!(granted == 0 || horizon >= time_of(12), "{granted} granted");
     });

@@ -1,4 +1,5 @@
-//! A thread that stops for ever at a cell with an account, at each step at which it has left something unfinished.
+//! A thread that stops for ever at a cell with an account, at each step at which it has left
+//! something unfinished.
 //!
 //! The steps are taken by hand, as far as the stalled thread got.
 
@@ -41,14 +42,14 @@ impl One {
         self.0.store.cells.element(0)
     }
 
-    /// Claims the next era and goes no further.
+    /// Claims the next era and stalls.
     fn claim_and_stall(&self, how: How, used: u64) {
         let Plan::Counter(metered) = self.0.plan(KEY) else { panic!("a log") };
         let head = self.cell().head();
         self.cell().head.store(metered.layout.next(head, how, used).0, Ordering::Release);
     }
 
-    /// Makes known since when the account that was closed had been over, and goes no further.
+    /// Publishes the end of a closed account and stalls.
     fn publish_closed_and_stall(&self, at: u64, era: u64) {
         self.cell().ring.store(Slot::new(time_of(at), true, era).0, Ordering::Release);
     }
@@ -84,7 +85,7 @@ fn after_claiming_the_close() {
     for helper in [0, 19, 20, 500] {
         let one = One::new(bucket(), 2);
         one.claim_and_stall(CLOSES, 2);
-        // Whoever comes first finds out since when the account was over, whatever its clock says.
+        // The first thread computes the end of the account, by any clock.
         assert_eq!(one.ask(Ask::Peek, 0, helper).reset_after(), nanos(20_u64.saturating_sub(helper)));
         assert!(one.admits(2, 20));
         assert_eq!((one.remaining(20), one.remaining(39), one.remaining(40)), (0, 1, 2));
@@ -109,7 +110,8 @@ fn between_closing_and_opening_a_cell_is_taken_back() {
     one.publish_closed_and_stall(20, 2);
     assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
-    // And so is one whose account was closed by a thread that got no further than the claim, or whose key was forgotten.
+    // And so is one whose account was closed by a thread that got no further than the claim, or
+    // whose key was forgotten.
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
@@ -142,7 +144,7 @@ fn after_claiming_the_opening() {
 fn after_claiming_what_replaces_an_account() {
     for (helper, opened) in [(0, 20), (19, 20), (20, 20), (26, 26)] {
         let one = One::new(bucket(), 2);
-        // Says what the last account had used, and has used one itself.
+        // The head says how much the last account had used; this one has used one permit.
         one.claim_and_stall(REPLACES, 2);
         assert_eq!(one.remaining(helper), 1);
         assert!(one.admits(1, opened));
@@ -201,7 +203,8 @@ fn no_account_opens_before_its_quota_began() {
     }
 }
 
-/// If nothing is used of an account, and no time has passed, the next charge goes to the same account: its anchor stays.
+/// If nothing is used of an account and no time has passed, the next charge goes to the same
+/// account, whose anchor stays (INV-RISE).
 #[test]
 fn an_account_that_was_given_everything_back_goes_on() {
     for cost in [1, 2] {
@@ -211,12 +214,14 @@ fn an_account_that_was_given_everything_back_goes_on() {
         let opened = one.cell().slot();
         assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
-        // Another account at the same time would, with the one after it, bring the word back that a late publication expects.
+        // Another account at the same time would, with the one after it, bring the word back that a
+        // late publication expects.
         assert_eq!((one.cell().slot(), one.remaining(8)), (opened, 2 - cost));
     }
 }
 
-/// An account of which all was given back is over as soon as it opened. The time that says so is later all the same.
+/// A fully refunded account is over as soon as it opened. The published end is later all the same
+/// (INV-RISE).
 #[test]
 fn after_closing_an_account_that_was_given_everything_back() {
     let one = One::new(bucket(), 1);
@@ -226,7 +231,8 @@ fn after_closing_an_account_that_was_given_everything_back() {
     assert_eq!(one.cell().slot().time(), opened + 1);
 }
 
-/// The next key's account opens no earlier than this one did, even if its clock lags: a late publication might take it for its own.
+/// The next key's account opens no earlier than this one did, even if its clock lags: a late
+/// publication might take it for its own.
 #[test]
 fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() {
     let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
@@ -275,7 +281,7 @@ fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
     let cells = Cells::new([Revisions::new(&[bucket().starting_with(0)])].into(), 4);
     let (id, life) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(id, life, KEY).unwrap();
-    // Nothing has been granted, and the first permit comes one interval after somebody has looked.
+    // Nothing was granted, and the first permit comes one interval after a peek.
     assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(7)).unwrap().retry_after(), Some(nanos(10)));
     cells.grant(id, life, &At(9));
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(16)).unwrap().is_admitted());

@@ -16,14 +16,14 @@ impl<'a> Log<'a> {
         self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
     #[inline(always)]
     pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let decided = self.at_once_with(at, cost, reading, |log, granted| self.limits.left(log, granted));
         decided.map(|(decided, left)| Status { decision: decided.into(), left })
     }
 
-    /// Decides, with what the log says where so many permits are granted.
+    /// Decides. `with` computes the second result from the permits granted.
     #[inline(always)]
     fn at_once_with<T>(
         self,
@@ -46,7 +46,7 @@ impl<'a> Log<'a> {
                 return None;
             }
             let told = with(log, 0);
-            // The loads above were acquired, so a head that still stands here stood there throughout.
+            // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
             let stands = at.stands();
             return stands.then(|| (refusal.at_once(time_of(reading)), told));
         }
@@ -55,7 +55,7 @@ impl<'a> Log<'a> {
         if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
             return None;
         }
-        // Before the claim. If that succeeds, what was read was of this head.
+        // Before the claim, whose success says that the loads were of this head (INV-STANDS).
         let told = with(log, needed);
         ring.claim(at, needed, self.limits, time)?;
         Some((AtOnce::admitted(0), told))
@@ -112,7 +112,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// What is left of each quota.
+    /// The permits left of each quota.
     fn left(self, view: &View<'_>) -> PerQuota {
         if view.is_behind() {
             return self.limits.left_behind(view.as_of(), view.newest.time());
@@ -120,7 +120,7 @@ impl<'a> Log<'a> {
         self.limits.left(view.as_of(), 0)
     }
 
-    /// Says what is left, and charges nothing.
+    /// Answers, and charges nothing.
     pub(super) fn told(self, view: &View<'a>, decision: Decision) -> Attempt {
         let status = Status { decision, left: self.left(view) };
         if view.stands() { Attempt::Decided(status, Charged::nothing(view.at.head)) } else { view.at.lost() }

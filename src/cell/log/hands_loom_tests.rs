@@ -10,9 +10,10 @@ use crate::cell::kit::*;
 use crate::cell::loom_kit::{At, KEY, One, explore, explore_with, spawned};
 use crate::quota::Quota;
 
-/// A ring changes hands while a claimant sleeps between its claim and its publication. What the claimant's late swap
-/// expects must not be in the ring again, or it would put a stamp of one key into the ring of another; not even if the next
-/// owner's clock lags behind, and the next owner has the very stamp that the claimant saw expire.
+/// A ring changes owner while a claimant is stalled between its claim and its publication. The
+/// value that it expects must not return to the ring (INV-LATE), or it would write a stamp of one
+/// key into the ring of another; even if the next owner's clock lags and it has the very stamp that
+/// the claimant saw expire.
 #[test]
 fn loom_a_late_publication_misses_the_rings_next_owner() {
     a_late_publication(1);
@@ -44,7 +45,8 @@ fn a_late_publication(cost: u32) {
         let thread = thread::spawn(move || {
             // Outgrows that ring, which the second key, with its stamp of zero, then grows into.
             assert!(ask(&worker, first, 5, 10).is_admitted());
-            // That is still live by this clock. Where the sleeper's claim has been published, it is put off from 10 to 11.
+            // That is still live by this clock. Where the sleeper's claim has been published, it is
+            // put off from 10 to 11.
             assert_eq!(ask(&worker, second, 3, 9).remaining(), 4);
         });
         // The sleeper.
@@ -55,7 +57,7 @@ fn a_late_publication(cost: u32) {
     });
 }
 
-/// The same of a cell whose key is forgotten, and the next key's clock lags.
+/// The same for a cell whose key is forgotten, with a lagging clock of the next key.
 #[test]
 fn loom_a_late_publication_misses_the_cells_next_key() {
     explore(|| {
@@ -71,7 +73,8 @@ fn loom_a_late_publication_misses_the_cells_next_key() {
             let seat = cells.seat_for(next.0, next.1, KEY).unwrap();
             cells.decide(Ask::Acquire, seat, 1, &At(20)).unwrap().is_admitted()
         });
-        // Sees the stamp of 20 expire. The next key has the same one if its clock may show less than this one has shown.
+        // Sees the stamp of 20 expire. The next key has the same one if its clock may show less
+        // than this one has shown.
         let _ = one.acquire(1, 30);
         if thread.join().unwrap() {
             let seat = one.cells.seat_for(one.id, one.life + 1, KEY).unwrap();
@@ -84,8 +87,8 @@ fn loom_a_late_publication_misses_the_cells_next_key() {
 fn loom_a_ring_that_was_given_away_is_not_written() {
     explore(|| {
         let one = One::log(8, 1, 0);
-        // A ring of four, whose newest stamp is in the word that links it to the next once it is free.
-        // And a lap that a link does not look like it was published in.
+        // A ring of four, whose newest stamp is in the word that links it to the next once it is
+        // free. And a lap that a link does not look like it was published in.
         assert_eq!((one.acquire(1, 10), one.acquire(2, 11), one.acquire(1, 12)), (1, 2, 1));
         let one = Arc::new(one);
         let worker = Arc::clone(&one);
@@ -98,7 +101,8 @@ fn loom_a_ring_that_was_given_away_is_not_written() {
     });
 }
 
-/// The next key has the life that the cell had 256 lives ago, as its number says: the laps of those in between are passed over at once.
+/// The next key has the incarnation of 256 before, by its number: the laps in between are skipped
+/// at once.
 #[test]
 fn loom_a_request_that_slept_through_256_lives_misses_the_next_key() {
     explore(|| {
@@ -127,7 +131,8 @@ type Held = (u32, u64, Fingerprint);
 /// The key of another cell.
 const OTHER: Fingerprint = Fingerprint::new(3, 4 << 4);
 
-/// Two cells that share pools of rings, each under a quota of so many permits in ten nanoseconds and with one permit of time zero.
+/// Two cells that share pools of rings, each under a quota of so many permits in ten nanoseconds
+/// and with one permit of time zero.
 fn two_cells(limits: [u32; 2]) -> (Cells, [Held; 2]) {
     let plans = limits.map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let cells = Cells::together(plans.into(), 4);
@@ -177,7 +182,7 @@ impl Sleeper {
     }
 }
 
-/// The next owner looks at the horizon while the ring is being given back.
+/// The next owner reads the timestamp floor while the ring is being freed.
 #[test]
 fn loom_a_late_publication_misses_who_takes_the_ring_just_then() {
     a_late_publication_misses_the_next_owner(|cells, first| {
@@ -193,7 +198,7 @@ fn loom_a_late_publication_misses_the_owner_after_a_joint_claim() {
             Some((part, _)) => cells.claim_together([part].iter()),
             None => false,
         };
-        // The first attempt publishes what the sleeper has claimed.
+        // The first attempt publishes the stalled claim.
         assert!(claims() || claims());
     });
 }
@@ -215,13 +220,14 @@ fn a_late_publication_misses_the_next_owner(outgrows: fn(&Cells, Held)) {
     });
 }
 
-/// The same where the next owner takes the ring for what it reserves.
+/// The same if the next owner takes the ring for a reservation.
 #[test]
 fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
     explore_with(2, || {
         let (cells, [first, second]) = two_cells([8, 1]);
         acquire(&cells, first, 3, &At(0));
-        // The third of four stamps of zero is the next to be replaced, and the one that is kept beside a reservation.
+        // The third of four stamps of zero is the next to be replaced, and the one that is kept
+        // beside a reservation.
         assert_eq!([1, 1].map(|cost| acquire(&cells, first, cost, &At(10))), [7, 6]);
         let sleeper = Sleeper::claims(&cells, first, 10);
         let cells = Arc::new(cells);
@@ -239,7 +245,7 @@ fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
     });
 }
 
-/// A clock that a thread sets. Who has seen anything that was done after that does not read less.
+/// A clock that a thread sets. A thread that has seen a later write reads no less.
 struct Set(AtomicU64);
 
 impl Clock for Set {
@@ -248,8 +254,8 @@ impl Clock for Set {
     }
 }
 
-/// The horizon is as late as another thread's clock, and no later than this one's, which is read after it. So a stamp that has
-/// expired by then is not put off.
+/// The timestamp floor is as late as another thread's clock, and no later than this one's, which is
+/// read after it. So a stamp that has expired by then is not postponed.
 #[test]
 fn loom_who_sees_the_horizon_reads_the_clock_after_it() {
     explore_with(2, || {
@@ -273,7 +279,8 @@ fn loom_who_sees_the_horizon_reads_the_clock_after_it() {
     });
 }
 
-/// A sweep empties the ring of a cell before it frees it. Whoever comes in between does not go back before what was in that ring.
+/// A sweep empties the ring of a cell before it frees it. A request in between does not go back
+/// before the stamps that were in that ring.
 #[test]
 fn loom_a_clock_that_lags_finds_a_ring_that_was_emptied() {
     explore(|| {

@@ -1,7 +1,8 @@
-//! What is left of each quota of a log.
+//! The permits left of each quota of a log.
 //!
-//! Every quota is listed that was given, also one that another implies and that never decides. The ring holds the stamps that it
-//! needs: the widest quota has the longest window, so a stamp that is live under any of them is live under that one.
+//! Every given quota is listed, even one that another implies. The ring has the stamps for it: the
+//! widest quota has the longest window, so a stamp that is live under any quota is live under that
+//! one.
 
 use super::limits::{Bound, Limits};
 use super::ring::Ring;
@@ -15,12 +16,12 @@ pub(super) struct AsOf<'a> {
     pub(super) head: Head,
     /// The time by which stamps are live.
     pub(super) time: u64,
-    /// What the clock shows. Waits are counted from there.
+    /// The clock reading, from which waits are counted.
     pub(super) reading: u64,
 }
 
 impl AsOf<'_> {
-    /// The stamp so far back from the newest, which is 1 back.
+    /// The stamp so far back from the end; the newest is 1 back.
     #[inline]
     fn back(self, back: usize) -> u64 {
         self.ring.load(self.head.pos() + self.ring.len() - back).time()
@@ -28,7 +29,8 @@ impl AsOf<'_> {
 }
 
 impl Limits {
-    /// What is left of each quota, once `granted` more permits have the time of this log for a stamp. There is room for them.
+    /// The permits left of each quota, after `granted` more permits at the time of this log. There
+    /// is room for them.
     #[inline(always)]
     pub(super) fn left(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
         if self.is_alone() {
@@ -50,7 +52,7 @@ impl Limits {
         if live == 0 {
             return Left::all(bound.limit_shown());
         }
-        // Once this one has left the window, one less counts than the limit, or than now.
+        // When this stamp has expired, one less than the limit counts, or one less than now.
         let next = if live <= granted { log.time } else { log.back(live - granted) };
         let newest = if granted > 0 { log.time } else { log.back(1) };
         let until_end = |stamp: u64| (stamp + bound.window()).saturating_sub(log.reading);
@@ -62,11 +64,12 @@ impl Limits {
         }
     }
 
-    /// What is left of each quota of a log whose newest permits are reserved until then: none, because nothing overtakes them.
+    /// The permits left of each quota of a log with stamps reserved until then: none
+    /// (INV-RESERVED).
     pub(super) fn left_behind(&self, log: AsOf<'_>, until: u64) -> PerQuota {
         PerQuota::of(self.given().iter().map(|bound| {
             let from_now = |time: u64| time.saturating_sub(log.reading);
-            // Whether, by then, as many are live as the limit allows.
+            // The oldest of as many stamps as the limit, if it is live by then.
             let full = (bound.limit() <= log.ring.len()).then(|| log.back(bound.limit()));
             let free_at =
                 full.filter(|&stamp| stamp >= self.live_in(bound, until)).map_or(0, |stamp| stamp + bound.window());
@@ -79,8 +82,8 @@ impl Limits {
         }))
     }
 
-    /// What is left of each quota of a key that has nothing but `granted` permits, which expire together a window after a time that
-    /// is `lead` ahead.
+    /// The permits left of each quota of a key with `granted` permits only, which expire together,
+    /// one window after a time that is `lead` ahead.
     pub(super) fn left_of_new(&self, granted: usize, lead: u64) -> PerQuota {
         PerQuota::of(self.given().iter().map(|bound| {
             let all = Left::all(bound.limit_shown());
@@ -93,7 +96,7 @@ impl Limits {
     }
 }
 
-/// A limit or less.
+/// A count that is no more than a limit.
 fn shown(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

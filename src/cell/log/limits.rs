@@ -16,9 +16,9 @@ pub(crate) struct Limits {
     /// Quotas with fewer permits in shorter windows, most permits first. A quota with neither never
     /// denies.
     within: Box<[Bound]>,
-    /// All of them in the order in which they were given, where there are several.
+    /// All quotas in the order given, if there are several.
     given: Box<[Bound]>,
-    /// The first stamp that counts. Those before it had expired under other quotas, before these.
+    /// The first stamp that counts: earlier ones had expired before this version (INV-VERSION).
     from: u64,
     /// The time at which this version began.
     since: u64,
@@ -50,7 +50,7 @@ impl Limits {
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
         let mut bounds: Vec<Bound> = (0..=u8::MAX).zip(quotas).map(bound).collect();
         let given = if bounds.len() > 1 { bounds.as_slice().into() } else { Box::default() };
-        // Widest first; of those with the same limit, the longest window says it all.
+        // Widest first. Of quotas with the same limit, the longest window implies the others.
         bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
         let mut kept: Vec<Bound> = Vec::new();
         for bound in bounds {
@@ -129,13 +129,13 @@ impl Limits {
         (2 * self.most).min(Quota::MAX_LIMIT as usize)
     }
 
-    /// Whether but one was given.
+    /// Whether only one quota was given.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         self.given.is_empty()
     }
 
-    /// All that were given, in order.
+    /// All given quotas, in order.
     pub(super) fn given(&self) -> &[Bound] {
         if self.is_alone() { core::slice::from_ref(&self.widest) } else { &self.given }
     }
@@ -181,13 +181,14 @@ impl Limits {
         (stamp >= self.live_in(bound, time)).then(|| Refusal { until: stamp + bound.window, quota: bound.quota })
     }
 
-    /// The refusal of whoever would overtake what is reserved until then.
+    /// The refusal of a request before a reserved stamp (INV-RESERVED).
     pub(super) fn reserved_until(&self, until: u64) -> Refusal {
         Refusal { until, quota: self.widest.quota }
     }
 
-    /// A stamp as it is kept when a clock that lags shows `reading` and its claim is stamped with a later `time`: what is live at the
-    /// reading has to be live then too, because it may have been granted just now.
+    /// A stamp, postponed: a lagging clock shows `reading`, its claim is stamped with the later
+    /// `time`. A stamp that is live at the reading must be live at that time, because it may have
+    /// been granted just now.
     pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
         let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
         live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
@@ -211,7 +212,7 @@ impl Bound {
         self.limit
     }
 
-    /// The same, to be shown.
+    /// The limit, as it is shown.
     #[inline]
     pub(super) fn limit_shown(&self) -> u32 {
         u32::try_from(self.limit).unwrap_or(u32::MAX)

@@ -47,7 +47,8 @@ fn loom_a_window_later_there_is_room_again() {
     explore(|| {
         let one = Arc::new(One::log(2, 2, 0));
         let worker = Arc::clone(&one);
-        // One window after 11 is 21: whichever stamps are chosen, from 24 on everything has expired.
+        // One window after 11 is 21: whichever stamps are chosen, from 24 on everything has
+        // expired.
         let thread = thread::spawn(move || worker.acquire(1, 11) + worker.acquire(1, 21));
         let granted = one.acquire(2, 12);
         let granted = granted + thread.join().unwrap();
@@ -75,7 +76,8 @@ fn loom_a_claim_is_published_with_one_stamp_before_the_next() {
         let one = Arc::new(One::log(4, 4, 0));
         let granted = race(&one, &[(3, 10), (1, 14)]);
         assert_eq!(granted, [3, 1]);
-        // The three expire together, wherever between 10 and 14 their stamp was put; the one at 24 at the latest.
+        // The three expire together, wherever between 10 and 14 their stamp was put; the one at 24
+        // at the latest.
         let until_three = one.ask(Ask::Peek, 1, 14).unwrap().retry_after().unwrap();
         let at = 14 + u64::try_from(until_three.as_nanos()).unwrap();
         assert!((20..=24).contains(&at));
@@ -111,8 +113,9 @@ fn loom_growing_loses_no_stamp_and_adds_none() {
     });
 }
 
-/// A thread sees the cell grow and looks at the ring two growths later, when that is of the same epoch and the head has not followed yet.
-/// What it offers then must not take that ring's place: the cell would never open again.
+/// A thread sees the cell grow and reads the ring of two resizes later, when the ring parity is the
+/// same again and the head has not followed yet. Its offer must not replace that ring: the cell
+/// would never open again.
 #[test]
 fn loom_long_a_ring_that_is_seen_two_growths_later_stays() {
     explore_with(2, || {
@@ -131,8 +134,8 @@ fn loom_growing_while_another_claims_what_expires() {
     explore(|| {
         let one = Arc::new(One::log(2, 1, 0));
         let [at_nine, at_ten] = race(&one, &[(1, 9), (1, 10)])[..] else { panic!("two requests") };
-        // The one at 10 fits whatever came first. Whether the one at 9 fits too depends on whether the permit at 10 is
-        // stamped by its own clock or by the other's.
+        // The one at 10 fits whatever came first. Whether the one at 9 fits too depends on whether
+        // the permit at 10 is stamped by its own clock or by the other's.
         assert_eq!(at_ten, 1);
         assert_eq!(at_nine + one.acquire(1, 10), 1, "two permits in any window");
         assert_eq!(one.remaining(20), 2);
@@ -192,7 +195,8 @@ fn loom_a_late_helper_leaves_the_next_claim_alone() {
     explore(|| {
         let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
-        // Finds the claim at 10 unpublished, and may wake up when the slot has been claimed and published once more.
+        // Finds the claim at 10 unpublished, and may wake up when the slot has been claimed and
+        // published once more.
         let thread = thread::spawn(move || worker.remaining(31));
         assert_eq!(one.acquire(1, 10), 1);
         // Denied if the helper stamped the first one.
@@ -211,7 +215,8 @@ fn loom_a_late_claimant_leaves_the_helpers_stamp_alone() {
         let head = one.seat().unwrap().head;
         let helper = spawned(&one, move |one| {
             let cell = one.cells.store.cells.element(one.id);
-            // It has seen the slot before: if it looked again, loom would not notice that the claimant looks, too.
+            // It has seen the slot before: if it looked again, loom would not notice that the
+            // claimant looks, too.
             let [before, stamp] = [(0, 0), (14, 1)].map(|(at, lap)| Slot::new(time_of(at), false, lap).0);
             let is_claimed = cell.head.load(Ordering::Acquire) != head.0;
             is_claimed && cell.ring.compare_exchange(before, stamp, Ordering::Release, Ordering::Relaxed).is_ok()
@@ -227,7 +232,8 @@ fn loom_a_helper_whose_clock_lags_does_not_shorten_a_window() {
     explore(|| {
         let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
-        // Finds the claim at 10 unpublished, by a clock at which the permit before it is still live.
+        // Finds the claim at 10 unpublished, by a clock at which the permit before it is still
+        // live.
         let thread = thread::spawn(move || worker.remaining(5));
         assert_eq!(one.acquire(1, 10), 1);
         thread.join().unwrap();

@@ -1,4 +1,5 @@
-//! Every interleaving of two threads at a cell whose key has several quotas, on the production code.
+//! Every interleaving of two threads at a cell whose key has several quotas, on the production
+//! code.
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
 
@@ -10,7 +11,8 @@ use crate::cell::kit::*;
 use crate::cell::loom_kit::{At, KEY, One, explore, race};
 use crate::quota::Quota;
 
-/// So many permits in a hundred nanoseconds and so many in ten, `cost` of which were granted at time zero.
+/// So many permits in a hundred nanoseconds and so many in ten, `cost` of which were granted at
+/// time zero.
 fn both(in_a_hundred: u32, in_ten: u32, cost: u32) -> One {
     One::of(&quotas(in_a_hundred, in_ten), cost, 0)
 }
@@ -35,7 +37,7 @@ fn loom_the_last_permit_under_the_tighter_quota_goes_to_one() {
         let one = Arc::new(both(4, 2, 2));
         let granted = race(&one, &[(1, 10), (1, 11)]);
         assert_eq!(granted, [1, 1]);
-        // The ring is full of what is live in the wide window.
+        // The ring is full of stamps that are live in the wide window.
         assert_eq!([20, 21, 99, 100].map(|at| one.remaining(at)), [0, 0, 0, 2]);
     });
 }
@@ -83,7 +85,8 @@ fn loom_growing_keeps_to_the_tighter_quota() {
     });
 }
 
-/// Growing by a clock that lags: what is live in the shorter window at that reading stays live in it at the later stamp.
+/// A resize by a lagging clock: stamps that are live in the shorter window at that reading are live
+/// in it at the later stamp.
 #[test]
 fn loom_growing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
     explore(|| {
@@ -109,7 +112,8 @@ fn loom_a_denial_names_the_quota_that_is_in_the_way_for_longest() {
         let thread = thread::spawn(move || worker.ask(Ask::Acquire, 2, 9).unwrap());
         assert_eq!(one.acquire(1, 10), 1);
         let denial = thread.join().unwrap().decision().into_result().unwrap_err();
-        // The tighter one, until the two of 0 have expired or the one of 10 has; or, with three of four live, the wider.
+        // The tighter one, until the two of 0 have expired or the one of 10 has; or, with three of
+        // four live, the wider.
         let told = (denial.retry_after().as_nanos(), denial.quota());
         assert!(told == (1, 1) || told == (91, 0), "{told:?}");
     });

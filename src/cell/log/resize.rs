@@ -23,7 +23,7 @@ pub(super) struct Larger {
     pub(super) offer: RingRef,
     /// The stamp of the claim.
     pub(super) time: u64,
-    /// What is left once it is claimed.
+    /// The permits left after the claim.
     pub(super) left: PerQuota,
 }
 
@@ -36,15 +36,15 @@ pub(super) struct Replacement<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// Claims permits by replacing the ring with one that has room for them. Gives the time of the claim and what is left
-    /// after it; `None` when somebody else's ring, or some other change, came first.
+    /// Claims permits by a resize. Returns the time of the claim and the permits left after it;
+    /// `None` if another ring or another change came first.
     #[cold]
     pub(super) fn grow(self, view: &View<'a>, wanted: Wanted, clock: &impl Clock) -> Option<(u64, PerQuota)> {
-        // What is claimed now is later than all that was reserved.
+        // A permit claimed now is later than all reserved ones.
         let state = view.at.head.state();
         let growing = view.at.begin_resize(if state.is_open() { State::Growing } else { state })?;
         let Larger { offer, time, left } = self.larger_ring(growing, view, wanted, clock);
-        // The claim's own stamp does not say the time of a cell that is ahead.
+        // A reserved stamp does not tell the time.
         let by = if growing.head.state().may_be_ahead() { time } else { view.newest.time() };
         self.offer(growing, view.reference, by, offer).then_some((time, left))
     }

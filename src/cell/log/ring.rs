@@ -89,8 +89,9 @@ impl<'a> Ring<'a> {
         self.live_among(head, live_from, self.len())
     }
 
-    /// How many of the newest stamps are live, at most so many. Live stamps are the newest ones, so that halving finds the oldest of
-    /// them. The first look is at the oldest that may be: where a key has all that it may have it is the only one.
+    /// How many of the newest `most` stamps are no earlier than `live_from`: a binary search
+    /// (INV-ORDER). The first load is of the oldest of these, which decides it for a key without
+    /// permits left.
     #[inline]
     pub(super) fn live_among(self, head: Head, live_from: u64, most: usize) -> usize {
         let skipped = self.len().saturating_sub(most);
@@ -100,7 +101,7 @@ impl<'a> Ring<'a> {
         self.live_after(head, live_from, skipped + 1)
     }
 
-    /// How many are live where this many are known to have expired.
+    /// How many are live if this many are known to have expired.
     fn live_after(self, head: Head, live_from: u64, known: usize) -> usize {
         let (mut expired, mut unknown) = (known, self.len() - known);
         while unknown > 0 {

@@ -1,6 +1,7 @@
-//! A thread that stops for ever, at each step at which it has left something unfinished, holds up nobody and lets nobody through.
+//! A thread that stalls for ever, at each step that leaves something unfinished, blocks no other
+//! thread and admits no more.
 //!
-//! The steps are taken by hand, as far as the stalled thread got.
+//! The steps are taken by hand, up to where the thread stalls.
 
 use core::time::Duration;
 
@@ -76,7 +77,8 @@ fn between_claim_and_publication() {
 fn between_claim_and_publication_with_a_clock_that_lags() {
     let one = One::new(1, 1);
     one.claim_and_stall(1, 1);
-    // The claim needed the first permit to have expired, so its stamp is 10 at the earliest, whatever this clock says.
+    // The claim needed the first permit to have expired, so its stamp is 10 at the earliest,
+    // whatever this clock says.
     assert!(!one.admits(1, 3));
     assert!(!one.admits(1, 19));
     assert!(one.admits(1, 20));
@@ -90,14 +92,14 @@ fn in_the_middle_of_publishing_several() {
     let reference = RingRef(one.0.store.cells.element(0).ring.load(Ordering::Acquire));
     let ring = one.0.store.ring(one.0.store.cells.element(0), reference);
     ring.slot(0).store(Slot::new(time_of(11), true, 1).0, Ordering::Release);
-    // The others get the same stamp, whoever publishes them and however late.
+    // The others get the same stamp, from any thread and however late.
     assert!(one.admits(1, 15));
     assert_eq!(one.ask(Ask::Peek, 0, 20).remaining(), 0);
     assert_eq!(one.ask(Ask::Peek, 0, 21).remaining(), 3);
     assert_eq!(one.ask(Ask::Peek, 0, 25).remaining(), 4);
 }
 
-/// The ring, and what is known of how it is used.
+/// The ring and the limits.
 fn parts(one: &One) -> (Ring<'_>, &Limits) {
     let cell = one.0.store.cells.element(0);
     let Rules::Log(log) = one.0.rules(KEY) else { panic!("not a log") };
@@ -146,7 +148,7 @@ fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
     let one = One::new(4, 1);
     let growing = one.head().with_state(State::Growing);
     one.word().store(growing.0, Ordering::Release);
-    // Who asks for nothing, or for too much, reads the ring as it stands.
+    // A peek, or a request that does not fit, reads the ring as it is.
     assert_eq!(one.ask(Ask::Peek, 0, 5).remaining(), 3);
     assert!(!one.admits(4, 5));
     assert_eq!(one.head(), growing);
@@ -158,8 +160,9 @@ fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
     assert!(one.0.forget(0, 0, &At(5)));
 }
 
-/// The stamp of a cell that is forgotten is lost when its one slot is replaced. A claimant that saw the stamp before it expire may still
-/// be asleep, so the cell's next key begins no earlier, even by a clock that lags.
+/// The stamp of a cell that is forgotten is lost when its one slot is replaced. A claimant that saw
+/// the stamp before it expire may still be asleep, so the cell's next key begins no earlier, even
+/// by a clock that lags.
 #[test]
 fn after_marking_a_cell_as_growing_its_key_is_forgotten() {
     let one = One::new(4, 1);
@@ -173,7 +176,8 @@ fn after_marking_a_cell_as_growing_its_key_is_forgotten() {
     assert_eq!([39, 40].map(|at| one.0.decide(Ask::Peek, seat, 0, &At(at)).unwrap().remaining()), [3, 4]);
 }
 
-/// The thread offers its larger ring when the cell is another key's, of the same nanosecond, and the slot of the same parity.
+/// The thread offers its larger ring when the cell is another key's, of the same nanosecond, and
+/// the slot of the same parity.
 #[test]
 fn before_offering_the_larger_ring_until_the_next_key() {
     let one = One::new(16, 1);
@@ -188,7 +192,7 @@ fn before_offering_the_larger_ring_until_the_next_key() {
     assert_ne!(reference(), old, "the ring would be taken");
 }
 
-/// Whoever looks at a cell that is not known yet, to write down what it holds, finds out that it has become another key's.
+/// An export of a cell that is not inserted yet finds that it has become another key's.
 #[test]
 fn after_discarding_a_cell_its_head_does_not_return() {
     let quotas = [
@@ -252,7 +256,8 @@ fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
     let one = One::of(&quotas, 1);
     assert!(one.admits(1, 10));
     one.claim_and_stall(1, 4);
-    // The claim needed the permit of 10 to have left its ten nanoseconds, so its stamp is 20 at the earliest.
+    // The claim needed the permit of 10 to have left its ten nanoseconds, so its stamp is 20 at the
+    // earliest.
     assert!(!one.admits(1, 12));
     assert!(!one.admits(1, 29));
     assert!(one.admits(1, 30));
@@ -285,18 +290,19 @@ fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
     assert_eq!([21, 29, 30].map(|at| one.admits(1, at)), [false, false, true]);
 }
 
-/// The word that says since when an account is over looks like a reference to a ring. No ring may be given back for it.
+/// The word that says since when an account is over looks like a reference to a ring. No ring may
+/// be given back for it.
 #[test]
 fn after_closing_an_account_that_is_over() {
     let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
     let Plan::Counter(metered) = one.0.plan(KEY) else { unreachable!("a bucket") };
     let head = one.head();
-    // In an era of its own, with what had been used.
+    // In an era of its own, with the permits used.
     let closed = metered.layout.next(head, crate::cell::counter::layout::How::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
     assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
-    // The cell can be had again, and what it was given first is what it says.
+    // The cell can be allocated again.
     assert_eq!(one.0.create(KEY, 3), Some((0, 1)));
     one.0.grant(0, 1, &At(20));
     let seat = one.0.seat_for(0, 1, KEY).unwrap();

@@ -85,13 +85,13 @@ impl<'a> Log<'a> {
 }
 
 impl<'a> View<'a> {
-    /// What quotas are counted by.
+    /// This view, as the count of the permits left needs it.
     pub(super) fn as_of(&self) -> AsOf<'a> {
         let Self { at, ring, time, reading, .. } = *self;
         AsOf { ring, head: at.head, time, reading }
     }
 
-    /// The time by which stamps are live beside those that are reserved.
+    /// The time by which stamps are live beside reserved ones.
     pub(super) fn live_at(&self) -> u64 {
         if self.at.head.state().may_be_ahead() { self.by_clock } else { self.time }
     }

@@ -14,7 +14,7 @@ impl<'a> Quantised<'a> {
         self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
     pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let (steps, time) = (&self.stepped.steps, time_of(reading));
         let (decided, left) = self.at_once_with(at, cost, reading, |history, granted| match granted {
@@ -24,7 +24,7 @@ impl<'a> Quantised<'a> {
         Some(Status { decision: decided.into(), left: PerQuota::one(left) })
     }
 
-    /// Decides, with what the history says where so many permits are granted.
+    /// Decides. `with` computes the second result from the permits granted.
     #[inline(always)]
     fn at_once_with<T>(
         self,
@@ -41,7 +41,8 @@ impl<'a> Quantised<'a> {
         let time = time_of(reading);
         match history.verdict(&self.stepped.steps, time, cost) {
             Verdict::Charge => {
-                // Before the claim. If that succeeds, what was read was of this head.
+                // Before the claim, whose success says that the loads were of this head
+                // (INV-STANDS).
                 let told = with(history, cost);
                 at.claim(self.stepped.charged(at.head, cost))?;
                 Some((AtOnce::admitted(0), told))
@@ -77,7 +78,7 @@ impl<'a> Quantised<'a> {
             Verdict::Charge => history.step,
             Verdict::Begin(step) => step,
         };
-        // As it is before the claim.
+        // From before the claim.
         let left = PerQuota::one(history.left_after(&stepped.steps, time, step, cost));
         let claimed = if step == history.step && at.head.state().is_open() {
             let charged = stepped.charged(at.head, cost);

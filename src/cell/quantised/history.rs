@@ -245,27 +245,27 @@ impl History<'_> {
         self.passed(steps, time).0 < self.step.saturating_add(steps.window)
     }
 
-    /// How long after `time` the last permit is free again.
+    /// The nanoseconds after `time` until all permits are free.
     pub(super) fn reset_after(&self, steps: &Steps, time: u64) -> u64 {
         let (counting, _) = self.counting(steps, self.passed(steps, time).0);
         let newest = self.newest().filter(|_| counting > 0);
         newest.map_or(0, |newest| steps.free_at(newest).saturating_sub(time))
     }
 
-    /// What is left at `time`, and when more is.
+    /// The permits left at `time`, and the time until there are more.
     pub(super) fn left(&self, steps: &Steps, time: u64) -> Left {
         let (counting, first) = self.counting(steps, self.passed(steps, time).0);
         let remaining = steps.limit.saturating_sub(counting);
         let next_after_ns = match counting {
             0 => 0,
-            // As many as leave one less than the limit, or than now.
+            // The permits whose end leaves one less than the limit, or than now.
             _ => steps.free_at(self.step_with(first, counting.saturating_sub(steps.limit) + 1)).saturating_sub(time),
         };
         Left { limit: steps.limit, remaining, next_after_ns, reset_after_ns: self.reset_after(steps, time) }
     }
 
-    /// What is left at `time` once `cost` permits have been granted in that step, the newest or a later one. There is room for
-    /// them.
+    /// The permits left at `time` after `cost` more in that step, the newest or a later one. There
+    /// is room for them.
     pub(super) fn left_after(&self, steps: &Steps, time: u64, step: u64, cost: u32) -> Left {
         let before = self.left(steps, time);
         let free_after = steps.free_at(step).saturating_sub(time);
@@ -274,7 +274,8 @@ impl History<'_> {
         Left { remaining, next_after_ns, reset_after_ns: free_after, ..before }
     }
 
-    /// What is kept of the entries when `step` begins, or goes on: those that count at its first moment.
+    /// The entries of the next block when `step` begins or goes on: those that count at its first
+    /// moment.
     pub(super) fn kept(&self, steps: &Steps, step: u64) -> impl Iterator<Item = Entry> {
         let (grown, window) = (step.saturating_sub(self.step), steps.window);
         let first = self.younger(window.saturating_add(1).saturating_sub(grown));

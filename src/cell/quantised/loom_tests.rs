@@ -1,4 +1,5 @@
-//! Every interleaving of two or three threads at a cell that is counted in steps, on the production code.
+//! Every interleaving of two or three threads at a cell that is counted in steps, on the production
+//! code.
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
 
@@ -58,7 +59,8 @@ fn loom_three_begin_a_step() {
     crate::sync::check_model(&model, || {
         let one = Arc::new(log(2, 1, 1, 1));
         let granted = race(&one, &[(1, 11), (1, 12), (1, 20)]);
-        // At 20 the first is free again; whoever comes first in the step has to do with what was left at its own time.
+        // At 20 the first permit is free again; the first request in the step gets the permits left
+        // at its own time.
         assert!((1..=2).contains(&granted.iter().sum::<u32>()), "{granted:?}");
         assert_eq!(one.remaining(29), 2 - granted.iter().sum::<u32>());
     });
@@ -101,7 +103,7 @@ fn loom_a_helper_whose_clock_lags_changes_no_step() {
     });
 }
 
-/// The first permits of a key, published by who made the cell or by whoever meets it.
+/// The first permits of a key, published by the thread that made the cell or by a helper.
 #[test]
 fn loom_a_new_key_has_one_step() {
     explore(|| {
@@ -173,7 +175,8 @@ fn loom_a_cell_with_steps_is_forgotten_while_a_step_begins() {
     });
 }
 
-/// Who begins a step sleeps while another does and the next begins: its block is not taken.
+/// A thread that begins a step stalls while another begins it, and then the next: its block is not
+/// taken.
 #[test]
 fn loom_a_block_that_comes_late_is_not_taken() {
     explore(|| {
@@ -187,7 +190,8 @@ fn loom_a_block_that_comes_late_is_not_taken() {
     });
 }
 
-/// Two steps begin between the look at the head and the look at the block, which is of the same epoch then.
+/// Two steps begin between the loads of the head and of the block, which then has the same ring
+/// parity.
 #[test]
 fn loom_a_denial_is_explained_by_one_block() {
     explore(|| {
@@ -204,7 +208,7 @@ fn loom_a_denial_is_explained_by_one_block() {
     });
 }
 
-/// Charges two, and says what has to be known to give them back.
+/// Charges two permits, and returns the charge.
 fn charge(one: &One, at: u64) -> Charged {
     one.cells.decide_to_lend(Ask::Acquire, one.seat().unwrap(), 2, &At(at)).unwrap().1
 }

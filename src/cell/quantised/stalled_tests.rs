@@ -1,4 +1,4 @@
-//! A thread that stops for ever at any step of replacing a block is in nobody's way.
+//! A thread that stalls for ever at any step of replacing a block blocks no other.
 
 use core::time::Duration;
 
@@ -30,7 +30,8 @@ enum Stalls {
 
 const ALL: [Stalls; 4] = [Stalls::New, Stalls::Growing, Stalls::Prepared, Stalls::Offered];
 
-/// Four permits in two steps of ten nanoseconds, of which one was granted at 1 and, if the thread got so far, one at 11.
+/// Four permits in two steps of ten nanoseconds, of which one was granted at 1 and, if the thread
+/// got so far, one at 11.
 fn stalled(at: Stalls) -> (Cells, u32, u64) {
     let quota = Quota::quantised_log(4, Duration::from_nanos(20), Duration::from_nanos(10));
     let cells = Cells::together([Revisions::new(&[quota])].into(), 4);
@@ -126,7 +127,7 @@ fn keys_are_forgotten_and_cells_taken_back() {
     }
 }
 
-/// A head that returned would be held again for a claim on several cells that is over.
+/// A head that returned would be held again for a joint claim that is over.
 #[test]
 fn no_head_returns_when_permits_are_given_back() {
     let (cells, id, life) = stalled(Stalls::New);

@@ -1,4 +1,4 @@
-//! Each packed word gives back its parts.
+//! Each packed word returns its parts.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Long runs under steady pressure, through many advances: what was granted in all is what the rate gives, to the permit.
+//! Long runs under steady pressure, through many advances: what was granted in all is what the rate
+//! gives, to the permit.
 
 use core::time::Duration;
 
@@ -6,7 +7,8 @@ use super::traffic::YEAR;
 use crate::quota::Quota;
 use crate::rule::{Account, Rule, Step};
 
-/// What a key is granted that takes whatever remains, at uneven times, how often its anchor advanced, and when that was over.
+/// What a key is granted that takes whatever remains, at uneven times, how often its anchor
+/// advanced, and when that was over.
 fn take_all(quota: Quota, requests: u64, mut gap: impl FnMut(u64) -> u64) -> (u128, u64, u64) {
     let rule = Rule::of(quota, 0).expect("not a log");
     let mut account = Account { anchor: 0, used: quota.limit().into() };
@@ -32,7 +34,8 @@ fn take_all(quota: Quota, requests: u64, mut gap: impl FnMut(u64) -> u64) -> (u1
 
 #[test]
 fn a_bucket_under_pressure_does_not_drift() {
-    // (capacity, refill, period), and the longest time between requests; always short of what would fill it.
+    // (capacity, refill, period), and the longest time between requests; always short of what would
+    // fill it.
     for (capacity, refill, period, gap) in [
         (1 << 30, 1_000_000_007, 1_000_000_000, 1_000_000_000),
         (1 << 30, (1 << 30) - 1, (1 << 31) - 1, 2_000_000_000),

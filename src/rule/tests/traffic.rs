@@ -80,7 +80,8 @@ pub(super) enum Cost {
 pub(super) struct Request {
     pub(super) gap: Gap,
     pub(super) cost: Cost,
-    /// How much later than the decision an account that opens is published, as a gap of the first kind.
+    /// How much later than the decision an account that opens is published, as a gap of the first
+    /// kind.
     pub(super) late: Option<(usize, u64)>,
     /// Whether to put the account back by a stride before, so that advances are frequent.
     pub(super) one_stride_ago: bool,

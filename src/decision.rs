@@ -2,6 +2,7 @@
 
 mod answer;
 mod denial;
+mod joint_status;
 mod left;
 mod quota_status;
 mod status;
@@ -11,6 +12,7 @@ mod tests;
 pub(crate) use answer::AtOnce;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
+pub use joint_status::{JointQuotaStatus, JointStatus};
 pub(crate) use left::{Left, PerQuota};
 pub use quota_status::QuotaStatus;
 pub use status::Status;

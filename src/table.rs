@@ -42,6 +42,10 @@ mod joint;
 mod joint_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_stalled_tests;
+#[cfg_attr(not(test), allow(dead_code, reason = "joint limiters are about to ask for it"))]
+mod joint_status;
+#[cfg(all(test, not(tollgate_loom)))]
+mod joint_status_tests;
 #[cfg(feature = "serde")]
 mod keep;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::find::Table;
 use crate::cell::Head;
 use crate::clock::Clock;
-use crate::decision::{AtOnce, Status};
+use crate::decision::{AtOnce, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 
 /// How often a request that somebody else's claim overtook tries again before it goes the long way.
@@ -25,12 +25,25 @@ impl Table {
         }
     }
 
-    /// As [`decide_at_once`](Self::decide_at_once), with what is left. Tries once.
+    /// As [`decide_at_once`](Self::decide_at_once), and writes to `left` what is left. Tries once.
     #[inline(always)]
-    pub(crate) fn status_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+    pub(crate) fn status_at_once(
+        &self,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+        left: &mut PerQuota,
+    ) -> Option<AtOnce> {
         let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
         // The clock is read after the head, as above.
-        found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now()))
+        found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now(), left))
+    }
+
+    /// What a request would be told, if the key is known and nothing is out of the ordinary.
+    #[inline(always)]
+    pub(super) fn peek_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
+        found.and_then(|seat| self.cells.peek_at_once(seat, cost, clock.now()))
     }
 
     /// Tries again if somebody else's claim came first.

@@ -18,9 +18,22 @@ impl<'a> Log<'a> {
 
     /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
     #[inline(always)]
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        let decided = self.at_once_with(at, cost, reading, |log, granted| self.limits.left(log, granted));
-        decided.map(|(decided, left)| Status { decision: decided.into(), left })
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
+        let decided = self.at_once_with(at, cost, reading, |log, granted| self.limits.write_left(log, granted, left));
+        decided.map(|(decided, ())| decided)
+    }
+
+    /// What a request would be told. Of a log that counts refused requests, too: a look is none.
+    #[inline(always)]
+    pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let At { cell, head } = at;
+        let (ring, reading) = (self.store.ring(cell, cell.reference()), time_of(reading));
+        let newest = ring.newest(head).filter(|newest| !newest.is_ancient())?;
+        let time = self.limits.not_before(reading).max(newest.time());
+        let refusal = if cost == 0 { None } else { self.limits.refusal(ring, head, time, cost as usize) };
+        let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));
+        let left = self.limits.left(AsOf { ring, head, time, reading }, 0);
+        at.stands().then_some(Status { decision, left })
     }
 
     /// Decides, with what the log says where so many permits are granted.

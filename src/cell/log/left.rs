@@ -29,17 +29,25 @@ impl AsOf<'_> {
 
 impl Limits {
     /// What is left of each quota, once `granted` more permits have the time of this log for a stamp. There is room for them.
-    #[inline(always)]
     pub(super) fn left(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
+        let mut left = PerQuota::NONE;
+        self.write_left(log, granted, &mut left);
+        left
+    }
+
+    /// The same, written in place.
+    #[inline(always)]
+    pub(super) fn write_left(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
         if self.is_alone() {
-            return PerQuota::one(self.left_of(self.widest(), log, granted));
+            left.set_one(self.left_of(self.widest(), log, granted));
+        } else {
+            self.write_left_of_each(log, granted, left);
         }
-        self.left_of_each(log, granted)
     }
 
     #[inline(never)]
-    fn left_of_each(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
-        PerQuota::of(self.given().iter().map(|bound| self.left_of(bound, log, granted)))
+    fn write_left_of_each(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
+        left.set(self.given().iter().map(|bound| self.left_of(bound, log, granted)));
     }
 
     #[inline]

@@ -1,0 +1,187 @@
+//! [`JointStatus`]: a decision on several keys, with what is left of every quota.
+
+use core::cmp::Reverse;
+use core::time::Duration;
+
+use super::answer::{Admission, Decision};
+use super::denial::Denial;
+use super::left::{Left, PerQuota};
+use super::quota_status::QuotaStatus;
+
+/// A decision on several keys, one for each dimension, and what is left of each of their quotas at the same instant.
+///
+/// Dimensions that the request has no key for are not listed. What the numbers are of a key that found no place is told as
+/// in [`Status`](crate::Status).
+///
+/// The first sixteen quotas are kept inline, so that most requests allocate nothing; those beyond take an allocation.
+#[derive(Clone)]
+#[must_use = "a decision that is not looked at limits nothing"]
+pub struct JointStatus {
+    pub(crate) decision: Decision,
+    first: [JointQuotaStatus; INLINE],
+    count: usize,
+    /// Those beyond the first.
+    others: Vec<JointQuotaStatus>,
+}
+
+/// Three dimensions of two quotas are common, and eight of eight possible.
+const INLINE: usize = 16;
+
+/// What is left of one quota of one dimension, and when more is. Part of a [`JointStatus`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JointQuotaStatus {
+    dimension: u8,
+    is_violated: bool,
+    status: QuotaStatus,
+}
+
+#[cfg_attr(not(test), allow(dead_code, reason = "for the statuses of joint limiters, which are about to be public"))]
+impl JointStatus {
+    /// Of no quota, and admitted.
+    pub(crate) const fn new() -> Self {
+        let none = JointQuotaStatus { dimension: 0, is_violated: false, status: QuotaStatus::new(0, Left::all(0)) };
+        Self { decision: Decision::Admitted(Admission::UNCOUNTED), first: [none; INLINE], count: 0, others: Vec::new() }
+    }
+
+    /// Forgets all quotas.
+    pub(crate) fn clear(&mut self) {
+        (self.decision, self.count) = (Decision::Admitted(Admission::UNCOUNTED), 0);
+        self.others.clear();
+    }
+
+    /// Lists the quotas of one more dimension. A request of `cost` permits was not granted them, if there is one: then a quota that
+    /// leaves fewer is violated.
+    pub(crate) fn push(&mut self, dimension: usize, left: &PerQuota, cost: Option<u32>) {
+        let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
+        for (place, left) in (0..).zip(left.iter()) {
+            let is_violated = cost.is_some_and(|cost| left.remaining < cost);
+            let item = JointQuotaStatus { dimension, is_violated, status: QuotaStatus::new(place, left) };
+            match self.first.get_mut(self.count) {
+                Some(next) => *next = item,
+                None => self.others.push(item),
+            }
+            self.count += 1;
+        }
+    }
+
+    /// Denies the request for want of a place for the key of one dimension.
+    pub(crate) fn deny_without_place(&mut self, denial: Denial) {
+        let inline = self.count.min(INLINE);
+        for item in self.first[..inline].iter_mut().chain(&mut self.others) {
+            if item.dimension() == denial.dimension() {
+                item.status = item.status.none_for(denial.wait_ns());
+                item.is_violated = true;
+            }
+        }
+        self.decision = Decision::Denied(match self.decision {
+            Decision::Denied(other) => other.and(denial),
+            Decision::Admitted(_) => denial,
+        });
+    }
+
+    /// The decision itself.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Whether the request may go on (of a peek: whether it could).
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        self.decision.is_admitted()
+    }
+
+    /// Whether the request was turned away (of a peek: whether it would be).
+    #[must_use]
+    pub const fn is_denied(&self) -> bool {
+        self.decision.is_denied()
+    }
+
+    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`] says it.
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        self.decision.retry_after_secs()
+    }
+
+    /// What is left of each quota, dimension by dimension, and in each in the order in which they were given.
+    pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
+        self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
+    }
+
+    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes longest to leave more, and of
+    /// those the first. `None` when no dimension was asked.
+    #[must_use]
+    pub fn tightest(&self) -> Option<JointQuotaStatus> {
+        self.items().min_by_key(|item| (item.remaining(), Reverse(item.next_after())))
+    }
+}
+
+impl PartialEq for JointStatus {
+    fn eq(&self, other: &Self) -> bool {
+        self.decision == other.decision && self.items().eq(other.items())
+    }
+}
+
+impl Eq for JointStatus {}
+
+impl core::fmt::Debug for JointStatus {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let items: Vec<_> = self.items().collect();
+        f.debug_struct("JointStatus").field("decision", &self.decision).field("items", &items).finish()
+    }
+}
+
+impl JointQuotaStatus {
+    /// Which dimension it is of, counted from zero.
+    #[must_use]
+    pub const fn dimension(&self) -> usize {
+        self.dimension as usize
+    }
+
+    /// Which of the dimension's quotas it is, counted from zero in the order in which they were given.
+    #[must_use]
+    pub const fn quota(&self) -> usize {
+        self.status.quota()
+    }
+
+    /// The numbers, as of a key that is asked alone.
+    #[must_use]
+    pub const fn status(&self) -> QuotaStatus {
+        self.status
+    }
+
+    /// The most permits that can be had at once.
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.status.limit()
+    }
+
+    /// Permits that are still free after the decision: see [`QuotaStatus::remaining`].
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.status.remaining()
+    }
+
+    /// How long until more are free: see [`QuotaStatus::next_after`].
+    #[must_use]
+    pub const fn next_after(&self) -> Duration {
+        self.status.next_after()
+    }
+
+    /// How long until all are free: see [`QuotaStatus::reset_after`].
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        self.status.reset_after()
+    }
+
+    /// Whether this quota was in the way of a request that was denied.
+    #[must_use]
+    pub const fn is_violated(&self) -> bool {
+        self.is_violated
+    }
+}

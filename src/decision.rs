@@ -8,6 +8,8 @@ mod quota_status;
 mod status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
+#[cfg(feature = "serde")]
+mod written;
 
 pub(crate) use answer::AtOnce;
 pub use answer::{Admission, Decision};

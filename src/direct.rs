@@ -76,6 +76,15 @@ impl<C: Clock> DirectLimiter<C> {
 
     /// As [`try_acquire`](Self::try_acquire), and tells what is left of each quota and when more is: see
     /// [`Limiter::try_acquire_status`](crate::Limiter::try_acquire_status).
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(5))?;
+    /// let status = limiter.try_acquire_status();
+    /// assert_eq!((status.limit(), status.remaining()), (5, 4));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn try_acquire_status(&self) -> Status {
         self.decide_with_numbers(1)
     }

@@ -42,7 +42,6 @@ mod joint;
 mod joint_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_stalled_tests;
-#[cfg_attr(not(test), allow(dead_code, reason = "joint limiters are about to ask for it"))]
 mod joint_status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_status_tests;
@@ -63,6 +62,7 @@ mod touch;
 mod turn;
 
 pub(crate) use find::{Placed, Table};
+pub(crate) use joint::Together;
 #[cfg(feature = "serde")]
 pub(crate) use keep::PutBackError;
 pub(crate) use lend::Lent;

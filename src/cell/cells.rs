@@ -214,10 +214,6 @@ impl Cells {
 
     /// What the key of a seat would be told of a request, by its head and a clock that was read after that. `None` if the head does not
     /// stand any more, or something had to be done first.
-    #[cfg_attr(
-        not(test),
-        allow(dead_code, reason = "for the statuses of joint limiters, which are about to be public")
-    )]
     pub(crate) fn look_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
         match by!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
             Attempt::Decided(status, _) => Some(status),
@@ -226,10 +222,6 @@ impl Cells {
     }
 
     /// Whether the cell has the head that was seen.
-    #[cfg_attr(
-        not(test),
-        allow(dead_code, reason = "for the statuses of joint limiters, which are about to be public")
-    )]
     pub(crate) fn still_stands(&self, seat: Seat<'_>) -> bool {
         seat.at().stands()
     }

@@ -14,6 +14,26 @@ use super::quota_status::QuotaStatus;
 /// in [`Status`](crate::Status).
 ///
 /// The first sixteen quotas are kept inline, so that most requests allocate nothing; those beyond take an allocation.
+///
+/// Waits are counted from the clock reading of each key. The permits of a granted request are stamped right after it is decided, so
+/// on a clock that moves they may expire later than is told here by as long as that takes.
+///
+/// ```
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::builder()
+///     .dimension("user", [Quota::per_minute(5)])
+///     .dimension("address", [Quota::per_second(10), Quota::per_minute(100)])
+///     .build()?;
+/// let reservation = limiter.reserve(("alice", "192.0.2.7"), 2)?;
+/// let status = reservation.status();
+/// assert!(status.is_admitted() && !status.is_denied() && status.decision().is_admitted());
+/// assert_eq!((status.retry_after(), status.retry_after_secs()), (None, None));
+/// let remaining: Vec<u32> = status.items().map(|item| item.remaining()).collect();
+/// assert_eq!(remaining, [3, 8, 98]);
+/// assert_eq!(status.tightest().map(|item| item.dimension()), Some(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 #[must_use = "a decision that is not looked at limits nothing"]
 pub struct JointStatus {
@@ -28,6 +48,21 @@ pub struct JointStatus {
 const INLINE: usize = 16;
 
 /// What is left of one quota of one dimension, and when more is. Part of a [`JointStatus`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{JointLimiter, MockClock, Quota};
+///
+/// let quotas = [Quota::per_second(10), Quota::per_minute(100)];
+/// let limiter = JointLimiter::builder().dimension("address", quotas).clock(MockClock::new()).build()?;
+/// let reservation = limiter.reserve(("192.0.2.7",), 2)?;
+/// let item = reservation.status().items().nth(1).unwrap();
+/// assert_eq!((item.dimension(), item.quota(), item.is_violated()), (0, 1, false));
+/// assert_eq!((item.limit(), item.remaining()), (100, 98));
+/// assert_eq!((item.next_after(), item.reset_after()), (Duration::from_secs(60), Duration::from_secs(60)));
+/// assert_eq!(item.status().remaining(), item.remaining());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct JointQuotaStatus {
     dimension: u8,
@@ -35,7 +70,6 @@ pub struct JointQuotaStatus {
     status: QuotaStatus,
 }
 
-#[cfg_attr(not(test), allow(dead_code, reason = "for the statuses of joint limiters, which are about to be public"))]
 impl JointStatus {
     /// Of no quota, and admitted.
     pub(crate) const fn new() -> Self {

@@ -40,10 +40,6 @@ impl QuotaStatus {
     }
 
     /// The same quota, of which nothing is left before so long.
-    #[cfg_attr(
-        not(test),
-        allow(dead_code, reason = "for the statuses of joint limiters, which are about to be public")
-    )]
     pub(crate) const fn none_for(self, wait_ns: u64) -> Self {
         Self { left: Left::none_for(self.left.limit, wait_ns), ..self }
     }

@@ -7,7 +7,7 @@ use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, PerQuota, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::rule::{Account, Step};
 
 fn denied(wait_ns: u64) -> Decision {
@@ -25,7 +25,14 @@ impl<'a> Counter<'a> {
     #[inline]
     pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
         let (decided, account) = self.at_once_with(at, cost, reading)?;
-        left.set_one(self.books.current.left(account, time_of(reading)));
+        let (current, time) = (self.books.current, time_of(reading));
+        left.set_one(if cost == 1 && !decided.is_admitted() {
+            // Not even one is left, and it is told already when it is.
+            let reset_after_ns = current.rule.reset_after(account, time);
+            Left { limit: current.limit(), remaining: 0, next_after_ns: decided.wait_ns(), reset_after_ns }
+        } else {
+            current.left(account, time)
+        });
         Some(decided)
     }
 

@@ -13,6 +13,8 @@ use crate::decision::{Left, PerQuota};
 pub(super) struct AsOf<'a> {
     pub(super) ring: Ring<'a>,
     pub(super) head: Head,
+    /// The newest stamp.
+    pub(super) newest: u64,
     /// The time by which stamps are live.
     pub(super) time: u64,
     /// What the clock shows. Waits are counted from there.
@@ -36,7 +38,7 @@ impl Limits {
     }
 
     /// The same, written in place.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn write_left(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
         if self.is_alone() {
             left.set_one(self.left_of(self.widest(), log, granted));
@@ -45,7 +47,15 @@ impl Limits {
         }
     }
 
-    #[inline(never)]
+    /// What is left of the only quota where that is nothing until then.
+    #[inline(always)]
+    pub(super) fn none_left(&self, log: AsOf<'_>, until: u64) -> Left {
+        let bound = self.widest();
+        let reset_after_ns = (log.newest + bound.window()).saturating_sub(log.reading);
+        let next_after_ns = until.saturating_sub(log.reading);
+        Left { limit: bound.limit_shown(), remaining: 0, next_after_ns, reset_after_ns }
+    }
+
     fn write_left_of_each(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
         left.set(self.given().iter().map(|bound| self.left_of(bound, log, granted)));
     }
@@ -60,7 +70,7 @@ impl Limits {
         }
         // Once this one has left the window, one less counts than the limit, or than now.
         let next = if live <= granted { log.time } else { log.back(live - granted) };
-        let newest = if granted > 0 { log.time } else { log.back(1) };
+        let newest = if granted > 0 { log.time } else { log.newest };
         let until_end = |stamp: u64| (stamp + bound.window()).saturating_sub(log.reading);
         Left {
             limit: bound.limit_shown(),

@@ -86,8 +86,8 @@ impl<'a> Log<'a> {
 impl<'a> View<'a> {
     /// What quotas are counted by.
     pub(super) fn as_of(&self) -> AsOf<'a> {
-        let Self { at, ring, time, reading, .. } = *self;
-        AsOf { ring, head: at.head, time, reading }
+        let Self { at, ring, newest, time, reading, .. } = *self;
+        AsOf { ring, head: at.head, newest: newest.time(), time, reading }
     }
 
     /// The time by which stamps are live beside those that are reserved.

@@ -2,15 +2,19 @@
 
 mod answer;
 mod denial;
+mod joint_status;
 mod left;
 mod quota_status;
 mod status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
+#[cfg(feature = "serde")]
+mod written;
 
 pub(crate) use answer::AtOnce;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
+pub use joint_status::{JointQuotaStatus, JointStatus};
 pub(crate) use left::{Left, PerQuota};
 pub use quota_status::QuotaStatus;
 pub use status::Status;

@@ -76,11 +76,29 @@ impl<C: Clock> DirectLimiter<C> {
 
     /// As [`try_acquire`](Self::try_acquire), and tells what is left of each quota and when more is: see
     /// [`Limiter::try_acquire_status`](crate::Limiter::try_acquire_status).
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(5))?;
+    /// let status = limiter.try_acquire_status();
+    /// assert_eq!((status.limit(), status.remaining()), (5, 4));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn try_acquire_status(&self) -> Status {
         self.decide_with_numbers(1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and tells what is left.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(5))?;
+    /// assert_eq!(limiter.try_acquire_status().remaining(), 4);
+    /// assert_eq!(limiter.try_acquire_n_status(3)?.remaining(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -150,8 +168,12 @@ impl<C: Clock> DirectLimiter<C> {
 
     #[inline]
     fn decide_with_numbers(&self, cost: u32) -> Status {
-        let at_once = self.state.status_at_once(cost, &self.clock);
-        at_once.unwrap_or_else(|| self.state.acquire(cost, &self.clock))
+        let mut status = Status::nothing();
+        match self.state.status_at_once(cost, &self.clock, &mut status.left) {
+            Some(at_once) => status.decision = at_once.into(),
+            None => status = self.state.acquire(cost, &self.clock),
+        }
+        status
     }
 
     #[inline]

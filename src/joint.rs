@@ -6,7 +6,7 @@ use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
 use crate::cell::{MAX_CELLS, Unchanged, Whose};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
-use crate::decision::{Admission, Decision};
+use crate::decision::{Admission, Decision, JointStatus};
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::Keys;
@@ -16,7 +16,7 @@ use crate::quotas::{Quotas, check_keys};
 use crate::reservation::{Lents, LimiterId};
 #[cfg(feature = "serde")]
 use crate::snapshot::{RestoreError, Snapshot};
-use crate::table::{Lent, Table};
+use crate::table::{Table, Together};
 
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
 /// for it, and is charged to all of them or to none.
@@ -103,25 +103,25 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// [`JointError`] when there are not as many keys as dimensions, or `cost` is more than a limit of one that is asked: no wait
     /// would ever be long enough.
     pub fn try_acquire_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
-        self.acquire(&keys, cost, None)
-    }
-
-    fn acquire(&self, keys: &impl Keys, cost: u32, lent: Option<&mut Vec<Lent>>) -> Result<Decision, JointError> {
-        let keys = self.fingerprints(keys, cost)?;
+        let keys = self.fingerprints(&keys, cost)?;
         if cost == 0 {
             return Ok(Decision::Admitted(Admission::COUNTED));
         }
-        let decision = self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, lent);
+        Ok(self.noted(self.table.acquire_together(&keys, cost, self.admits_at_cap, &self.clock, None)))
+    }
+
+    /// A decision, counted, and overruled in shadow mode.
+    fn noted(&self, decision: Decision) -> Decision {
         if let Some(tally) = &self.tally {
             tally.count(decision.is_admitted());
         }
-        Ok(match &self.shadow {
+        match &self.shadow {
             Some(shadow) if decision.is_denied() => {
                 shadow.count();
                 decision.overrule()
             }
             _ => decision,
-        })
+        }
     }
 
     /// Changes the quotas of one dimension.
@@ -134,10 +134,15 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     }
 
     /// Decides a request, and says what could be given back of it.
-    pub(crate) fn acquire_to_lend(&self, keys: impl Keys, cost: u32) -> Result<(Decision, Lents), JointError> {
-        let mut lents = Vec::new();
-        let decision = self.acquire(&keys, cost, Some(&mut lents))?;
-        Ok((decision, Lents::Several(lents.into())))
+    pub(crate) fn acquire_to_lend(&self, keys: impl Keys, cost: u32) -> Result<(JointStatus, Lents), JointError> {
+        let (keys, mut lents) = (self.fingerprints(&keys, cost)?, Vec::new());
+        let asked = Together { keys: &keys, cost, admits_without_place: self.admits_at_cap };
+        if cost == 0 {
+            return Ok((self.table.preview_together_status(asked, &self.clock), Lents::Nothing));
+        }
+        let mut status = self.table.acquire_together_status(asked, &self.clock, Some(&mut lents));
+        status.decision = self.noted(status.decision);
+        Ok((status, Lents::Several(lents.into())))
     }
 
     pub(crate) fn give_back(&self, lents: &Lents) -> u32 {

@@ -11,6 +11,8 @@ mod quantised;
 #[cfg(test)]
 mod tests;
 mod value;
+#[cfg(feature = "serde")]
+mod written;
 
 pub use algorithm::Algorithm;
 pub use error::QuotaError;

@@ -24,13 +24,21 @@ impl LimiterId {
 
 /// A limiter that reserves permits and takes them back: [`Limiter`](crate::Limiter), [`DirectLimiter`](crate::DirectLimiter) and
 /// [`JointLimiter`](crate::JointLimiter).
-pub trait Lender: sealed::TakeBack {}
+pub trait Lender: sealed::TakeBack {
+    /// What a reservation of this limiter was told: [`Status`](crate::Status), or [`JointStatus`](crate::JointStatus).
+    type Status;
+}
 
-impl<L: sealed::TakeBack> Lender for L {}
+impl<L: sealed::TakeBack> Lender for L {
+    type Status = L::Told;
+}
 
 pub(crate) mod sealed {
     /// Only limiters of this crate do.
     pub trait TakeBack {
+        /// What is told with a decision.
+        type Told;
+
         /// Gives back what still counts of the permits of a receipt, which is this limiter's.
         fn take_back(&self, receipt: &super::Receipt) -> u32;
     }
@@ -69,17 +77,35 @@ pub struct Reservation<'a, L: Lender> {
     limiter: &'a L,
     receipt: Option<Receipt>,
     delay_ns: u64,
+    status: L::Status,
 }
 
 impl<'a, L: Lender> Reservation<'a, L> {
-    pub(crate) fn new(limiter: &'a L, receipt: Receipt, delay_ns: u64) -> Self {
-        Self { limiter, receipt: Some(receipt), delay_ns }
+    pub(crate) fn new(limiter: &'a L, receipt: Receipt, delay_ns: u64, status: L::Status) -> Self {
+        Self { limiter, receipt: Some(receipt), delay_ns, status }
     }
 
     /// How long to wait before going on; zero if the permits are for now.
     #[must_use]
     pub const fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns)
+    }
+
+    /// What was left when the permits were reserved, and when more is: a [`Status`](crate::Status), or of a
+    /// [`JointLimiter`](crate::JointLimiter) a [`JointStatus`](crate::JointStatus).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<str>::new(Quota::per_minute(3))?;
+    /// let reservation = limiter.reserve("alice", 1, Duration::ZERO)?;
+    /// assert_eq!(reservation.status().remaining(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn status(&self) -> &L::Status {
+        &self.status
     }
 
     /// Keeps the permits. The receipt is for whoever may want to give them back later; it can be dropped.
@@ -89,7 +115,6 @@ impl<'a, L: Lender> Reservation<'a, L> {
 
     /// Gives the permits back, as dropping the reservation does, and says how many that were: see
     /// [`refund`](crate::Limiter::refund).
-    #[expect(clippy::must_use_candidate, reason = "to drop it does the same")]
     pub fn cancel(mut self) -> u32 {
         self.give_back()
     }

@@ -2,7 +2,7 @@
 
 use crate::cell::{Revision, Unchanged, Whose};
 use crate::clock::Clock;
-use crate::decision::{AtOnce, Status};
+use crate::decision::{AtOnce, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
@@ -31,8 +31,8 @@ impl Single {
     }
 
     #[inline]
-    pub(crate) fn status_at_once(&self, cost: u32, clock: &impl Clock) -> Option<Status> {
-        self.table.status_at_once(KEY, cost, clock)
+    pub(crate) fn status_at_once(&self, cost: u32, clock: &impl Clock, left: &mut PerQuota) -> Option<AtOnce> {
+        self.table.status_at_once(KEY, cost, clock, left)
     }
 
     pub(crate) fn acquire(&self, cost: u32, clock: &impl Clock) -> Status {

@@ -52,6 +52,9 @@ mod joint;
 mod joint_loom_tests;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_stalled_tests;
+mod joint_status;
+#[cfg(all(test, not(tollgate_loom)))]
+mod joint_status_tests;
 #[cfg(feature = "serde")]
 mod keep;
 #[cfg(test)]
@@ -69,6 +72,7 @@ mod touch;
 mod turn;
 
 pub(crate) use find::{Placed, Table};
+pub(crate) use joint::Together;
 #[cfg(feature = "serde")]
 pub(crate) use keep::PutBackError;
 pub(crate) use lend::Lent;

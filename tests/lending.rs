@@ -385,3 +385,33 @@ fn a_receipt_of_a_bucket_is_good_thousands_of_permits_later() {
     assert_eq!((limiter.peek("a").remaining(), limiter.refund(receipt).unwrap()), (5, 5));
     assert_eq!(limiter.peek("a").remaining(), 10);
 }
+
+#[test]
+fn a_reservation_keeps_the_status_that_it_came_with() {
+    let clock = MockClock::new();
+    let log = Quota::new(3, Duration::from_secs(10));
+    let limiter = Limiter::<str>::builder(log).and(Quota::per_minute(5)).clock(clock.clone()).build().unwrap();
+    let numbers = |status: &tollgate::Status| -> Vec<(u32, u64, u64)> {
+        let quotas = status.quotas();
+        quotas.map(|it| (it.remaining(), it.next_after().as_secs(), it.reset_after().as_secs())).collect()
+    };
+    let first = limiter.reserve("a", 2, Duration::ZERO).unwrap();
+    assert_eq!(numbers(first.status()), [(1, 10, 10), (3, 60, 60)]);
+    clock.advance(Duration::from_secs(4));
+    let ahead = limiter.reserve("a", 2, Duration::from_secs(30)).unwrap();
+    assert_eq!((ahead.delay().as_secs(), ahead.status().is_admitted()), (6, true));
+    // Nothing overtakes what is reserved; of three permits one is free then, and of five one.
+    assert_eq!(numbers(ahead.status()), [(0, 6, 16), (0, 6, 66)]);
+    assert_eq!(numbers(first.status())[0], (1, 10, 10), "as of then");
+
+    let joint = JointLimiter::builder().dimension("user", [log]).dimension("address", [log, Quota::per_minute(5)]);
+    let joint = joint.clock(clock.clone()).build().unwrap();
+    let reserved = joint.reserve((&1, &2), 2).unwrap();
+    let items = reserved.status().items().map(|it| (it.dimension(), it.quota(), it.remaining(), it.is_violated()));
+    assert_eq!(items.collect::<Vec<_>>(), [(0, 0, 1, false), (1, 0, 1, false), (1, 1, 3, false)]);
+    assert_eq!(reserved.cancel(), 2);
+    let nothing = joint.reserve((&1, &2), 0).unwrap();
+    assert!(nothing.status().items().all(|it| it.remaining() == it.limit()));
+    let direct = DirectLimiter::with_clock(log, clock).unwrap();
+    assert_eq!(direct.reserve(3, Duration::ZERO).unwrap().status().remaining(), 0);
+}

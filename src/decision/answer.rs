@@ -158,6 +158,12 @@ impl AtOnce {
         Self { by: NonZeroU64::MIN.saturating_add(quota.into()), ns: wait_ns }
     }
 
+    /// The wait of a denial.
+    #[inline]
+    pub(crate) fn wait_ns(self) -> u64 {
+        self.ns
+    }
+
     #[inline]
     pub(crate) fn is_admitted(self) -> bool {
         self.by == Self::ADMITTED

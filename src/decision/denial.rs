@@ -170,6 +170,7 @@ impl core::error::Error for Denial {}
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DenialReason {
     /// The key has too many live permits.
     Quota,

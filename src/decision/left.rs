@@ -44,19 +44,41 @@ impl PerQuota {
     }
 
     pub(crate) fn of(each: impl IntoIterator<Item = Left>) -> Self {
-        let mut each = each.into_iter();
-        let Some(first) = each.next() else { return Self::NONE };
-        let Some(second) = each.next() else { return Self::one(first) };
-        let (mut others, mut count) = ([Left::NOTHING; MAX_QUOTAS - 1], 1);
-        for (place, left) in others.iter_mut().zip(core::iter::once(second).chain(each)) {
-            *place = left;
-            count += 1;
-        }
-        Self { first, others: Some(others), count }
+        let mut all = Self::NONE;
+        all.set(each);
+        all
     }
 
+    /// Of these quotas, in place of those before: at least one, and at most as many as a key may have.
+    #[inline]
+    pub(crate) fn set(&mut self, each: impl IntoIterator<Item = Left>) {
+        (self.others, self.count) = (None, 0);
+        for left in each {
+            match self.count {
+                0 => self.first = left,
+                count => {
+                    let others = self.others.get_or_insert([Left::NOTHING; MAX_QUOTAS - 1]);
+                    others[usize::from(count) - 1] = left;
+                }
+            }
+            self.count += 1;
+        }
+    }
+
+    /// Of one quota, in place of those before.
+    #[inline]
+    pub(crate) fn set_one(&mut self, left: Left) {
+        (self.first, self.others, self.count) = (left, None, 1);
+    }
+
+    #[inline]
     pub(crate) fn count(&self) -> u8 {
         self.count
+    }
+
+    #[inline]
+    pub(crate) fn first(&self) -> Left {
+        self.first
     }
 
     /// Of the quota in this place.

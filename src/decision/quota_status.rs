@@ -24,6 +24,7 @@ use super::left::Left;
 /// // The first permit comes back before the second.
 /// assert_eq!((second.next_after(), second.reset_after()), (Duration::from_millis(600), Duration::from_secs(1)));
 /// assert_eq!(minute.next_after(), Duration::from_millis(59_600));
+/// assert_eq!(limiter.quotas()[minute.quota()], Quota::per_minute(100));
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +37,11 @@ impl QuotaStatus {
     #[inline]
     pub(crate) const fn new(quota: u8, left: Left) -> Self {
         Self { quota, left }
+    }
+
+    /// The same quota, of which nothing is left before so long.
+    pub(crate) const fn none_for(self, wait_ns: u64) -> Self {
+        Self { left: Left::none_for(self.left.limit, wait_ns), ..self }
     }
 
     /// Which of the key's quotas it is, counted from zero in the order in which they were given.

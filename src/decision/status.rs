@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use super::answer::Decision;
+use super::answer::{Admission, Decision};
 use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
@@ -35,7 +35,9 @@ use crate::quota::Quota;
 /// let remaining: Vec<u32> = status.quotas().map(|quota| quota.remaining()).collect();
 /// assert_eq!(remaining, [9, 99]);
 /// // All of one quota: ten a second.
-/// assert_eq!((status.limit(), status.remaining(), status.reset_after()), (10, 9, Duration::from_secs(1)));
+/// assert_eq!(status.tightest().quota(), 0);
+/// assert_eq!((status.limit(), status.remaining()), (10, 9));
+/// assert_eq!((status.next_after(), status.reset_after()), (Duration::from_secs(1), Duration::from_secs(1)));
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,6 +48,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// To be filled in.
+    #[inline]
+    pub(crate) const fn nothing() -> Self {
+        Self::bare(Decision::Admitted(Admission::UNCOUNTED))
+    }
+
     /// A decision that asked nobody for the numbers.
     pub(crate) const fn bare(decision: Decision) -> Self {
         Self { decision, left: PerQuota::NONE }
@@ -105,9 +113,15 @@ impl Status {
     /// those the first that was given.
     #[must_use]
     pub fn tightest(&self) -> QuotaStatus {
-        let tightness = |quota: &QuotaStatus| (quota.remaining(), Reverse(quota.next_after()));
-        // The first of those that are equal.
-        self.quotas().min_by_key(tightness).unwrap_or(QuotaStatus::new(0, self.left.at(0)))
+        let mut tightest = (0, self.left.first());
+        for place in 1..self.left.count() {
+            let left = self.left.at(place);
+            let tightness = |left: Left| (left.remaining, Reverse(left.next_after_ns));
+            if tightness(left) < tightness(tightest.1) {
+                tightest = (place, left);
+            }
+        }
+        QuotaStatus::new(tightest.0, tightest.1)
     }
 
     /// The limit of the [tightest](Self::tightest) quota.

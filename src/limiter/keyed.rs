@@ -160,6 +160,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and tells what is left: see [`try_acquire_status`](Self::try_acquire_status).
     ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<str>::new(Quota::per_hour(5))?;
+    /// assert_eq!(limiter.try_acquire_n_status("alice", 3)?.remaining(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
@@ -339,13 +347,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Decides a request of at least one permit, and says what is left.
     #[inline]
     fn decide_with_numbers(&self, fingerprint: Fingerprint, cost: u32) -> Status {
+        // Written in place: a status is large, and to move it about costs as much as to decide.
+        let mut status = Status::nothing();
         if self.modes.is_none()
-            && let Some(status) = self.table.status_at_once(fingerprint, cost, &self.clock)
+            && let Some(at_once) = self.table.status_at_once(fingerprint, cost, &self.clock, &mut status.left)
         {
-            self.count(status.is_admitted());
-            return status;
+            self.count(at_once.is_admitted());
+            status.decision = at_once.into();
+        } else {
+            status = self.decide_in_full(fingerprint, cost);
         }
-        self.decide_in_full(fingerprint, cost)
+        status
     }
 
     /// Decides whatever it takes, and says what remains.

@@ -15,6 +15,7 @@ use core::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Algorithm {
     /// Keeps a stamp for each permit, for one window ([`Quota::new`](crate::Quota::new)).
     SlidingWindowLog,

@@ -6,6 +6,13 @@ use super::value::Quota;
 
 impl Quota {
     /// The longest name: 32 bytes.
+    ///
+    /// ```
+    /// use tollgate::{Quota, QuotaError};
+    ///
+    /// let quota = Quota::per_second(10).named(&"n".repeat(Quota::MAX_NAME + 1));
+    /// assert_eq!(quota.validate(), Err(QuotaError::NameTooLong { length: 33 }));
+    /// ```
     pub const MAX_NAME: usize = MAX_NAME;
 
     /// This quota, with a name for messages, header fields and policy files. It changes no decision, and two quotas that differ in
@@ -34,6 +41,13 @@ impl Quota {
     }
 
     /// Its name, if it was given one that it can have.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    ///
+    /// assert_eq!(Quota::per_second(10).named("api").name(), Some("api"));
+    /// assert_eq!(Quota::per_second(10).name(), None);
+    /// ```
     #[must_use]
     pub const fn name(&self) -> Option<&str> {
         match &self.name {

@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::sealed::TakeBack;
 use super::{OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision};
+use crate::decision::{Admission, Decision, JointStatus, Status};
 use crate::direct::DirectLimiter;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
@@ -59,7 +59,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     {
         let (status, lents) = self.acquire_within(key, cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns, status))
     }
 
     /// Gives back the permits of a receipt, and returns how many came back. They are free at once.
@@ -105,6 +105,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F> {
+    type Told = Status;
+
     fn take_back(&self, receipt: &Receipt) -> u32 {
         self.give_back(receipt.lents())
     }
@@ -119,7 +121,7 @@ impl<C: Clock> DirectLimiter<C> {
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError> {
         let (status, lents) = self.acquire_within(cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns, status))
     }
 
     /// As [`Limiter::refund`].
@@ -133,6 +135,8 @@ impl<C: Clock> DirectLimiter<C> {
 }
 
 impl<C: Clock> TakeBack for DirectLimiter<C> {
+    type Told = Status;
+
     fn take_back(&self, receipt: &Receipt) -> u32 {
         self.give_back(receipt.lents())
     }
@@ -146,9 +150,9 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     ///
     /// [`ReserveError`] when the request is denied, there are not as many keys as dimensions, or `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (decision, lents) = self.acquire_to_lend(keys, cost)?;
-        let delay_ns = delay_ns(decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+        let (status, lents) = self.acquire_to_lend(keys, cost)?;
+        let delay_ns = delay_ns(status.decision)?;
+        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns, status))
     }
 
     /// Gives back the permits of a receipt in each dimension, one after the other. Says how many: of the dimensions, what came back in
@@ -163,6 +167,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
 }
 
 impl<C: Clock, F: Fingerprinter> TakeBack for JointLimiter<C, F> {
+    type Told = JointStatus;
+
     fn take_back(&self, receipt: &Receipt) -> u32 {
         self.give_back(receipt.lents())
     }

@@ -3,7 +3,7 @@
 use super::find::Table;
 use crate::cell::Head;
 use crate::clock::Clock;
-use crate::decision::{AtOnce, Status};
+use crate::decision::{AtOnce, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 
 /// Retries after a lost claim, before the slow path.
@@ -28,10 +28,23 @@ impl Table {
 
     /// As [`decide_at_once`](Self::decide_at_once), with the permits left. Tries once.
     #[inline(always)]
-    pub(crate) fn status_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+    pub(crate) fn status_at_once(
+        &self,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+        left: &mut PerQuota,
+    ) -> Option<AtOnce> {
         let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
-        // Read after the head (INV-CLOCK-LAST).
-        found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now()))
+        // The clock is read after the head, as above.
+        found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now(), left))
+    }
+
+    /// What a request would be told, if the key is known and nothing is out of the ordinary.
+    #[inline(always)]
+    pub(super) fn peek_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
+        found.and_then(|seat| self.cells.peek_at_once(seat, cost, clock.now()))
     }
 
     /// Retries after a lost claim.

@@ -4,8 +4,27 @@ use super::find::{BroughtIn, Table};
 use super::lend::Lent;
 use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
+
+/// What is asked of several keys.
+#[derive(Clone, Copy)]
+pub(crate) struct Together<'a> {
+    /// At most [`MAX_CELLS`] keys, by their dimension; those that are not there are not asked.
+    pub(crate) keys: &'a [Option<Fingerprint>],
+    /// Of each.
+    pub(crate) cost: u32,
+    /// Whether a key that finds no place is passed over.
+    pub(crate) admits_without_place: bool,
+}
+
+/// What is to be noted of a request that is granted.
+pub(super) struct Extras<'a> {
+    /// What could be given back.
+    pub(super) lent: Option<&'a mut Vec<Lent>>,
+    /// What is left.
+    pub(super) told: Option<&'a mut JointStatus>,
+}
 
 /// The parts of one attempt.
 struct Parts {
@@ -27,25 +46,25 @@ impl Parts {
 }
 
 /// How one attempt ended.
-enum Attempt {
-    /// The decision. Of all the denials, the one with the longest wait, which names the others.
+pub(super) enum Attempt {
+    /// Of all the denials, the one with the longest wait, which knows of the others.
     Done(Decision),
     Again,
     /// The cell of one of the keys was freed, perhaps to make room for another.
     Lost,
 }
 
-/// How often a request makes room for its new keys. A cell without permits can be freed, so two
-/// requests that need more places than there are could free each other's for ever.
-const MAKES_ROOM: u32 = 4;
+/// How often a request makes room for its new keys before it makes do with the room that there is. A cell without permits can be
+/// taken back: two requests that need more places than there are would for ever take each other's.
+pub(super) const MAKES_ROOM: u32 = 4;
 
 /// Each key of a request, with its dimension.
-fn by_dimension(keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
+pub(super) fn by_dimension(keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
     keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)))
 }
 
-/// The denial for want of a place.
-fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
+/// What a request is told whose key of this dimension finds no place.
+pub(super) fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
     Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension)
 }
 
@@ -61,6 +80,7 @@ impl Table {
         clock: &impl Clock,
         mut lent: Option<&mut Vec<Lent>>,
     ) -> Decision {
+        let asked = Together { keys, cost, admits_without_place };
         let mut lost = 0;
         loop {
             let mut new = 0;
@@ -77,7 +97,8 @@ impl Table {
                 return Decision::Denied(denial);
             }
             let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
-            match self.attempt_together(keys, cost, admits_without_place, room, clock, lent.as_deref_mut()) {
+            let extras = Extras { lent: lent.as_deref_mut(), told: None };
+            match self.attempt_together(asked, room, clock, extras) {
                 Attempt::Done(together) => return together,
                 Attempt::Again => {}
                 Attempt::Lost => lost += 1,
@@ -140,14 +161,20 @@ impl Table {
         }
     }
 
-    /// The keys without a cell, with their dimensions.
-    fn new_keys(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
+    /// The keys that have no cell, with their dimensions.
+    pub(super) fn new_keys(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
         by_dimension(keys).filter(|&(_, key)| !self.has_cell(key))
     }
 
-    /// Makes room for all the keys without a cell (`wanted` at the last lookup) before any gets
-    /// one: so the last does not get the place of the first. An error says when there may be room.
-    fn make_room_for(&self, keys: &[Option<Fingerprint>], mut wanted: usize, clock: &impl Clock) -> Result<(), u64> {
+    /// Makes room for all the keys that have no cell, `wanted` when they were looked at, before any
+    /// gets one: so the last does not get the place of the first. An error says how long until
+    /// there may be.
+    pub(super) fn make_room_for(
+        &self,
+        keys: &[Option<Fingerprint>],
+        mut wanted: usize,
+        clock: &impl Clock,
+    ) -> Result<(), u64> {
         if self.cells.room_up_to(wanted) >= wanted {
             return Ok(());
         }
@@ -163,15 +190,16 @@ impl Table {
         }
     }
 
-    fn attempt_together(
+    /// One attempt at a request that no key denied when it was looked at.
+    pub(super) fn attempt_together(
         &self,
-        keys: &[Option<Fingerprint>],
-        cost: u32,
-        admits_without_place: bool,
+        asked: Together<'_>,
         room: Result<(), u64>,
         clock: &impl Clock,
-        mut lent: Option<&mut Vec<Lent>>,
+        extras: Extras<'_>,
     ) -> Attempt {
+        let Together { keys, cost, admits_without_place } = asked;
+        let Extras { mut lent, mut told } = extras;
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
         if let (Err(retry_after_ns), false) = (room, admits_without_place)
@@ -185,9 +213,15 @@ impl Table {
                 Err(retry_after_ns) if !self.has_place(fingerprint) => Err(retry_after_ns),
                 _ => self.seat(fingerprint, clock),
             };
+            let mut left = PerQuota::NONE;
             let prepared = match place {
-                Ok(seat) => self.cells.prepare(seat, cost, clock),
-                Err(_) if admits_without_place => continue,
+                Ok(seat) => self.cells.prepare(seat, cost, clock, told.is_some().then_some(&mut left)),
+                Err(_) if admits_without_place => {
+                    if let Some(told) = &mut told {
+                        told.push(dimension, &self.cells.status_of_nothing(fingerprint, 0, clock).left, None);
+                    }
+                    continue;
+                }
                 Err(retry_after_ns) => {
                     parts.each().for_each(|part| self.cells.forgo(part));
                     self.count_refused();
@@ -197,6 +231,9 @@ impl Table {
             match prepared {
                 Some((part, another)) => {
                     parts.push(fingerprint, part);
+                    if let Some(told) = &mut told {
+                        told.push(dimension, &left, None);
+                    }
                     admission = admission.and(another);
                 }
                 None => {

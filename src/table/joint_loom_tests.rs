@@ -329,7 +329,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
         let claimer = thread::spawn(move || {
             let claim = || {
                 let seat = claimer.cells.seat_for(seat.0, seat.1, key(0, 1)).unwrap();
-                match claimer.cells.prepare(seat, 1, &At(10)) {
+                match claimer.cells.prepare(seat, 1, &At(10), None) {
                     Some((part, _)) => claimer.cells.claim_together([part].iter()),
                     None => false,
                 }

@@ -50,7 +50,7 @@ impl Table {
         let clock = At(at);
         let parts = [0, 1, 2].map(|dimension| {
             let Ok(seat) = self.seat(key(dimension, 1), &clock) else { panic!("there is room") };
-            match self.cells.prepare(seat, 1, &clock) {
+            match self.cells.prepare(seat, 1, &clock, None) {
                 Some((part, _)) => part,
                 None => panic!("dimension {dimension} has room"),
             }
@@ -157,7 +157,7 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     let ask = |number| table.admits([number, 0, 0], 1, 0);
     assert!(ask(1));
     let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };
-    let (part, _) = table.cells.prepare(seat, 1, &At(0)).expect("there is room");
+    let (part, _) = table.cells.prepare(seat, 1, &At(0), None).expect("there is room");
     table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
     // It grows once more, so that the parity of the next life is the same.
     assert!(ask(1) && ask(1) && ask(1));

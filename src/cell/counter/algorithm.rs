@@ -9,7 +9,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{AtOnce, Status};
+use crate::decision::{AtOnce, PerQuota, Status};
 
 impl<'a> Algorithm<'a> for Counter<'a> {
     fn store(self) -> &'a Store {
@@ -22,21 +22,31 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     }
 
     #[inline(always)]
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        self.status_at_once(at, cost, reading)
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
+        self.status_at_once(at, cost, reading, left)
+    }
+
+    #[inline(always)]
+    fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.peek_at_once(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
         self.decide(ask, at, cost, clock)
     }
 
-    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         if at.head.state() == State::Held {
             self.store.help(at.head);
             return None;
         }
         let reference = at.cell.reference();
-        self.draft(at, reference, cost, time_of(clock.now()))
+        let time = time_of(clock.now());
+        let (draft, account) = self.draft(at, reference, cost, time)?;
+        if let Some(left) = left {
+            *left = PerQuota::one(self.books.current.left(account, time));
+        }
+        Some(draft)
     }
 
     fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged {

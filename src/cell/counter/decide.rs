@@ -7,7 +7,7 @@ use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, PerQuota, Status};
+use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::rule::{Account, Step};
 
 fn denied(wait_ns: u64) -> Decision {
@@ -23,10 +23,34 @@ impl<'a> Counter<'a> {
 
     /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
     #[inline]
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
         let (decided, account) = self.at_once_with(at, cost, reading)?;
-        let left = PerQuota::one(self.books.current.left(account, time_of(reading)));
-        Some(Status { decision: decided.into(), left })
+        let (current, time) = (self.books.current, time_of(reading));
+        left.set_one(if cost == 1 && !decided.is_admitted() {
+            // Not even one is left, and it is told already when it is.
+            let reset_after_ns = current.rule.reset_after(account, time);
+            Left { limit: current.limit(), remaining: 0, next_after_ns: decided.wait_ns(), reset_after_ns }
+        } else {
+            current.left(account, time)
+        });
+        Some(decided)
+    }
+
+    /// What a request would be told.
+    #[inline]
+    pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let (books, time) = (self.books, time_of(reading));
+        let seen = books.seen(at.head, at.cell.slot());
+        let Seen::Running(Running { account, is_current: true, .. }) = seen else { return None };
+        if cost == 0 || cost > books.current.limit() {
+            return None;
+        }
+        let decision = match books.rule().step(account, time, cost) {
+            Step::Deny { wait_ns } => denied(wait_ns),
+            Step::Charge { .. } => Decision::Admitted(Admission::delayed(books.rule().delay_ns(account, time))),
+            Step::Open { .. } | Step::Advance { .. } => return None,
+        };
+        at.stands().then_some(Status { decision, left: PerQuota::one(books.current.left(account, time)) })
     }
 
     /// Decides, with the account as it is then.
@@ -56,14 +80,13 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Prepares a joint claim of at least one permit, or closes an account that is over so that the
-    /// next can open. `None` if the request does not fit, or something had to be published or
-    /// closed first.
-    pub(super) fn draft(self, at: At<'a>, reference: RingRef, cost: u32, time: u64) -> Option<Draft> {
+    /// Works out what a request of at least one permit comes to, with the account as it is then, and closes an account that is over so that the next can open. `None` if it
+    /// does not fit, or something had to be published or closed first.
+    pub(super) fn draft(self, at: At<'a>, reference: RingRef, cost: u32, time: u64) -> Option<(Draft, Account)> {
         let (books, head, slot) = (self.books, at.head, Slot(reference.0));
-        let fits = |next, account, mark| {
-            let admission = Admission::delayed(books.rule().delay_ns(account, time));
-            Some(Draft { next, rings: None, mark, admission })
+        let fits = |next, before, mark, after| {
+            let admission = Admission::delayed(books.rule().delay_ns(before, time));
+            Some((Draft { next, rings: None, mark, admission }, after))
         };
         match books.seen(head, slot) {
             Seen::Running(running) if !running.is_current => {
@@ -79,14 +102,21 @@ impl<'a> Counter<'a> {
                     }
                     step => {
                         let (next, mark) = books.next(head, slot, &running, step)?;
-                        fits(next, running.account, mark)
+                        let after = match step {
+                            Step::Advance { used } => Account { anchor: mark, used },
+                            Step::Charge { used } | Step::Open { used } => Account { used, ..running.account },
+                            Step::Deny { .. } => running.account,
+                        };
+                        fits(next, running.account, mark, after)
                     }
                 }
             }
             Seen::Over(since) if slot.joined() => {
                 // Nothing has been used since.
                 let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
-                fits(next, Account { anchor: since, used: 0 }, 0)
+                let opens = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
+                let after = Account { anchor: books.rule().anchor_at(opens.max(since)), used: cost.into() };
+                fits(next, Account { anchor: since, used: 0 }, 0, after)
             }
             Seen::Over(_) => {
                 self.close(at, slot, time);

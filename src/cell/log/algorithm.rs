@@ -11,7 +11,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Status};
+use crate::decision::{Admission, AtOnce, PerQuota, Status};
 
 impl<'a> Algorithm<'a> for Log<'a> {
     fn store(self) -> &'a Store {
@@ -24,15 +24,20 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     #[inline(always)]
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        self.status_at_once(at, cost, reading)
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
+        self.status_at_once(at, cost, reading, left)
+    }
+
+    #[inline(always)]
+    fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.peek_at_once(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
         self.decide(ask, at, cost, clock)
     }
 
-    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         let view = self.view(at, clock)?;
         if at.head.state().is_growing() {
             self.end_resize(&view);
@@ -53,10 +58,16 @@ impl<'a> Algorithm<'a> for Log<'a> {
         }
         let draft = |next, rings, mark| Some(Draft { next, rings, mark, admission: Admission::COUNTED });
         if view.ring.len() - live >= needed {
-            // The stamp is known once it is published.
+            if let Some(left) = left {
+                *left = self.limits.left(view.as_of(), needed);
+            }
+            // Its stamp is known once it is published.
             return draft(at.head.advanced(needed, view.ring.len()), None, view.floor);
         }
         let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);
+        if let Some(left) = left {
+            *left = larger.left;
+        }
         let next = at.head.with_state(State::Open).on_new_ring();
         draft(next, Some((view.reference, larger.offer)), larger.time)
     }

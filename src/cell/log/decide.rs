@@ -1,6 +1,7 @@
 //! Decisions by a log.
 
 use super::left::AsOf;
+use super::limits::Refusal;
 use super::publish::Published;
 use super::resize::Wanted;
 use super::view::{Log, View};
@@ -18,19 +19,39 @@ impl<'a> Log<'a> {
 
     /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
     #[inline(always)]
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        let decided = self.at_once_with(at, cost, reading, |log, granted| self.limits.left(log, granted));
-        decided.map(|(decided, left)| Status { decision: decided.into(), left })
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
+        let decided = self.at_once_with(at, cost, reading, |log, refusal| match refusal {
+            // Not even one is left, and it is told already when it is.
+            Some(refusal) if cost == 1 && self.limits.is_alone() => {
+                left.set_one(self.limits.none_left(log, refusal.until()));
+            }
+            Some(_) => self.limits.write_left(log, 0, left),
+            None => self.limits.write_left(log, cost as usize, left),
+        });
+        decided.map(|(decided, ())| decided)
     }
 
-    /// Decides. `with` computes the second result from the permits granted.
+    /// What a request would be told. Of a log that counts refused requests, too: a look is none.
+    #[inline(always)]
+    pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let At { cell, head } = at;
+        let (ring, reading) = (self.store.ring(cell, cell.reference()), time_of(reading));
+        let newest = ring.newest(head).filter(|newest| !newest.is_ancient())?;
+        let time = self.limits.not_before(reading).max(newest.time());
+        let refusal = if cost == 0 { None } else { self.limits.refusal(ring, head, time, cost as usize) };
+        let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));
+        let left = self.limits.left(AsOf { ring, head, newest: newest.time(), time, reading }, 0);
+        at.stands().then_some(Status { decision, left })
+    }
+
+    /// Decides, with what the log says, where the request is granted or refused.
     #[inline(always)]
     fn at_once_with<T>(
         self,
         at: At<'a>,
         cost: u32,
         reading: u64,
-        with: impl FnOnce(AsOf<'a>, usize) -> T,
+        with: impl FnOnce(AsOf<'a>, Option<Refusal>) -> T,
     ) -> Option<(AtOnce, T)> {
         let At { cell, head } = at;
         let reference = cell.reference();
@@ -40,13 +61,14 @@ impl<'a> Log<'a> {
             return None;
         }
         let time = self.limits.not_before(time_of(reading)).max(newest.time());
-        let (needed, log) = (cost as usize, AsOf { ring, head, time, reading: time_of(reading) });
+        let (needed, log) =
+            (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading: time_of(reading) });
         if let Some(refusal) = self.limits.refusal(ring, head, time, needed) {
             if self.limits.counts_refused() {
                 return None;
             }
-            let told = with(log, 0);
-            // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
+            let told = with(log, Some(refusal));
+            // The loads above were acquired, so a head that still stands here stood there throughout.
             let stands = at.stands();
             return stands.then(|| (refusal.at_once(time_of(reading)), told));
         }
@@ -55,8 +77,8 @@ impl<'a> Log<'a> {
         if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
             return None;
         }
-        // Before the claim, whose success says that the loads were of this head (INV-STANDS).
-        let told = with(log, needed);
+        // Before the claim. If that succeeds, what was read was of this head.
+        let told = with(log, None);
         ring.claim(at, needed, self.limits, time)?;
         Some((AtOnce::admitted(0), told))
     }

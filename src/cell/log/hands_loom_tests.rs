@@ -194,7 +194,7 @@ fn loom_a_late_publication_misses_who_takes_the_ring_just_then() {
 #[test]
 fn loom_a_late_publication_misses_the_owner_after_a_joint_claim() {
     a_late_publication_misses_the_next_owner(|cells, (id, life, key)| {
-        let claims = || match cells.prepare(cells.seat_for(id, life, key).unwrap(), 5, &At(10)) {
+        let claims = || match cells.prepare(cells.seat_for(id, life, key).unwrap(), 5, &At(10), None) {
             Some((part, _)) => cells.claim_together([part].iter()),
             None => false,
         };

@@ -14,6 +14,8 @@ use crate::decision::{Left, PerQuota};
 pub(super) struct AsOf<'a> {
     pub(super) ring: Ring<'a>,
     pub(super) head: Head,
+    /// The newest stamp.
+    pub(super) newest: u64,
     /// The time by which stamps are live.
     pub(super) time: u64,
     /// The clock reading, from which waits are counted.
@@ -29,19 +31,34 @@ impl AsOf<'_> {
 }
 
 impl Limits {
-    /// The permits left of each quota, after `granted` more permits at the time of this log. There
-    /// is room for them.
-    #[inline(always)]
+    /// What is left of each quota, once `granted` more permits have the time of this log for a stamp. There is room for them.
     pub(super) fn left(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
-        if self.is_alone() {
-            return PerQuota::one(self.left_of(self.widest(), log, granted));
-        }
-        self.left_of_each(log, granted)
+        let mut left = PerQuota::NONE;
+        self.write_left(log, granted, &mut left);
+        left
     }
 
+    /// The same, written in place.
     #[inline(never)]
-    fn left_of_each(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
-        PerQuota::of(self.given().iter().map(|bound| self.left_of(bound, log, granted)))
+    pub(super) fn write_left(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
+        if self.is_alone() {
+            left.set_one(self.left_of(self.widest(), log, granted));
+        } else {
+            self.write_left_of_each(log, granted, left);
+        }
+    }
+
+    /// What is left of the only quota where that is nothing until then.
+    #[inline(always)]
+    pub(super) fn none_left(&self, log: AsOf<'_>, until: u64) -> Left {
+        let bound = self.widest();
+        let reset_after_ns = (log.newest + bound.window()).saturating_sub(log.reading);
+        let next_after_ns = until.saturating_sub(log.reading);
+        Left { limit: bound.limit_shown(), remaining: 0, next_after_ns, reset_after_ns }
+    }
+
+    fn write_left_of_each(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
+        left.set(self.given().iter().map(|bound| self.left_of(bound, log, granted)));
     }
 
     #[inline]
@@ -54,7 +71,7 @@ impl Limits {
         }
         // When this stamp has expired, one less than the limit counts, or one less than now.
         let next = if live <= granted { log.time } else { log.back(live - granted) };
-        let newest = if granted > 0 { log.time } else { log.back(1) };
+        let newest = if granted > 0 { log.time } else { log.newest };
         let until_end = |stamp: u64| (stamp + bound.window()).saturating_sub(log.reading);
         Left {
             limit: bound.limit_shown(),

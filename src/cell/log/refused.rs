@@ -42,7 +42,7 @@ impl<'a> Log<'a> {
         new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
         // All of the new ring is published, so the next head reads it as it is now.
         let refusal = limits.refusal(new.ring, next, later, needed);
-        let log = AsOf { ring: new.ring, head: next, time: later, reading: view.reading };
+        let log = AsOf { ring: new.ring, head: next, newest: later, time: later, reading: view.reading };
         let left = limits.left(log, 0);
         if !self.offer(growing, view.reference, later, new.offer) {
             return at.lost();

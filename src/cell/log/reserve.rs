@@ -57,7 +57,7 @@ impl<'a> Log<'a> {
         let Some(new) = self.replacement(growing, view, slots, now) else { return at.lost() };
         let stamps = view.last(live).chain(core::iter::repeat_n(moment, needed));
         new.ring.write_last(slots, stamps, growing.head.on_new_ring().lap());
-        let log = AsOf { ring: new.ring, head: growing.head.on_new_ring(), time: moment, reading };
+        let log = AsOf { ring: new.ring, head: growing.head.on_new_ring(), newest: moment, time: moment, reading };
         let left = if reading < moment { limits.left_behind(log, moment) } else { limits.left(log, 0) };
         if !self.offer(growing, view.reference, now, new.offer) {
             return at.lost();

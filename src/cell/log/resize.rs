@@ -69,7 +69,7 @@ impl<'a> Log<'a> {
         let live = live.min(ring.live_at(head, limits.live_from(reading)));
         let kept = view.last(live).map(|stamp| limits.put_off(stamp, reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
-        let left = limits.left(AsOf { ring: new, head: next, time, reading: view.reading }, 0);
+        let left = limits.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
         Larger { offer, time, left }
     }
 

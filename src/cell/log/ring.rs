@@ -98,6 +98,10 @@ impl<'a> Ring<'a> {
         if self.load(head.pos() + skipped).time() >= live_from {
             return self.len() - skipped;
         }
+        // Where one comes for each that goes, that one has just expired.
+        if skipped + 1 < self.len() && self.load(head.pos() + skipped + 1).time() >= live_from {
+            return self.len() - skipped - 1;
+        }
         self.live_after(head, live_from, skipped + 1)
     }
 

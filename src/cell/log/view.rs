@@ -87,8 +87,8 @@ impl<'a> Log<'a> {
 impl<'a> View<'a> {
     /// This view, as the count of the permits left needs it.
     pub(super) fn as_of(&self) -> AsOf<'a> {
-        let Self { at, ring, time, reading, .. } = *self;
-        AsOf { ring, head: at.head, time, reading }
+        let Self { at, ring, newest, time, reading, .. } = *self;
+        AsOf { ring, head: at.head, newest: newest.time(), time, reading }
     }
 
     /// The time by which stamps are live beside reserved ones.

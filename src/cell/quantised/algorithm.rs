@@ -10,7 +10,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 use crate::clock::Clock;
-use crate::decision::{AtOnce, Status};
+use crate::decision::{AtOnce, PerQuota, Status};
 use crate::sync::Ordering;
 
 impl<'a> Algorithm<'a> for Quantised<'a> {
@@ -23,16 +23,21 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         self.decide_at_once(at, cost, reading)
     }
 
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        self.status_at_once(at, cost, reading)
+    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
+        self.status_at_once(at, cost, reading, left)
+    }
+
+    fn peek_at_once(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
+        // The long way costs little more.
+        None
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
         self.decide(ask, at, cost, clock)
     }
 
-    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
-        self.draft(at, cost, clock)
+    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
+        self.draft(at, cost, clock, left)
     }
 
     fn charged_to(self, _cell: &'a Cell, part: &Part) -> Charged {

@@ -14,14 +14,15 @@ impl<'a> Quantised<'a> {
         self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
         let (steps, time) = (&self.stepped.steps, time_of(reading));
-        let (decided, left) = self.at_once_with(at, cost, reading, |history, granted| match granted {
+        let (decided, told) = self.at_once_with(at, cost, reading, |history, granted| match granted {
             0 => history.left(steps, time),
             _ => history.left_after(steps, time, history.step, granted),
         })?;
-        Some(Status { decision: decided.into(), left: PerQuota::one(left) })
+        left.set_one(told);
+        Some(decided)
     }
 
     /// Decides. `with` computes the second result from the permits granted.
@@ -106,14 +107,19 @@ impl<'a> Quantised<'a> {
         (self.new_block(opened, contents), opened)
     }
 
-    /// Prepares a joint claim of `cost` permits.
-    pub(super) fn draft(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Draft> {
+    /// Prepares to claim `cost` permits together with those of other cells.
+    pub(super) fn draft(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         if cost > self.stepped.limit() {
             return None;
         }
         let view = self.view(at, clock)?;
         let History { step: newest, .. } = view.history;
-        let draft = |next, rings, step| Some(Draft { next, rings, mark: mark_of(step), admission: Admission::COUNTED });
+        let draft = |next, rings, step| {
+            if let Some(left) = left {
+                *left = PerQuota::one(view.history.left_after(&self.stepped.steps, view.time, step, cost));
+            }
+            Some(Draft { next, rings, mark: mark_of(step), admission: Admission::COUNTED })
+        };
         match view.history.verdict(&self.stepped.steps, view.time, cost) {
             Verdict::Deny(_) => None,
             // A refund may have stalled in a resize. Finish it, because no other path does.

@@ -99,7 +99,7 @@ fn a_request_on_several_keys_goes_on() {
         let (cells, id, life) = stalled(at);
         let admitted = (0..3).any(|_| {
             let seat = cells.seat_for(id, life, KEY).unwrap();
-            match cells.prepare(seat, 2, &At(12)) {
+            match cells.prepare(seat, 2, &At(12), None) {
                 Some((part, _)) => cells.claim_together([part].iter()),
                 None => false,
             }

@@ -1,0 +1,221 @@
+//! [`JointStatus`]: a decision on several keys, with what is left of every quota.
+
+use core::cmp::Reverse;
+use core::time::Duration;
+
+use super::answer::{Admission, Decision};
+use super::denial::Denial;
+use super::left::{Left, PerQuota};
+use super::quota_status::QuotaStatus;
+
+/// A decision on several keys, one for each dimension, and what is left of each of their quotas at the same instant.
+///
+/// Dimensions that the request has no key for are not listed. What the numbers are of a key that found no place is told as
+/// in [`Status`](crate::Status).
+///
+/// The first sixteen quotas are kept inline, so that most requests allocate nothing; those beyond take an allocation.
+///
+/// Waits are counted from the clock reading of each key. The permits of a granted request are stamped right after it is decided, so
+/// on a clock that moves they may expire later than is told here by as long as that takes.
+///
+/// ```
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::builder()
+///     .dimension("user", [Quota::per_minute(5)])
+///     .dimension("address", [Quota::per_second(10), Quota::per_minute(100)])
+///     .build()?;
+/// let reservation = limiter.reserve(("alice", "192.0.2.7"), 2)?;
+/// let status = reservation.status();
+/// assert!(status.is_admitted() && !status.is_denied() && status.decision().is_admitted());
+/// assert_eq!((status.retry_after(), status.retry_after_secs()), (None, None));
+/// let remaining: Vec<u32> = status.items().map(|item| item.remaining()).collect();
+/// assert_eq!(remaining, [3, 8, 98]);
+/// assert_eq!(status.tightest().map(|item| item.dimension()), Some(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a decision that is not looked at limits nothing"]
+pub struct JointStatus {
+    pub(crate) decision: Decision,
+    first: [JointQuotaStatus; INLINE],
+    count: usize,
+    /// Those beyond the first.
+    others: Vec<JointQuotaStatus>,
+}
+
+/// Three dimensions of two quotas are common, and eight of eight possible.
+const INLINE: usize = 16;
+
+/// What is left of one quota of one dimension, and when more is. Part of a [`JointStatus`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{JointLimiter, MockClock, Quota};
+///
+/// let quotas = [Quota::per_second(10), Quota::per_minute(100)];
+/// let limiter = JointLimiter::builder().dimension("address", quotas).clock(MockClock::new()).build()?;
+/// let reservation = limiter.reserve(("192.0.2.7",), 2)?;
+/// let item = reservation.status().items().nth(1).unwrap();
+/// assert_eq!((item.dimension(), item.quota(), item.is_violated()), (0, 1, false));
+/// assert_eq!((item.limit(), item.remaining()), (100, 98));
+/// assert_eq!((item.next_after(), item.reset_after()), (Duration::from_secs(60), Duration::from_secs(60)));
+/// assert_eq!(item.status().remaining(), item.remaining());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JointQuotaStatus {
+    dimension: u8,
+    is_violated: bool,
+    status: QuotaStatus,
+}
+
+impl JointStatus {
+    /// Of no quota, and admitted.
+    pub(crate) const fn new() -> Self {
+        let none = JointQuotaStatus { dimension: 0, is_violated: false, status: QuotaStatus::new(0, Left::all(0)) };
+        Self { decision: Decision::Admitted(Admission::UNCOUNTED), first: [none; INLINE], count: 0, others: Vec::new() }
+    }
+
+    /// Forgets all quotas.
+    pub(crate) fn clear(&mut self) {
+        (self.decision, self.count) = (Decision::Admitted(Admission::UNCOUNTED), 0);
+        self.others.clear();
+    }
+
+    /// Lists the quotas of one more dimension. A request of `cost` permits was not granted them, if there is one: then a quota that
+    /// leaves fewer is violated.
+    pub(crate) fn push(&mut self, dimension: usize, left: &PerQuota, cost: Option<u32>) {
+        let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
+        for (place, left) in (0..).zip(left.iter()) {
+            let is_violated = cost.is_some_and(|cost| left.remaining < cost);
+            let item = JointQuotaStatus { dimension, is_violated, status: QuotaStatus::new(place, left) };
+            match self.first.get_mut(self.count) {
+                Some(next) => *next = item,
+                None => self.others.push(item),
+            }
+            self.count += 1;
+        }
+    }
+
+    /// Denies the request for want of a place for the key of one dimension.
+    pub(crate) fn deny_without_place(&mut self, denial: Denial) {
+        let inline = self.count.min(INLINE);
+        for item in self.first[..inline].iter_mut().chain(&mut self.others) {
+            if item.dimension() == denial.dimension() {
+                item.status = item.status.none_for(denial.wait_ns());
+                item.is_violated = true;
+            }
+        }
+        self.decision = Decision::Denied(match self.decision {
+            Decision::Denied(other) => other.and(denial),
+            Decision::Admitted(_) => denial,
+        });
+    }
+
+    /// The decision itself.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Whether the request may go on (of a peek: whether it could).
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        self.decision.is_admitted()
+    }
+
+    /// Whether the request was turned away (of a peek: whether it would be).
+    #[must_use]
+    pub const fn is_denied(&self) -> bool {
+        self.decision.is_denied()
+    }
+
+    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`] says it.
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        self.decision.retry_after_secs()
+    }
+
+    /// What is left of each quota, dimension by dimension, and in each in the order in which they were given.
+    pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
+        self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
+    }
+
+    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes longest to leave more, and of
+    /// those the first. `None` when no dimension was asked.
+    #[must_use]
+    pub fn tightest(&self) -> Option<JointQuotaStatus> {
+        self.items().min_by_key(|item| (item.remaining(), Reverse(item.next_after())))
+    }
+}
+
+impl PartialEq for JointStatus {
+    fn eq(&self, other: &Self) -> bool {
+        self.decision == other.decision && self.items().eq(other.items())
+    }
+}
+
+impl Eq for JointStatus {}
+
+impl core::fmt::Debug for JointStatus {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let items: Vec<_> = self.items().collect();
+        f.debug_struct("JointStatus").field("decision", &self.decision).field("items", &items).finish()
+    }
+}
+
+impl JointQuotaStatus {
+    /// Which dimension it is of, counted from zero.
+    #[must_use]
+    pub const fn dimension(&self) -> usize {
+        self.dimension as usize
+    }
+
+    /// Which of the dimension's quotas it is, counted from zero in the order in which they were given.
+    #[must_use]
+    pub const fn quota(&self) -> usize {
+        self.status.quota()
+    }
+
+    /// The numbers, as of a key that is asked alone.
+    #[must_use]
+    pub const fn status(&self) -> QuotaStatus {
+        self.status
+    }
+
+    /// The most permits that can be had at once.
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.status.limit()
+    }
+
+    /// Permits that are still free after the decision: see [`QuotaStatus::remaining`].
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.status.remaining()
+    }
+
+    /// How long until more are free: see [`QuotaStatus::next_after`].
+    #[must_use]
+    pub const fn next_after(&self) -> Duration {
+        self.status.next_after()
+    }
+
+    /// How long until all are free: see [`QuotaStatus::reset_after`].
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        self.status.reset_after()
+    }
+
+    /// Whether this quota was in the way of a request that was denied.
+    #[must_use]
+    pub const fn is_violated(&self) -> bool {
+        self.is_violated
+    }
+}

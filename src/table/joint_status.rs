@@ -1,0 +1,197 @@
+//! Requests on several keys at once that are told what is left of every quota.
+//!
+//! # Of one instant
+//! What is left of several keys is read one after the other, and others claim meanwhile. So all the heads are read first, then the
+//! clock, then what the keys hold, and last whether all the heads still stand. Heads never return, so if they do they all stood at
+//! the moment between: the numbers are of that moment. If one does not, another thread has made progress, and all is read again.
+//!
+//! What is granted needs no second look: a claim on several cells succeeds only if the heads are still those that it was prepared
+//! for, so the numbers are of the moment at which it is decided.
+
+use super::find::{Located, Table};
+use super::joint::{Attempt, Extras, MAKES_ROOM, Together, by_dimension, no_place};
+use super::lend::Lent;
+use crate::cell::{MAX_CELLS, Seat};
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Denial, JointStatus};
+use crate::fingerprint::Fingerprint;
+
+/// What the clock showed.
+struct Shown(u64);
+
+impl Clock for Shown {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What all the keys of a request say.
+struct Looked {
+    status: JointStatus,
+    /// How many of them have no cell.
+    new: usize,
+    /// How many of these are denied their first request, and need a place for that: see [`Table::open_if_denied`].
+    low: usize,
+    /// The dimensions whose keys find no place and are passed over.
+    passed_over: [bool; MAX_CELLS],
+}
+
+impl Looked {
+    const NOTHING: Self = Self { status: JointStatus::new(), new: 0, low: 0, passed_over: [false; MAX_CELLS] };
+}
+
+impl Table {
+    /// As [`acquire_together`](Self::acquire_together), and says what is left of each quota.
+    pub(crate) fn acquire_together_status(
+        &self,
+        asked: Together<'_>,
+        clock: &impl Clock,
+        mut lent: Option<&mut Vec<Lent>>,
+    ) -> JointStatus {
+        let (mut lost, mut looked) = (0, Looked::NOTHING);
+        loop {
+            self.look_together(asked, clock, &mut looked);
+            let opens = |key, _| self.seat(key, clock).map(|_| true).inspect_err(|_| self.count_refused());
+            if !self.open_low(asked, &mut looked, clock, opens) {
+                continue;
+            }
+            if looked.status.is_denied() {
+                return looked.status;
+            }
+            let room = if lost < MAKES_ROOM { self.make_room_for(asked.keys, looked.new, clock) } else { Err(1) };
+            let mut granted = JointStatus::new();
+            let extras = Extras { lent: lent.as_deref_mut(), told: Some(&mut granted) };
+            match self.attempt_together(asked, room, clock, extras) {
+                Attempt::Done(Decision::Denied(denial)) => {
+                    looked.status.deny_without_place(denial);
+                    return looked.status;
+                }
+                Attempt::Done(decision) => {
+                    granted.decision = decision;
+                    return granted;
+                }
+                Attempt::Again => {}
+                Attempt::Lost => lost += 1,
+            }
+        }
+    }
+
+    /// What [`acquire_together_status`](Self::acquire_together_status) would answer. Charges nothing.
+    pub(crate) fn preview_together_status(&self, asked: Together<'_>, clock: &impl Clock) -> JointStatus {
+        let mut looked = Looked::NOTHING;
+        loop {
+            self.look_together(asked, clock, &mut looked);
+            let opens = |_, others: usize| self.make_room(others + 1, clock).map(|()| false);
+            if self.open_low(asked, &mut looked, clock, opens) {
+                break;
+            }
+        }
+        let Looked { mut status, new, .. } = looked;
+        if asked.cost == 0 || status.is_denied() {
+            return status;
+        }
+        let Err(retry_after_ns) = self.make_room_for(asked.keys, new, clock) else { return status };
+        let places = self.cells.room_up_to(MAX_CELLS);
+        match self.new_keys(asked.keys).nth(places) {
+            Some((dimension, _)) if !asked.admits_without_place => {
+                status.deny_without_place(no_place(dimension, retry_after_ns));
+            }
+            Some(_) if places == 0 && self.new_keys(asked.keys).count() == by_dimension(asked.keys).count() => {
+                status.decision = Decision::Admitted(Admission::UNCOUNTED);
+            }
+            _ => {}
+        }
+        status
+    }
+
+    /// What all the keys say at one instant.
+    fn look_together(&self, asked: Together<'_>, clock: &impl Clock, looked: &mut Looked) {
+        loop {
+            let mut seats = [None; MAX_CELLS];
+            for (dimension, key) in by_dimension(asked.keys) {
+                seats[dimension] = self.seat_seen(key);
+            }
+            // After all the heads: see the essay on accounts.
+            let shown = Shown(clock.now());
+            if self.look_by(asked, &seats, &shown, looked) {
+                return;
+            }
+        }
+    }
+
+    /// What all the keys say by these heads. `false` if not all of them stand any more.
+    fn look_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &Shown, looked: &mut Looked) -> bool {
+        looked.status.clear();
+        (looked.new, looked.low) = (0, 0);
+        let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
+        for (dimension, key) in by_dimension(asked.keys) {
+            if looked.passed_over[dimension] {
+                looked.status.push(dimension, &self.cells.status_of_nothing(key, 0, shown).left, None);
+                continue;
+            }
+            let told = match seats[dimension] {
+                Some(seat) => self.cells.look_once(seat, asked.cost, shown),
+                None => Some(self.cells.status_of_nothing(key, asked.cost, shown)),
+            };
+            let Some(told) = told else { return false };
+            looked.status.push(dimension, &told.left, Some(asked.cost).filter(|_| told.decision.is_denied()));
+            if seats[dimension].is_none() {
+                looked.new += 1;
+                looked.low += usize::from(told.decision.is_denied());
+            }
+            match told.decision {
+                Decision::Admitted(another) => admission = another.and(admission),
+                Decision::Denied(another) => {
+                    let another = another.in_dimension(dimension);
+                    denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
+                }
+            }
+        }
+        looked.status.decision = denial.map_or(Decision::Admitted(admission), Decision::Denied);
+        by_dimension(asked.keys).all(|(dimension, key)| match seats[dimension] {
+            Some(seat) => self.cells.still_stands(seat),
+            None => !self.has_cell(key),
+        })
+    }
+
+    /// The cell of a key and its head; `None` if it has none.
+    fn seat_seen(&self, key: Fingerprint) -> Option<Seat<'_>> {
+        loop {
+            match self.locate::<false>(self.route(), key) {
+                Located::Current(seat) | Located::Old(seat) => return Some(seat),
+                Located::Nowhere => return None,
+                Located::Outdated => {}
+            }
+        }
+    }
+
+    /// Finds a place for each new key that is denied its first request: see [`Table::open_if_denied`]. `place` is asked for it, with the
+    /// number of those before, and says whether all has to be looked at again. So does this, by `false`.
+    fn open_low(
+        &self,
+        asked: Together<'_>,
+        looked: &mut Looked,
+        clock: &impl Clock,
+        place: impl Fn(Fingerprint, usize) -> Result<bool, u64>,
+    ) -> bool {
+        let mut is_same = true;
+        if looked.low == 0 {
+            return is_same;
+        }
+        let low = |&(dimension, key): &(usize, Fingerprint)| {
+            !looked.passed_over[dimension] && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
+        };
+        let low: Vec<_> = self.new_keys(asked.keys).filter(low).collect();
+        for (others, (dimension, key)) in low.into_iter().enumerate() {
+            match place(key, others) {
+                Ok(changed) => is_same &= !changed,
+                Err(_) if asked.admits_without_place => {
+                    looked.passed_over[dimension] = true;
+                    is_same = false;
+                }
+                Err(retry_after_ns) => looked.status.deny_without_place(no_place(dimension, retry_after_ns)),
+            }
+        }
+        is_same
+    }
+}

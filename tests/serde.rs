@@ -1,0 +1,92 @@
+//! Quotas to serde formats and back, and decisions as they are written.
+#![cfg(feature = "serde")]
+
+use std::time::Duration;
+
+use serde_json::{from_str, to_string};
+use tollgate::{Limiter, MockClock, Quota};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn quotas() -> Vec<(Quota, &'static str)> {
+    let bucket = Quota::token_bucket(20, 5, SECOND);
+    let window = Quota::fixed_window(9, Duration::from_nanos(1));
+    vec![
+        (Quota::per_minute(5), r#"{"algorithm":"sliding-window-log","limit":5,"per":"1m"}"#),
+        (
+            Quota::new(5, Duration::from_millis(1500)).counting_refused().named("n 1"),
+            r#"{"name":"n 1","algorithm":"sliding-window-log","limit":5,"per":"1s500ms","counting_refused":true}"#,
+        ),
+        (bucket, r#"{"algorithm":"token-bucket","capacity":20,"refill":5,"per":"1s"}"#),
+        (bucket.starting_with(0), r#"{"algorithm":"token-bucket","capacity":20,"refill":5,"per":"1s","start":0}"#),
+        (Quota::leaky_bucket(3, 7, SECOND), r#"{"algorithm":"leaky-bucket","capacity":3,"leak":7,"per":"1s"}"#),
+        (
+            Quota::leaky_queue(10, SECOND, SECOND / 2),
+            r#"{"algorithm":"leaky-queue","leak":10,"per":"1s","max_delay":"500ms"}"#,
+        ),
+        (window, r#"{"algorithm":"fixed-window","limit":9,"per":"1ns"}"#),
+        (window.aligned(Duration::ZERO), r#"{"algorithm":"fixed-window","limit":9,"per":"1ns","phase":"0s"}"#),
+        (
+            Quota::sliding_counter(50, SECOND).aligned(SECOND),
+            r#"{"algorithm":"sliding-counter","limit":50,"per":"1s","phase":"1s"}"#,
+        ),
+        (
+            Quota::quantised_log(50, SECOND, SECOND / 10),
+            r#"{"algorithm":"quantised-log","limit":50,"per":"1s","resolution":"100ms"}"#,
+        ),
+    ]
+}
+
+#[test]
+fn every_kind_of_quota_goes_to_json_and_back() {
+    for (quota, text) in quotas() {
+        assert_eq!(to_string(&quota).unwrap(), text);
+        assert_eq!(from_str::<Quota>(text).unwrap(), quota);
+    }
+    assert_eq!(from_str::<Quota>(r#"{"limit":5,"per":"1m"}"#).unwrap(), Quota::per_minute(5));
+}
+
+#[test]
+fn every_kind_of_quota_goes_to_bytes_and_back() {
+    for (quota, text) in quotas() {
+        let bytes = postcard::to_allocvec(&quota).unwrap();
+        assert_eq!(postcard::from_bytes::<Quota>(&bytes).unwrap(), quota, "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_quota_is_an_error_that_says_why() {
+    for (text, words) in [
+        (r#"{"limit":5}"#, "`per` is missing"),
+        (r#"{"per":"1s"}"#, "`limit` is missing"),
+        (r#"{"limit":5,"per":"10"}"#, "`per`: a unit is missing"),
+        (r#"{"limit":5,"per":"1s","refill":1}"#, "`refill` is no field of a sliding window log"),
+        (r#"{"algorithm":"leaky-queue","leak":1,"per":"1s","max_delay":"1s","limit":1}"#, "`limit` is no field"),
+        (r#"{"algorithm":"token-bucket","capacity":5,"refill":1,"per":"1s","resolution":"1s"}"#, "`resolution` is no"),
+        (r#"{"limit":0,"per":"1s"}"#, "the limit is zero"),
+        (r#"{"limit":5,"per":"1s","start":1}"#, "only a token bucket"),
+        (r#"{"limit":5,"per":"1s","name":"é"}"#, "printable ASCII"),
+        (r#"{"limit":5,"per":"1s","limits":5}"#, "unknown field"),
+        (r#"{"algorithm":"log","limit":5,"per":"1s"}"#, "unknown variant"),
+    ] {
+        let error = from_str::<Quota>(text).unwrap_err().to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
+
+#[test]
+fn decisions_are_written_with_their_numbers() {
+    let limiter = Limiter::<str>::builder(Quota::new(1, SECOND)).clock(MockClock::new()).list_cap(1).build().unwrap();
+    let admitted = limiter.try_acquire_status("alice");
+    let numbers = r#"{"quota":0,"limit":1,"remaining":0,"next_after_ns":1000000000,"reset_after_ns":1000000000}"#;
+    let decision = r#"{"admitted":{"delay_ns":0,"is_counted":true,"overruled":null}}"#;
+    assert_eq!(to_string(&admitted).unwrap(), format!(r#"{{"decision":{decision},"quotas":[{numbers}]}}"#));
+    assert_eq!(to_string(&admitted.decision()).unwrap(), decision);
+    let denial = limiter.try_acquire("alice").into_result().unwrap_err();
+    let text = r#"{"reason":"quota","retry_after_ns":1000000000,"dimension":0,"quota":0,"violated":[0]}"#;
+    assert_eq!(to_string(&denial).unwrap(), text);
+    limiter.deny("mallory").unwrap();
+    let never = to_string(&limiter.try_acquire_status("mallory")).unwrap();
+    assert!(never.contains(r#""reason":"deny-list","retry_after_ns":null"#), "{never}");
+    assert!(never.contains(r#""remaining":0,"next_after_ns":null,"reset_after_ns":null"#), "{never}");
+}

@@ -91,7 +91,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_second(2)).and(Quota::per_minute(3)).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(3)).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// match limiter.try_acquire("alice") {
     ///     Decision::Denied(denial) => assert_eq!(denial.quota(), 0, "two a second"),
@@ -140,7 +140,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).shadow(true).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true).build()?;
     /// assert!(limiter.try_acquire("alice").is_admitted());
     /// match limiter.try_acquire("alice") {
     ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some(), "one a minute"),

@@ -1,6 +1,5 @@
 //! Quotas that change while requests come: [`Limiter::set_quotas`] and its like.
 
-use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 
@@ -10,6 +9,7 @@ use crate::direct::DirectLimiter;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
+use crate::keys::AsKey;
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::Quotas;
@@ -136,7 +136,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// use std::time::Duration;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::new(Quota::per_minute(2))?;
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// limiter.set_quotas(&[Quota::per_minute(3)])?;
     /// assert_eq!(limiter.peek("alice").remaining(), 1);
@@ -163,7 +163,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(2)).keys_with_quotas(1000).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(2)).keys_with_quotas(1000).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
     /// assert_eq!(limiter.peek("alice").remaining(), 8);
@@ -174,23 +174,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
-    pub fn set_quotas_of<Q>(&self, key: &Q, quotas: &[Quota]) -> Result<(), ChangeError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
+    pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let changed = self.change_for(key, Whose::Key, checked.given());
+        let changed = self.change_for(&key, Whose::Key, checked.given());
         changed.map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
     /// The quotas that a key has: its own, or those of all keys.
-    pub fn quotas_of<Q>(&self, key: &Q) -> &[Quota]
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        &self.revision_for(key).quotas
+    pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
+        &self.revision_for(&key).quotas
     }
 }
 
@@ -232,7 +224,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_changes_and_the_last_one_stays() {
-        let limiter = Limiter::<str>::new(Quota::per_hour(3)).unwrap();
+        let limiter = Limiter::<String>::new(Quota::per_hour(3)).unwrap();
         assert!(limiter.try_acquire("alice").is_admitted());
         for change in 1..=Revisions::MOST {
             let limit = 4 + u32::from(change % 2 == 1);

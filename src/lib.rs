@@ -124,7 +124,7 @@ pub use direct::DirectLimiter;
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
-pub use keys::{DimensionKey, Keys};
+pub use keys::{AsKey, DimensionKey, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
 pub use penalty::Penalty;

@@ -59,7 +59,7 @@ use crate::table::{Placed, Table};
 /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
 /// let clock = MockClock::new();
 /// // One a second; who is denied twice within a minute is blocked for ten.
-/// let limiter = Limiter::<str>::builder(Quota::per_second(1))
+/// let limiter = Limiter::<String>::builder(Quota::per_second(1))
 ///     .penalty(Penalty::new(2, minute, 10 * minute))
 ///     .clock(clock.clone())
 ///     .build()?;

@@ -23,7 +23,7 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 /// use tollgate::{CoarseClock, Limiter, Quota};
 ///
 /// let clock = CoarseClock::new(Duration::from_millis(1))?;
-/// let limiter = Limiter::<str>::builder(Quota::per_minute(100)).clock(clock).build()?;
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(100)).clock(clock).build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

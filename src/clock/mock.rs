@@ -13,7 +13,7 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// use tollgate::{Limiter, MockClock, Quota};
 ///
 /// let clock = MockClock::new();
-/// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).clock(clock.clone()).build()?;
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).clock(clock.clone()).build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// assert!(limiter.try_acquire("alice").is_denied());
 /// clock.advance(Duration::from_secs(60));

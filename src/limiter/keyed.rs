@@ -1,6 +1,5 @@
 //! [`Limiter`]: one quota, many keys.
 
-use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
@@ -14,6 +13,7 @@ use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
+use crate::keys::{AsKey, fingerprint_of};
 use crate::lists::Lists;
 use crate::modes::{Modes, Shadow};
 use crate::penalty::Penalties;
@@ -27,8 +27,9 @@ use crate::table::{Placed, TOGETHER, Table};
 
 /// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by reference or `Arc`.
 ///
-/// `K` is the type of the keys; requests take any borrowed form of it (`&str` for `String`), hash it once and allocate
-/// nothing for a key that is known.
+/// `K` is the type of the keys. Requests take the key in any form that hashes as `K` does: `&str` for
+/// `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. They hash it once, and
+/// allocate nothing for a key that is known.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -78,12 +79,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted
     /// (see [`Decision::Denied`]) or the quota has changed and its algorithm is not the log: then the first request of a key writes that down.
-    pub fn try_acquire<Q>(&self, key: &Q) -> Decision
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.decide(key, 1)
+    pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
+        self.decide_for(self.fingerprint(&key), 1)
     }
 
     /// `cost` permits for `key`, all of them now or none. A cost of zero charges nothing and is always admitted.
@@ -91,12 +88,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would ever be long enough.
-    pub fn try_acquire_n<Q>(&self, key: &Q, cost: u32) -> Result<Decision, CostExceedsLimit>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.checked(key, cost)?;
+    pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        let fingerprint = self.checked(&key, cost)?;
         Ok(self.decide_for(fingerprint, cost))
     }
 
@@ -109,18 +102,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::new(Quota::per_minute(1))?;
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
     /// let decisions = limiter.try_acquire_many(["alice", "bob", "alice"]);
     /// assert_eq!(decisions.iter().map(Decision::is_admitted).collect::<Vec<_>>(), [true, true, false]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use = "decisions that nobody looks at limit nothing"]
-    pub fn try_acquire_many<'k, Q>(&self, keys: impl IntoIterator<Item = &'k Q>) -> Vec<Decision>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized + 'k,
-    {
-        let mut keys = keys.into_iter().map(|key| self.fingerprint(key));
+    pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
+        let mut keys = keys.into_iter().map(|key| self.fingerprint(&key));
         let mut decisions = Vec::with_capacity(keys.size_hint().0);
         let mut together = [Fingerprint::new(0, 0); TOGETHER];
         loop {
@@ -143,24 +132,16 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
-    pub fn try_acquire_status<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.checked(key, cost)?;
+    pub fn try_acquire_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let fingerprint = self.checked(&key, cost)?;
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
 
     /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains. Charges nothing.
     ///
     /// At the key cap, a look at a new key sweeps out expired keys as its request would.
-    pub fn peek<Q>(&self, key: &Q) -> Status
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.look(key, 1)
+    pub fn peek(&self, key: impl AsKey<K>) -> Status {
+        self.look_up(self.fingerprint(&key), 1)
     }
 
     /// What [`try_acquire_n`](Self::try_acquire_n) would answer now. Charges nothing, as [`peek`](Self::peek).
@@ -168,23 +149,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
-    pub fn peek_n<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.checked(key, cost)?;
+    pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let fingerprint = self.checked(&key, cost)?;
         Ok(self.look_up(fingerprint, cost))
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
     /// which may have been permits that had all expired. Ends a [penalty](crate::Penalty) too, and changes no list.
-    pub fn forget<Q>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.fingerprint(key);
+    pub fn forget(&self, key: impl AsKey<K>) -> bool {
+        let fingerprint = self.fingerprint(&key);
         let penalised = self.penalties().is_some_and(|penalties| penalties.forget(fingerprint, &self.clock));
         self.table.forget(fingerprint, &self.clock) | penalised
     }
@@ -255,9 +228,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// Changes the quotas of one key, which goes on with what it has been granted.
-    pub(crate) fn change_for<Q: Hash + ?Sized>(
+    pub(crate) fn change_for(
         &self,
-        key: &Q,
+        key: &impl AsKey<K>,
         whose: fn(Fingerprint) -> Whose,
         quotas: &[Quota],
     ) -> Result<(), Unchanged> {
@@ -266,7 +239,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// How a key is limited now.
     #[inline]
-    pub(crate) fn revision_for<Q: Hash + ?Sized>(&self, key: &Q) -> &Revision {
+    pub(crate) fn revision_for(&self, key: &impl AsKey<K>) -> &Revision {
         self.table.revision_for(self.fingerprint(key))
     }
 
@@ -282,18 +255,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     #[inline]
-    pub(super) fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
-        self.fingerprinter.fingerprint(key).of_plan(0)
-    }
-
-    #[inline]
-    pub(super) fn decide<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Decision {
-        self.decide_for(self.fingerprint(key), cost)
+    pub(super) fn fingerprint(&self, key: &impl AsKey<K>) -> Fingerprint {
+        fingerprint_of(&self.fingerprinter, key).of_plan(0)
     }
 
     /// The fingerprint of a key that may ask for so much.
     #[inline]
-    pub(super) fn checked<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
+    pub(super) fn checked(&self, key: &impl AsKey<K>, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
         let fingerprint = self.fingerprint(key);
         self.table.revision_for(fingerprint).check_cost(cost)?;
         Ok(fingerprint)
@@ -374,10 +342,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     pub(crate) fn id(&self) -> LimiterId {
         self.id
-    }
-
-    pub(super) fn look<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Status {
-        self.look_up(self.fingerprint(key), cost)
     }
 
     pub(super) fn look_up(&self, fingerprint: Fingerprint, cost: u32) -> Status {

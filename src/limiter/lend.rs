@@ -8,14 +8,15 @@ use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::keys::AsKey;
 use crate::reservation::Lents;
 use crate::single::Single;
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
-    pub(crate) fn acquire_within<Q: Hash + ?Sized>(
+    pub(crate) fn acquire_within(
         &self,
-        key: &Q,
+        key: &impl AsKey<K>,
         cost: u32,
         within: u64,
     ) -> Result<(Status, Lents), CostExceedsLimit> {

@@ -1,6 +1,5 @@
 //! What a limiter with [`Modes`] does: the lists come first, then the block, then the quota; and in shadow mode nobody is denied.
 
-use core::borrow::Borrow;
 use core::hash::Hash;
 
 use super::keyed::Limiter;
@@ -8,6 +7,7 @@ use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::keys::AsKey;
 use crate::lists::{List, ListError};
 use crate::modes::Modes;
 use crate::noted::Noted;
@@ -25,7 +25,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     /// use tollgate::{DenialReason, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).list_cap(100).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(100).build()?;
     /// limiter.allow("health check")?;
     /// limiter.deny("mallory")?;
     /// assert!((0..10).all(|_| limiter.try_acquire("health check").is_admitted()));
@@ -41,12 +41,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ListError`] when the limiter was built without [`list_cap`](crate::LimiterBuilder::list_cap), or as many keys are listed as that
     /// allows (or are just being listed by other threads). A key that is on the list already is no error.
-    pub fn allow<Q>(&self, key: &Q) -> Result<bool, ListError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.list(List::Allow, self.fingerprint(key))
+    pub fn allow(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
+        self.list(List::Allow, self.fingerprint(&key))
     }
 
     /// Puts the key on the deny list: from when this returns until it is [taken off](Self::unlist), its requests are denied with
@@ -57,22 +53,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`ListError`], as for [`allow`](Self::allow).
-    pub fn deny<Q>(&self, key: &Q) -> Result<bool, ListError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.list(List::Deny, self.fingerprint(key))
+    pub fn deny(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
+        self.list(List::Deny, self.fingerprint(&key))
     }
 
     /// Takes the key off both lists, so that its quota decides again. Says whether it was on one.
-    pub fn unlist<Q>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
+    pub fn unlist(&self, key: impl AsKey<K>) -> bool {
         let lists = self.modes.as_ref().and_then(|modes| modes.lists.as_ref());
-        lists.is_some_and(|lists| lists.take_off(self.fingerprint(key)))
+        lists.is_some_and(|lists| lists.take_off(self.fingerprint(&key)))
     }
 
     fn list(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {

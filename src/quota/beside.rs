@@ -74,7 +74,7 @@ impl Quota {
     ///
     /// let quota = Quota::new(2, Duration::from_secs(10)).counting_refused();
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build()?;
+    /// let limiter = Limiter::<String>::builder(quota).clock(clock.clone()).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// clock.advance(Duration::from_secs(4));
     /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(6)));

@@ -37,7 +37,7 @@ impl Quota {
     /// const INGEST: Quota = Quota::quantised_log(1_000_000, Duration::from_secs(60), Duration::from_millis(60));
     ///
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<str>::builder(INGEST).clock(clock.clone()).build()?;
+    /// let limiter = Limiter::<String>::builder(INGEST).clock(clock.clone()).build()?;
     /// clock.advance(Duration::from_millis(1));
     /// assert!(limiter.try_acquire_n("sensors", 1_000_000)?.is_admitted());
     /// // Stamped with the end of the step, at 60 ms: 59 from now.

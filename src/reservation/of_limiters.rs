@@ -1,6 +1,5 @@
 //! Reserving and refunding, by each kind of limiter.
 
-use core::borrow::Borrow;
 use core::hash::Hash;
 use core::time::Duration;
 
@@ -11,7 +10,7 @@ use crate::decision::{Admission, Decision};
 use crate::direct::DirectLimiter;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::Keys;
+use crate::keys::{AsKey, Keys};
 use crate::limiter::Limiter;
 
 /// The delay of what was admitted.
@@ -40,7 +39,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<str>::builder(Quota::new(2, Duration::from_secs(10))).clock(clock.clone()).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::new(2, Duration::from_secs(10))).clock(clock.clone()).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// let ahead = limiter.reserve("alice", 1, Duration::from_secs(60))?;
     /// assert_eq!(ahead.delay(), Duration::from_secs(10));
@@ -52,12 +51,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ReserveError`] when the request is denied, with the time after which the same reservation succeeds, or `cost` is more than the
     /// limit.
-    pub fn reserve<Q>(&self, key: &Q, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let (status, lents) = self.acquire_within(key, cost, nanoseconds(within))?;
+    pub fn reserve(
+        &self,
+        key: impl AsKey<K>,
+        cost: u32,
+        within: Duration,
+    ) -> Result<Reservation<'_, Self>, ReserveError> {
+        let (status, lents) = self.acquire_within(&key, cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
         Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
     }

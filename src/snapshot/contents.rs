@@ -23,13 +23,13 @@ use crate::table::{PutBackError, Table};
 /// ```
 /// use tollgate::{Limiter, Quota, Snapshot};
 ///
-/// let before = Limiter::<str>::new(Quota::per_hour(1))?;
+/// let before = Limiter::<String>::new(Quota::per_hour(1))?;
 /// assert!(before.try_acquire("alice").is_admitted());
 /// let bytes = before.snapshot().to_bytes();
 ///
 /// // A restart later.
 /// let snapshot = Snapshot::from_bytes(&bytes)?;
-/// let after = Limiter::<str>::builder(Quota::per_hour(1)).restore(&snapshot)?;
+/// let after = Limiter::<String>::builder(Quota::per_hour(1)).restore(&snapshot)?;
 /// assert!(after.try_acquire("alice").is_denied());
 /// assert!(after.try_acquire("bob").is_admitted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -9,7 +9,7 @@ use crate::direct::DirectLimiter;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::AsKey;
+use crate::keys::{AsKey, Dimensions};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::Quotas;
@@ -176,13 +176,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let changed = self.change_for(&key, Whose::Key, checked.given());
+        let changed = self.change_for(key, Whose::Key, checked.given());
         changed.map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
     /// The quotas that a key has: its own, or those of all keys.
     pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
-        &self.revision_for(&key).quotas
+        &self.revision_for(key).quotas
     }
 }
 
@@ -198,7 +198,7 @@ impl<C: Clock> DirectLimiter<C> {
     }
 }
 
-impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Changes the quotas of all keys of one dimension, as [`Limiter::set_quotas`] does.
     ///
     /// # Errors

@@ -1,15 +1,16 @@
 //! [`JointLimiter`]: several dimensions, each with quotas of its own, decided as one.
 
 use core::fmt;
+use core::marker::PhantomData;
 
-use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
+use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP, MAX_DIMENSIONS};
 use crate::cell::{MAX_CELLS, Unchanged, Whose};
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::{Counts, Tally};
 use crate::decision::{Admission, Decision};
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
-use crate::keys::Keys;
+use crate::keys::{Dimensions, Keys};
 use crate::modes::Shadow;
 use crate::quota::Quota;
 use crate::quotas::{Quotas, check_keys};
@@ -21,31 +22,54 @@ use crate::table::{Lent, Table};
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
 /// for it, and is charged to all of them or to none.
 ///
+/// `D` names the types of the keys, one for each dimension, in a tuple of up to eight. Keys that are swapped or of
+/// another type do not compile. Each is passed in any form that [`AsKey`](crate::AsKey) allows, as an `Option` of one, or as
+/// [`Absent`](crate::Absent): a dimension without a key is not asked. For a number of dimensions that is known at run
+/// time only, `D` is a slice: `JointLimiter<[String]>`.
+///
+/// ```compile_fail,E0277
+/// # use std::net::IpAddr;
+/// # use tollgate::{JointLimiter, Quota};
+/// # let builder = JointLimiter::<(String, IpAddr)>::builder().dimension("user", [Quota::per_minute(5)]);
+/// # let limiter = builder.dimension("address", [Quota::per_minute(5)]).build().unwrap();
+/// let address: IpAddr = [192, 0, 2, 7].into();
+/// limiter.try_acquire((address, "alice"));
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use std::net::IpAddr;
+/// # use tollgate::{JointLimiter, Quota};
+/// # let builder = JointLimiter::<(String, IpAddr)>::builder().dimension("user", [Quota::per_minute(5)]);
+/// # let limiter = builder.dimension("address", [Quota::per_minute(5)]).build().unwrap();
+/// limiter.try_acquire(("alice",));
+/// ```
+///
 /// The decision is one, whatever other threads do: no dimension is ever over its quota, a denied request leaves no trace, and none
 /// is denied for permits that another request took and then gave back. Nobody waits for anybody: whoever meets a request
 /// halfway finishes it. Sources are named in the crate's `cell/joint.rs`.
 ///
 /// ```
+/// use std::net::IpAddr;
 /// use std::time::Duration;
-/// use tollgate::{Decision, JointLimiter, Quota};
+/// use tollgate::{Absent, Decision, JointLimiter, Quota};
 ///
-/// let limiter = JointLimiter::builder()
+/// let limiter = JointLimiter::<(String, IpAddr, String)>::builder()
 ///     .dimension("user", [Quota::per_second(10), Quota::per_minute(100)])
 ///     .dimension("address", [Quota::per_minute(2)])
 ///     .dimension("endpoint", [Quota::token_bucket(1000, 100, Duration::from_secs(1))])
 ///     .build()?;
 ///
-/// let address = "192.0.2.7";
+/// let address: IpAddr = [192, 0, 2, 7].into();
 /// assert!(limiter.try_acquire(("alice", address, "/login"))?.is_admitted());
 /// // A request without a user is asked in the other dimensions only.
-/// assert!(limiter.try_acquire((None::<&str>, address, "/login"))?.is_admitted());
+/// assert!(limiter.try_acquire((Absent, address, "/login"))?.is_admitted());
 /// match limiter.try_acquire(("bob", address, "/login"))? {
 ///     Decision::Denied(denial) => assert_eq!(limiter.dimension(denial.dimension()), "address"),
 ///     Decision::Admitted(_) => unreachable!("two a minute"),
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct JointLimiter<C = MonotonicClock, F = DefaultFingerprinter> {
+pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     table: Table,
     dimensions: Box<[Dimension]>,
     clock: C,
@@ -54,6 +78,7 @@ pub struct JointLimiter<C = MonotonicClock, F = DefaultFingerprinter> {
     tally: Option<Tally>,
     id: LimiterId,
     shadow: Option<Shadow>,
+    keys: PhantomData<fn(&D)>,
 }
 
 struct Dimension {
@@ -63,12 +88,11 @@ struct Dimension {
 /// The fingerprints of one request.
 type Fingerprints = [Option<Fingerprint>; MAX_CELLS];
 
-impl JointLimiter {
-    /// The most dimensions that a limiter may have.
-    pub const MAX_DIMENSIONS: usize = MAX_CELLS;
+const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
 
-    /// Starts a limiter without dimensions.
-    pub fn builder() -> JointLimiterBuilder {
+impl<D: Dimensions + ?Sized> JointLimiter<D> {
+    /// Starts a limiter, to which the dimensions are added in the order in which `D` names their keys.
+    pub fn builder() -> JointLimiterBuilder<D> {
         let settings = Settings {
             dimensions: Vec::new(),
             key_cap: DEFAULT_KEY_CAP,
@@ -77,11 +101,12 @@ impl JointLimiter {
             count_decisions: false,
             shadow: false,
         };
-        JointLimiterBuilder { settings, clock: MonotonicClock::new(), fingerprinter: DefaultFingerprinter::new() }
+        let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
+        JointLimiterBuilder { settings, clock, fingerprinter, keys: PhantomData }
     }
 }
 
-impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// One permit of each of the keys, now or not at all.
     ///
     /// Looks at each key, and if none is in the way looks once more and claims all of them. A
@@ -91,8 +116,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there are not as many keys as dimensions.
-    pub fn try_acquire(&self, keys: impl Keys) -> Result<Decision, JointError> {
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn try_acquire(&self, keys: impl Keys<D>) -> Result<Decision, JointError> {
         self.try_acquire_n(keys, 1)
     }
 
@@ -100,13 +125,13 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there are not as many keys as dimensions, or `cost` is more than a limit of one that is asked: no wait
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions; and when `cost` is more than a limit of one that is asked: no wait
     /// would ever be long enough.
-    pub fn try_acquire_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
+    pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         self.acquire(&keys, cost, None)
     }
 
-    fn acquire(&self, keys: &impl Keys, cost: u32, lent: Option<&mut Vec<Lent>>) -> Result<Decision, JointError> {
+    fn acquire(&self, keys: &impl Keys<D>, cost: u32, lent: Option<&mut Vec<Lent>>) -> Result<Decision, JointError> {
         let keys = self.fingerprints(keys, cost)?;
         if cost == 0 {
             return Ok(Decision::Admitted(Admission::COUNTED));
@@ -134,7 +159,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     }
 
     /// Decides a request, and says what could be given back of it.
-    pub(crate) fn acquire_to_lend(&self, keys: impl Keys, cost: u32) -> Result<(Decision, Lents), JointError> {
+    pub(crate) fn acquire_to_lend(&self, keys: impl Keys<D>, cost: u32) -> Result<(Decision, Lents), JointError> {
         let mut lents = Vec::new();
         let decision = self.acquire(&keys, cost, Some(&mut lents))?;
         Ok((decision, Lents::Several(lents.into())))
@@ -153,7 +178,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub fn peek_n(&self, keys: impl Keys, cost: u32) -> Result<Decision, JointError> {
+    pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         let keys = self.fingerprints(&keys, cost)?;
         if cost == 0 {
             return Ok(Decision::Admitted(Admission::COUNTED));
@@ -166,8 +191,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there are not as many keys as dimensions.
-    pub fn forget(&self, keys: impl Keys) -> Result<bool, JointError> {
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn forget(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
         let keys = self.fingerprints(&keys, 0)?;
         let held = keys.iter().flatten().map(|&key| self.table.forget(key, &self.clock));
         Ok(held.fold(false, |any, held| any | held))
@@ -231,7 +256,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         &self.clock
     }
 
-    fn fingerprints(&self, keys: &impl Keys, cost: u32) -> Result<Fingerprints, JointError> {
+    fn fingerprints(&self, keys: &impl Keys<D>, cost: u32) -> Result<Fingerprints, JointError> {
         let mut fingerprints: Fingerprints = [None; MAX_CELLS];
         let (mut given, mut checked) = (0, Ok(()));
         keys.each(&self.fingerprinter, |fingerprint| {
@@ -245,12 +270,15 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
         if given != dimensions {
             return Err(JointError::WrongNumberOfKeys { keys: given, dimensions });
         }
+        if fingerprints.iter().all(Option::is_none) {
+            return Err(JointError::NoKeys);
+        }
         checked?;
         Ok(fingerprints)
     }
 }
 
-impl<C: fmt::Debug, F> fmt::Debug for JointLimiter<C, F> {
+impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dimensions: Vec<_> =
             self.dimensions.iter().enumerate().map(|(at, it)| (&it.name, &self.table.revision(at).quotas)).collect();
@@ -264,10 +292,11 @@ impl<C: fmt::Debug, F> fmt::Debug for JointLimiter<C, F> {
 /// Makes a [`JointLimiter`]. Start from [`JointLimiter::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
-pub struct JointLimiterBuilder<C = MonotonicClock, F = DefaultFingerprinter> {
+pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     settings: Settings,
     clock: C,
     fingerprinter: F,
+    keys: PhantomData<fn(&D)>,
 }
 
 /// What does not change the builder's type.
@@ -281,9 +310,9 @@ struct Settings {
     shadow: bool,
 }
 
-impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
-    /// One more dimension, with the quotas that each of its keys has: one, or several sliding window logs. The name is for
-    /// messages.
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, C, F> {
+    /// One more dimension, with the quotas that each of its keys has: one, or several sliding window logs. Its name, which no
+    /// other dimension has, is for messages.
     pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
         self.settings.dimensions.push((name.into(), quotas.into_iter().collect()));
         self
@@ -322,31 +351,28 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     }
 
     /// The clock; [`MonotonicClock`] unless said.
-    pub fn clock<D: Clock>(self, clock: D) -> JointLimiterBuilder<D, F> {
-        let Self { settings, fingerprinter, .. } = self;
-        JointLimiterBuilder { settings, clock, fingerprinter }
+    pub fn clock<T: Clock>(self, clock: T) -> JointLimiterBuilder<D, T, F> {
+        let Self { settings, fingerprinter, keys, .. } = self;
+        JointLimiterBuilder { settings, clock, fingerprinter, keys }
     }
 
     /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
-    pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<C, G> {
-        let Self { settings, clock, .. } = self;
-        JointLimiterBuilder { settings, clock, fingerprinter }
+    pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<D, C, G> {
+        let Self { settings, clock, keys, .. } = self;
+        JointLimiterBuilder { settings, clock, fingerprinter, keys }
     }
 
     /// The limiter.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there is no dimension or more than [`JointLimiter::MAX_DIMENSIONS`], a quota can't be used or has none to
-    /// share its key with, the cap is zero or too large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
-    pub fn build(self) -> Result<JointLimiter<C, F>, BuildError> {
-        let Self { settings, clock, fingerprinter } = self;
+    /// [`BuildError`] when there is no dimension, more than [`MAX_DIMENSIONS`], or not as many as `D` names, a name is empty
+    /// or given twice, a quota can't be used or has none to share its key with, the cap is zero or too large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
+    pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
+        let Self { settings, clock, fingerprinter, keys } = self;
         let Settings { dimensions, key_cap, expected_keys, at_key_cap, count_decisions, shadow } = settings;
         let counts_refused = dimensions.iter().flat_map(|(_, quotas)| quotas).any(Quota::is_counting_refused);
-        let (count, most) = (dimensions.len(), MAX_CELLS);
-        if !(1..=most).contains(&count) {
-            return Err(BuildError::DimensionCount { dimensions: count, most });
-        }
+        check_dimensions::<D>(dimensions.iter().map(|(name, _)| &**name))?;
         let dimensions = dimensions
             .into_iter()
             .map(|(name, quotas)| Ok((Dimension { name }, Quotas::new(&quotas)?.plan())))
@@ -364,7 +390,8 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         let tally = count_decisions.then(Tally::new);
         let admits_at_cap = at_key_cap == AtKeyCap::Admit;
         let shadow = shadow.then(Shadow::new);
-        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id: LimiterId::new(), shadow })
+        let id = LimiterId::new();
+        Ok(JointLimiter { table, dimensions, clock, fingerprinter, admits_at_cap, tally, id, shadow, keys })
     }
 
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`].
@@ -373,7 +400,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
     ///
     /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
     #[cfg(feature = "serde")]
-    pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<C, F>, RestoreError> {
+    pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
     }
@@ -388,7 +415,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         self,
         snapshot: &Snapshot,
         elapsed: core::time::Duration,
-    ) -> Result<JointLimiter<C, F>, RestoreError> {
+    ) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let quotas: Vec<&[Quota]> = self.settings.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
@@ -396,4 +423,25 @@ impl<C: Clock, F: Fingerprinter> JointLimiterBuilder<C, F> {
         snapshot.restore(&limiter.table, elapsed, &limiter.clock)?;
         Ok(limiter)
     }
+}
+
+/// Whether a limiter of these dimensions can be made: as many as its type names, each with a name of its own.
+fn check_dimensions<'a, D: Dimensions + ?Sized>(names: impl Iterator<Item = &'a str>) -> Result<(), BuildError> {
+    let names: Vec<&str> = names.collect();
+    let (given, most) = (names.len(), MAX_DIMENSIONS);
+    if !(1..=most).contains(&given) {
+        return Err(BuildError::DimensionCount { dimensions: given, most });
+    }
+    if let Some(named) = D::COUNT.filter(|&named| named != given) {
+        return Err(BuildError::OtherDimensionCount { given, named });
+    }
+    for (second, name) in names.iter().enumerate() {
+        if name.trim().is_empty() {
+            return Err(BuildError::EmptyDimensionName { dimension: second });
+        }
+        if let Some(first) = names[..second].iter().position(|other| other == name) {
+            return Err(BuildError::RepeatedDimensionName { first, second });
+        }
+    }
+    Ok(())
 }

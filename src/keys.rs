@@ -1,8 +1,8 @@
-//! [`AsKey`]: what a request may pass as its key.
+//! What a request may pass as its key ([`AsKey`]), or as its keys in several dimensions ([`Keys`]).
 
 mod dimensions;
 mod single;
 
-pub use dimensions::{DimensionKey, Keys};
+pub use dimensions::{Absent, DimensionKey, Dimensions, Keys};
 pub use single::AsKey;
 pub(crate) use single::fingerprint_of;

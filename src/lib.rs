@@ -48,7 +48,7 @@
 //! | a key that starts afresh | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | permits that are given back if they are not used, or for later | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
 //! | other limits while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
-//! | tiers: other quotas for some keys, by a function of the key | a dimension of a [`JointLimiter`] for each tier, of which a request is asked in one (`None` for the others) |
+//! | tiers: other quotas for some keys, by a function of the key | a dimension of a [`JointLimiter`] for each tier, of which a request is asked in one ([`Absent`] for the others) |
 //! | refused requests that count as well | [`Quota::counting_refused`] |
 //! | user, address and endpoint decided as one | [`JointLimiter`] |
 //! | a restart that forgives nobody | `Limiter::snapshot` and `Snapshot` (feature `serde`) |
@@ -115,7 +115,7 @@ mod sync;
 mod table;
 
 pub use builder::LimiterBuilder;
-pub use caps::{AtKeyCap, MAX_KEY_CAP};
+pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
 pub use change::ChangeError;
 pub use clock::{Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
@@ -124,7 +124,7 @@ pub use direct::DirectLimiter;
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
-pub use keys::{AsKey, DimensionKey, Keys};
+pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
 pub use penalty::Penalty;

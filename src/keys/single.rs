@@ -155,9 +155,9 @@ tuples!(A S, B T, C U, D V, E W, F X, G Y);
 tuples!(A S, B T, C U, D V, E W, F X, G Y, H Z);
 
 /// A key as a fingerprinter takes it.
-struct Hashed<'a, K: ?Sized, A>(&'a A, PhantomData<fn(&K)>);
+struct Hashed<K: ?Sized, A>(A, PhantomData<fn(&K)>);
 
-impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<'_, K, A> {
+impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<K, A> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash_key(state);
@@ -166,6 +166,16 @@ impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<'_, K, A> {
 
 /// The fingerprint of a key, whatever its form.
 #[inline]
-pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: &impl AsKey<K>) -> Fingerprint {
+pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: impl AsKey<K>) -> Fingerprint {
     fingerprinter.fingerprint(&Hashed(key, PhantomData))
+}
+
+/// A form of a key, by reference.
+pub(super) struct ByRef<'a, A>(pub(super) &'a A);
+
+impl<K: ?Sized, A: AsKey<K>> AsKey<K> for ByRef<'_, A> {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_key(state);
+    }
 }

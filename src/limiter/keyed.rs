@@ -80,7 +80,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted
     /// (see [`Decision::Denied`]) or the quota has changed and its algorithm is not the log: then the first request of a key writes that down.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
-        self.decide_for(self.fingerprint(&key), 1)
+        self.decide_for(self.fingerprint(key), 1)
     }
 
     /// `cost` permits for `key`, all of them now or none. A cost of zero charges nothing and is always admitted.
@@ -89,7 +89,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would ever be long enough.
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let fingerprint = self.checked(&key, cost)?;
+        let fingerprint = self.checked(key, cost)?;
         Ok(self.decide_for(fingerprint, cost))
     }
 
@@ -109,7 +109,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use = "decisions that nobody looks at limit nothing"]
     pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
-        let mut keys = keys.into_iter().map(|key| self.fingerprint(&key));
+        let mut keys = keys.into_iter().map(|key| self.fingerprint(key));
         let mut decisions = Vec::with_capacity(keys.size_hint().0);
         let mut together = [Fingerprint::new(0, 0); TOGETHER];
         loop {
@@ -133,7 +133,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let fingerprint = self.checked(&key, cost)?;
+        let fingerprint = self.checked(key, cost)?;
         Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_in_full(fingerprint, cost) })
     }
 
@@ -141,7 +141,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// At the key cap, a look at a new key sweeps out expired keys as its request would.
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
-        self.look_up(self.fingerprint(&key), 1)
+        self.look_up(self.fingerprint(key), 1)
     }
 
     /// What [`try_acquire_n`](Self::try_acquire_n) would answer now. Charges nothing, as [`peek`](Self::peek).
@@ -150,14 +150,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let fingerprint = self.checked(&key, cost)?;
+        let fingerprint = self.checked(key, cost)?;
         Ok(self.look_up(fingerprint, cost))
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
     /// which may have been permits that had all expired. Ends a [penalty](crate::Penalty) too, and changes no list.
     pub fn forget(&self, key: impl AsKey<K>) -> bool {
-        let fingerprint = self.fingerprint(&key);
+        let fingerprint = self.fingerprint(key);
         let penalised = self.penalties().is_some_and(|penalties| penalties.forget(fingerprint, &self.clock));
         self.table.forget(fingerprint, &self.clock) | penalised
     }
@@ -230,7 +230,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Changes the quotas of one key, which goes on with what it has been granted.
     pub(crate) fn change_for(
         &self,
-        key: &impl AsKey<K>,
+        key: impl AsKey<K>,
         whose: fn(Fingerprint) -> Whose,
         quotas: &[Quota],
     ) -> Result<(), Unchanged> {
@@ -239,7 +239,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// How a key is limited now.
     #[inline]
-    pub(crate) fn revision_for(&self, key: &impl AsKey<K>) -> &Revision {
+    pub(crate) fn revision_for(&self, key: impl AsKey<K>) -> &Revision {
         self.table.revision_for(self.fingerprint(key))
     }
 
@@ -255,13 +255,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     #[inline]
-    pub(super) fn fingerprint(&self, key: &impl AsKey<K>) -> Fingerprint {
+    pub(super) fn fingerprint(&self, key: impl AsKey<K>) -> Fingerprint {
         fingerprint_of(&self.fingerprinter, key).of_plan(0)
     }
 
     /// The fingerprint of a key that may ask for so much.
     #[inline]
-    pub(super) fn checked(&self, key: &impl AsKey<K>, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
+    pub(super) fn checked(&self, key: impl AsKey<K>, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
         let fingerprint = self.fingerprint(key);
         self.table.revision_for(fingerprint).check_cost(cost)?;
         Ok(fingerprint)

@@ -10,7 +10,7 @@ use crate::decision::{Admission, Decision};
 use crate::direct::DirectLimiter;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::{AsKey, Keys};
+use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 
 /// The delay of what was admitted.
@@ -57,7 +57,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.acquire_within(&key, cost, nanoseconds(within))?;
+        let (status, lents) = self.acquire_within(key, cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
         Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
     }
@@ -119,14 +119,15 @@ impl<C: Clock> TakeBack for DirectLimiter<C> {
     }
 }
 
-impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// `cost` permits of each of the keys that may be given back: all of them now, or none. (Nothing is reserved ahead here: it would
     /// block the other keys of all dimensions.)
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] when the request is denied, there are not as many keys as dimensions, or `cost` is more than a limit.
-    pub fn reserve(&self, keys: impl Keys, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
+    /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
+    /// dimensions, or `cost` is more than a limit.
+    pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
         let (decision, lents) = self.acquire_to_lend(keys, cost)?;
         let delay_ns = delay_ns(decision)?;
         Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
@@ -143,7 +144,7 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     }
 }
 
-impl<C: Clock, F: Fingerprinter> TakeBack for JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> TakeBack for JointLimiter<D, C, F> {
     fn take_back(&self, receipt: &Receipt) -> u32 {
         self.give_back(receipt.lents())
     }

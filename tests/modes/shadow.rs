@@ -57,7 +57,7 @@ fn without_shadow_nothing_is_overruled() {
 fn several_dimensions() {
     let clock = MockClock::new();
     let limiter = |shadow: bool| {
-        let builder = JointLimiter::builder().clock(clock.clone()).count_decisions(true).shadow(shadow);
+        let builder = JointLimiter::<(u64, u64)>::builder().clock(clock.clone()).count_decisions(true).shadow(shadow);
         let builder = builder.dimension("user", [Quota::per_minute(3)]).dimension("address", [Quota::per_minute(2)]);
         builder.build().expect("good")
     };

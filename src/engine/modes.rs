@@ -42,7 +42,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ListError`] when the limiter was built without [`list_cap`](crate::LimiterBuilder::list_cap), or as many keys are listed as that
     /// allows (or are just being listed by other threads). A key that is on the list already is no error.
     pub fn allow(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
-        self.list(List::Allow, self.fingerprint(&key))
+        self.list(List::Allow, self.fingerprint(key))
     }
 
     /// Puts the key on the deny list: from when this returns until it is [taken off](Self::unlist), its requests are denied with
@@ -54,13 +54,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ListError`], as for [`allow`](Self::allow).
     pub fn deny(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
-        self.list(List::Deny, self.fingerprint(&key))
+        self.list(List::Deny, self.fingerprint(key))
     }
 
     /// Takes the key off both lists, so that its quota decides again. Says whether it was on one.
     pub fn unlist(&self, key: impl AsKey<K>) -> bool {
         let lists = self.modes.as_ref().and_then(|modes| modes.lists.as_ref());
-        lists.is_some_and(|lists| lists.take_off(self.fingerprint(&key)))
+        lists.is_some_and(|lists| lists.take_off(self.fingerprint(key)))
     }
 
     fn list(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {

@@ -16,7 +16,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
     pub(crate) fn acquire_within(
         &self,
-        key: &impl AsKey<K>,
+        key: impl AsKey<K>,
         cost: u32,
         within: u64,
     ) -> Result<(Status, Lents), CostExceedsLimit> {

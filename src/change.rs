@@ -6,10 +6,11 @@ use core::hash::Hash;
 use crate::cell::{Revisions, Unchanged, Whose};
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
-use crate::error::BuildError;
+use crate::engine::Change;
+use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::{AsKey, Dimensions};
+use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::Quotas;
@@ -47,6 +48,8 @@ pub enum ChangeError {
     },
     /// The limiter was built without [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
     NoneOfItsOwn,
+    /// The keys are not those of the limiter's dimensions.
+    Keys(JointError),
     /// There is no such dimension.
     NoSuchDimension {
         /// The one that was asked for.
@@ -73,6 +76,7 @@ impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quotas(error) => error.fmt(f),
+            Self::Keys(error) => error.fmt(f),
             Self::OtherAlgorithm { is, asked } => {
                 write!(f, "a {is} can't become a {asked}: build another limiter for it")
             }
@@ -108,6 +112,7 @@ impl core::error::Error for ChangeError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Quotas(error) => Some(error),
+            Self::Keys(error) => Some(error),
             _ => None,
         }
     }
@@ -149,7 +154,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// where the present ones do not (or the other way round), or have changed too often. Those that there were go on.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+        let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
+        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own; as [`set_quotas`](Self::set_quotas)
@@ -176,13 +182,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let changed = self.change_for(key, Whose::Key, checked.given());
-        changed.map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+        let change = self.change_of(key, checked.given());
+        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
     /// The quotas that a key has: its own, or those of all keys.
     pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
-        &self.revision_for(key).quotas
+        &self.engine.table.revision_for(self.fingerprint(key)).quotas
     }
 }
 
@@ -194,7 +200,8 @@ impl<C: Clock> DirectLimiter<C> {
     /// As [`Limiter::set_quotas`].
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+        let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
+        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 }
 
@@ -210,10 +217,61 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
             return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
         }
         let dimensions = self.dimensions().len();
-        let Some((_, is)) = self.dimensions().nth(dimension) else {
+        if dimension >= dimensions {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });
-        };
-        self.change(dimension, checked.given()).map_err(|unchanged| ChangeError::of(unchanged, is, quotas))
+        }
+        self.change(&[Change { dimension, whose: Whose::All, quotas: checked.given() }])
+    }
+
+    /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those of all keys or of its own; all of
+    /// them or none. As [`Limiter::set_quotas_of`]. The limiter has to be built for it, with
+    /// [`keys_with_quotas`](crate::JointLimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{Absent, JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(1)])
+    ///     .dimension("tenant", [Quota::per_minute(100)])
+    ///     .keys_with_quotas(1000)
+    ///     .build()?;
+    /// limiter.set_quotas_of(("alice", Absent), &[Quota::per_minute(10)])?;
+    /// assert!(limiter.try_acquire_n(("alice", 7), 10)?.is_admitted());
+    /// assert!(limiter.try_acquire_n(("bob", 7), 10).is_err(), "more than the limit");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::set_quotas_of`], and [`ChangeError::Keys`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
+        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        if quotas.iter().any(Quota::is_counting_refused) {
+            return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
+        }
+        let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
+        let given = keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)));
+        let change = |(dimension, key)| Change { dimension, whose: Whose::Key(key), quotas: checked.given() };
+        self.change(&given.map(change).collect::<Vec<_>>())
+    }
+
+    /// The quotas that these keys have, by dimension: their own, or those of all keys. `None` where there is no key.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn quotas_of(&self, keys: impl Keys<D>) -> Result<Vec<Option<&[Quota]>>, JointError> {
+        let keys = self.fingerprints(keys, 0)?;
+        let quotas = |key| &*self.engine.table.revision_for(key).quotas;
+        Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
+    }
+
+    /// Makes all of these changes, or none.
+    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), ChangeError> {
+        self.engine.change(changes).map_err(|(at, unchanged)| {
+            let Change { dimension, quotas, .. } = changes[at];
+            ChangeError::of(unchanged, self.engine.quotas(dimension), quotas)
+        })
     }
 }
 

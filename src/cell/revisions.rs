@@ -193,13 +193,35 @@ impl Revisions {
         &chunks[chunk as usize].get_or_init(make)[index]
     }
 
+    /// Whether such a change can be made, if no other comes between.
+    pub(crate) fn can_change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+        let _held = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.next(whose, quotas, now).map(drop)
+    }
+
     /// Makes quotas that have been validated the current ones, from `now` on.
     pub(crate) fn change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+        // One change after the other, so that each knows what it comes after. No decision waits for this.
+        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let revision = self.next(whose, quotas, now)?;
+        let number = revision.number;
+        if let Plan::Log(limits) = &revision.plan {
+            self.loosest.include(limits);
+        }
+        let _ = self.entry(number).set(Box::new(revision));
+        self.made.store(number, Ordering::Release);
+        match whose {
+            Whose::All => self.current.store(number, Ordering::Release),
+            Whose::Key(key) => self.set_own(key, number),
+        }
+        Ok(())
+    }
+
+    /// The revision that comes next.
+    fn next(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<Revision, Unchanged> {
         if whose != Whose::All && self.own.is_empty() {
             return Err(Unchanged::NoneOfItsOwn);
         }
-        // One change after the other, so that each knows what it comes after. No decision waits for this.
-        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.made.load(Ordering::Relaxed) + 1;
         if number > Self::MOST {
             return Err(Unchanged::TooOften);
@@ -221,16 +243,9 @@ impl Revisions {
                 return Err(Unchanged::TooLarge);
             }
             (Plan::Quantised(stepped), Plan::Quantised(first)) => stepped.can_follow(first)?,
-            (Plan::Log(limits), _) => self.loosest.include(limits),
             _ => {}
         }
-        let _ = self.entry(number).set(Box::new(revision));
-        self.made.store(number, Ordering::Release);
-        match whose {
-            Whose::All => self.current.store(number, Ordering::Release),
-            Whose::Key(key) => self.set_own(key, number),
-        }
-        Ok(())
+        Ok(revision)
     }
 
     /// The limits that hold for every claim on a log, whichever revision it was made by; `None` if there is but one.

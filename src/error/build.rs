@@ -52,6 +52,13 @@ pub enum BuildError {
         /// The place of the second.
         second: usize,
     },
+    /// A penalty is for the keys of a dimension that there is not.
+    NoSuchDimension {
+        /// The one that was asked for.
+        dimension: usize,
+        /// How many there are.
+        dimensions: usize,
+    },
     /// Keys of several dimensions that find no place can't share a quota.
     NothingToShare,
     /// A quota of one of several dimensions counts refused requests: a request that is denied leaves no trace in any of them.
@@ -111,6 +118,9 @@ impl fmt::Display for BuildError {
             }
             Self::RepeatedDimensionName { first, second } => {
                 write!(f, "dimensions {first} and {second}, counted from zero, have the same name: rename one")
+            }
+            Self::NoSuchDimension { dimension, dimensions } => {
+                write!(f, "a penalty for dimension {dimension}: there are {dimensions}, counted from zero")
             }
             Self::CountingRefusedAlone => f.write_str(
                 "a limiter of several dimensions can't count refused requests: use a `Limiter` for that dimension",

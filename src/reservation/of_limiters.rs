@@ -4,7 +4,7 @@ use core::hash::Hash;
 use core::time::Duration;
 
 use super::sealed::TakeBack;
-use super::{OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use super::{Lents, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision};
 use crate::direct::DirectLimiter;
@@ -12,6 +12,7 @@ use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
+use crate::single::Single;
 
 /// The delay of what was admitted.
 fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
@@ -57,9 +58,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.acquire_within(key, cost, nanoseconds(within))?;
+        let (status, lents) = self.engine.acquire_within(self.fingerprint(key), cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+        Ok(Reservation::new(self, Receipt::new(self.engine.id(), cost, lents), delay_ns))
     }
 
     /// Gives back the permits of a receipt. Says how many: none if they no longer count, because they have left their window, the
@@ -81,13 +82,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.id())?))
+        Ok(self.take_back(&receipt.check(self.engine.id())?))
     }
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F> {
     fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.give_back(receipt.lents())
+        self.engine.give_back(receipt.lents())
     }
 }
 
@@ -98,9 +99,9 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.acquire_within(cost, nanoseconds(within))?;
+        let (status, lents) = self.engine.acquire_within(Single::KEY, cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+        Ok(Reservation::new(self, Receipt::new(self.engine.id(), cost, lents), delay_ns))
     }
 
     /// As [`Limiter::refund`].
@@ -109,13 +110,13 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::refund`].
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.id())?))
+        Ok(self.take_back(&receipt.check(self.engine.id())?))
     }
 }
 
 impl<C: Clock> TakeBack for DirectLimiter<C> {
     fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.give_back(receipt.lents())
+        self.engine.give_back(receipt.lents())
     }
 }
 
@@ -128,9 +129,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
     /// dimensions, or `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (decision, lents) = self.acquire_to_lend(keys, cost)?;
-        let delay_ns = delay_ns(decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns))
+        let (keys, mut lents) = (self.fingerprints(keys, cost)?, Vec::new());
+        let delay_ns = delay_ns(self.engine.decide_together(&keys, cost, Some(&mut lents)))?;
+        let receipt = Receipt::new(self.engine.id(), cost, Lents::Several(lents.into()));
+        Ok(Reservation::new(self, receipt, delay_ns))
     }
 
     /// Gives back the permits of a receipt in each dimension, one after the other. Says how many: of the dimensions, what came back in
@@ -140,12 +142,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.id())?))
+        Ok(self.take_back(&receipt.check(self.engine.id())?))
     }
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> TakeBack for JointLimiter<D, C, F> {
     fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.give_back(receipt.lents())
+        self.engine.give_back(receipt.lents())
     }
 }

@@ -13,7 +13,7 @@ use tollgate::{Decision, Limiter, MockClock, Quota};
 const LOGIN: Quota = Quota::per_minute(100);
 
 /// What a client is told.
-fn login(limiter: &Limiter<str, MockClock>, client: &str) -> String {
+fn login(limiter: &Limiter<String, MockClock>, client: &str) -> String {
     match limiter.try_acquire(client) {
         Decision::Admitted(_) => "200 OK".to_owned(),
         Decision::Denied(denial) => {
@@ -26,7 +26,7 @@ fn login(limiter: &Limiter<str, MockClock>, client: &str) -> String {
 /// Tells the story and returns how many guesses of how many reached the password check.
 fn run(out: &mut impl Write) -> io::Result<(u32, u32)> {
     let clock = MockClock::new();
-    let builder = Limiter::<str>::builder(LOGIN).clock(clock.clone());
+    let builder = Limiter::<String>::builder(LOGIN).clock(clock.clone());
     let limiter = builder.build().map_err(io::Error::other)?;
     let (mut guesses, mut checked) = (0, 0);
 

@@ -16,7 +16,7 @@ const LIMIT: u32 = 1500;
 fn run(out: &mut impl Write) -> io::Result<[usize; 2]> {
     let clock = MockClock::new();
     let quota = Quota::per_minute(LIMIT);
-    let builder = Limiter::<str>::builder(quota).clock(clock.clone());
+    let builder = Limiter::<String>::builder(quota).clock(clock.clone());
     let limiter = builder.build().map_err(io::Error::other)?;
     let one_thread = || (0..CALLS_PER_THREAD).filter(|_| limiter.try_acquire("one key").is_admitted()).count();
 

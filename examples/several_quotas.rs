@@ -24,7 +24,7 @@ struct Told {
 }
 
 /// Twenty requests a second for so long.
-fn send(limiter: &Limiter<str, MockClock>, clock: &MockClock, seconds: u32) -> Told {
+fn send(limiter: &Limiter<String, MockClock>, clock: &MockClock, seconds: u32) -> Told {
     let mut told = Told::default();
     for _ in 0..20 * seconds {
         match limiter.try_acquire("203.0.113.7") {
@@ -43,7 +43,7 @@ fn send(limiter: &Limiter<str, MockClock>, clock: &MockClock, seconds: u32) -> T
 fn run(out: &mut impl Write) -> io::Result<[Told; 3]> {
     let clock = MockClock::new();
     let [(second, _), (minute, _), (day, _)] = QUOTAS;
-    let builder = Limiter::<str>::builder(second).and(minute).and(day).clock(clock.clone());
+    let builder = Limiter::<String>::builder(second).and(minute).and(day).clock(clock.clone());
     let limiter = builder.build().map_err(io::Error::other)?;
     let mut told = [1, 59, 59 * 60].map(|seconds| (seconds, send(&limiter, &clock, seconds)));
     for (seconds, told) in &mut told {

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 fn run(out: &mut impl Write) -> io::Result<[u32; 2]> {
     let clock = MockClock::new();
     let quota = Quota::new(3, Duration::from_secs(10));
-    let builder = Limiter::<str>::builder(quota).clock(clock.clone());
+    let builder = Limiter::<String>::builder(quota).clock(clock.clone());
     let limiter = builder.build().map_err(io::Error::other)?;
     let mut admitted = [0; 2];
     for (round, admitted) in admitted.iter_mut().enumerate() {

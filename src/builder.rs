@@ -3,20 +3,17 @@
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 
-use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
+use crate::caps::AtKeyCap;
 use crate::clock::{Clock, MonotonicClock};
-use crate::counts::Tally;
+use crate::engine::Settings;
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
-use crate::modes::Wanted;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::{Quotas, check_keys};
-use crate::single::Single;
+use crate::quotas::Quotas;
 #[cfg(feature = "serde")]
 use crate::snapshot::{RestoreError, Snapshot};
-use crate::table::Table;
 
 /// Makes a [`Limiter`]. Start from [`Limiter::builder`].
 ///
@@ -35,22 +32,11 @@ use crate::table::Table;
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
+    quotas: Vec<Quota>,
     settings: Settings,
     clock: C,
     fingerprinter: F,
     key: PhantomData<fn(&K)>,
-}
-
-/// What does not change the builder's type.
-#[derive(Debug, Clone)]
-struct Settings {
-    quotas: Vec<Quota>,
-    key_cap: usize,
-    expected_keys: usize,
-    at_key_cap: AtKeyCap,
-    count_decisions: bool,
-    keys_with_quotas: usize,
-    modes: Wanted,
 }
 
 impl<K: Hash + ?Sized> Limiter<K> {
@@ -71,16 +57,13 @@ impl<K: Hash + ?Sized> Limiter<K> {
 
 impl<K: Hash + ?Sized> LimiterBuilder<K> {
     pub(crate) fn new(quota: Quota) -> Self {
-        let settings = Settings {
+        Self {
             quotas: vec![quota],
-            key_cap: DEFAULT_KEY_CAP,
-            expected_keys: 0,
-            at_key_cap: AtKeyCap::default(),
-            count_decisions: false,
-            keys_with_quotas: 0,
-            modes: Wanted::default(),
-        };
-        Self { settings, clock: MonotonicClock::new(), fingerprinter: DefaultFingerprinter::new(), key: PhantomData }
+            settings: Settings::default(),
+            clock: MonotonicClock::new(),
+            fingerprinter: DefaultFingerprinter::new(),
+            key: PhantomData,
+        }
     }
 }
 
@@ -91,7 +74,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_second(2)).and(Quota::per_minute(3)).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(3)).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// match limiter.try_acquire("alice") {
     ///     Decision::Denied(denial) => assert_eq!(denial.quota(), 0, "two a second"),
@@ -100,7 +83,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn and(mut self, quota: Quota) -> Self {
-        self.settings.quotas.push(quota);
+        self.quotas.push(quota);
         self
     }
 
@@ -140,7 +123,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).shadow(true).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true).build()?;
     /// assert!(limiter.try_acquire("alice").is_admitted());
     /// match limiter.try_acquire("alice") {
     ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some(), "one a minute"),
@@ -156,7 +139,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// Keys that are denied too often are blocked for a while; none unless said. [`Penalty`] says what counts and what it costs.
     pub fn penalty(mut self, penalty: Penalty) -> Self {
-        self.settings.modes.penalty = Some(penalty);
+        self.settings.modes.penalties = vec![(0, penalty)];
         self
     }
 
@@ -181,8 +164,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// The clock; [`MonotonicClock`] unless said.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
-        let Self { settings, fingerprinter, key, .. } = self;
-        LimiterBuilder { settings, clock, fingerprinter, key }
+        let Self { quotas, settings, fingerprinter, key, .. } = self;
+        LimiterBuilder { quotas, settings, clock, fingerprinter, key }
     }
 
     /// A standard hasher to make fingerprints with, in place of the default; see [`HashTwice`].
@@ -192,8 +175,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
-        let Self { settings, clock, key, .. } = self;
-        LimiterBuilder { settings, clock, fingerprinter, key }
+        let Self { quotas, settings, clock, key, .. } = self;
+        LimiterBuilder { quotas, settings, clock, fingerprinter, key }
     }
 
     /// The limiter.
@@ -203,19 +186,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP), or more keys are
     /// expected than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { settings, clock, fingerprinter, .. } = self;
-        let Settings { quotas, key_cap, expected_keys, at_key_cap, count_decisions, keys_with_quotas, modes } =
-            settings;
-        let quotas = Quotas::new(&quotas)?;
-        check_keys(key_cap, expected_keys)?;
-        let modes = modes.made(key_cap)?;
-        if keys_with_quotas > key_cap {
-            return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
-        }
-        let table = Table::new(quotas.plan_with_own(keys_with_quotas), key_cap, expected_keys);
-        let overflow = (at_key_cap == AtKeyCap::Share).then(|| Box::new(Single::new(&quotas)));
-        let tally = count_decisions.then(Tally::new);
-        Ok(Limiter::from_parts(table, clock, fingerprinter, at_key_cap, overflow, tally).in_modes(modes))
+        let Self { quotas, settings, clock, fingerprinter, .. } = self;
+        Ok(Limiter::of(settings.keyed(&Quotas::new(&quotas)?, clock, fingerprinter)?))
     }
 
     /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`]. What has expired since, by
@@ -244,10 +216,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         snapshot: &Snapshot,
         elapsed: core::time::Duration,
     ) -> Result<Limiter<K, C, F>, RestoreError> {
-        snapshot.check_quotas(&[&self.settings.quotas])?;
+        snapshot.check_quotas(&[&self.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.put_back(snapshot, elapsed)?;
+        limiter.engine.put_back(snapshot, elapsed)?;
         Ok(limiter)
     }
 }

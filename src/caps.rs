@@ -27,6 +27,9 @@ pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 pub const MAX_KEY_CAP: usize = 250_000_000;
 const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
 
+/// The most dimensions that a [`JointLimiter`](crate::JointLimiter) may have.
+pub const MAX_DIMENSIONS: usize = 8;
+
 /// The cap on keys where none is given: 1,048,576.
 pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 

@@ -1,15 +1,16 @@
 //! Quotas that change while requests come: [`Limiter::set_quotas`] and its like.
 
-use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 
 use crate::cell::{Revisions, Unchanged, Whose};
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
-use crate::error::BuildError;
+use crate::engine::Change;
+use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
+use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::Quotas;
@@ -47,6 +48,8 @@ pub enum ChangeError {
     },
     /// The limiter was built without [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
     NoneOfItsOwn,
+    /// The keys are not those of the limiter's dimensions.
+    Keys(JointError),
     /// There is no such dimension.
     NoSuchDimension {
         /// The one that was asked for.
@@ -73,6 +76,7 @@ impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quotas(error) => error.fmt(f),
+            Self::Keys(error) => error.fmt(f),
             Self::OtherAlgorithm { is, asked } => {
                 write!(f, "a {is} can't become a {asked}: build another limiter for it")
             }
@@ -108,6 +112,7 @@ impl core::error::Error for ChangeError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Quotas(error) => Some(error),
+            Self::Keys(error) => Some(error),
             _ => None,
         }
     }
@@ -136,7 +141,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// use std::time::Duration;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::new(Quota::per_minute(2))?;
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// limiter.set_quotas(&[Quota::per_minute(3)])?;
     /// assert_eq!(limiter.peek("alice").remaining(), 1);
@@ -149,7 +154,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// where the present ones do not (or the other way round), or have changed too often. Those that there were go on.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+        let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
+        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own; as [`set_quotas`](Self::set_quotas)
@@ -163,7 +169,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(2)).keys_with_quotas(1000).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(2)).keys_with_quotas(1000).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
     /// assert_eq!(limiter.peek("alice").remaining(), 8);
@@ -174,23 +180,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
-    pub fn set_quotas_of<Q>(&self, key: &Q, quotas: &[Quota]) -> Result<(), ChangeError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
+    pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let changed = self.change_for(key, Whose::Key, checked.given());
-        changed.map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+        let change = self.change_of(key, checked.given());
+        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
     /// The quotas that a key has: its own, or those of all keys.
-    pub fn quotas_of<Q>(&self, key: &Q) -> &[Quota]
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        &self.revision_for(key).quotas
+    pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
+        &self.engine.table.revision_for(self.fingerprint(key)).quotas
     }
 }
 
@@ -202,11 +200,12 @@ impl<C: Clock> DirectLimiter<C> {
     /// As [`Limiter::set_quotas`].
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        self.change(checked.given()).map_err(|unchanged| ChangeError::of(unchanged, self.quotas(), quotas))
+        let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
+        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 }
 
-impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Changes the quotas of all keys of one dimension, as [`Limiter::set_quotas`] does.
     ///
     /// # Errors
@@ -218,10 +217,61 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
             return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
         }
         let dimensions = self.dimensions().len();
-        let Some((_, is)) = self.dimensions().nth(dimension) else {
+        if dimension >= dimensions {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });
-        };
-        self.change(dimension, checked.given()).map_err(|unchanged| ChangeError::of(unchanged, is, quotas))
+        }
+        self.change(&[Change { dimension, whose: Whose::All, quotas: checked.given() }])
+    }
+
+    /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those of all keys or of its own; all of
+    /// them or none. As [`Limiter::set_quotas_of`]. The limiter has to be built for it, with
+    /// [`keys_with_quotas`](crate::JointLimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{Absent, JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(1)])
+    ///     .dimension("tenant", [Quota::per_minute(100)])
+    ///     .keys_with_quotas(1000)
+    ///     .build()?;
+    /// limiter.set_quotas_of(("alice", Absent), &[Quota::per_minute(10)])?;
+    /// assert!(limiter.try_acquire_n(("alice", 7), 10)?.is_admitted());
+    /// assert!(limiter.try_acquire_n(("bob", 7), 10).is_err(), "more than the limit");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::set_quotas_of`], and [`ChangeError::Keys`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
+        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
+        if quotas.iter().any(Quota::is_counting_refused) {
+            return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
+        }
+        let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
+        let given = keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)));
+        let change = |(dimension, key)| Change { dimension, whose: Whose::Key(key), quotas: checked.given() };
+        self.change(&given.map(change).collect::<Vec<_>>())
+    }
+
+    /// The quotas that these keys have, by dimension: their own, or those of all keys. `None` where there is no key.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn quotas_of(&self, keys: impl Keys<D>) -> Result<Vec<Option<&[Quota]>>, JointError> {
+        let keys = self.fingerprints(keys, 0)?;
+        let quotas = |key| &*self.engine.table.revision_for(key).quotas;
+        Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
+    }
+
+    /// Makes all of these changes, or none.
+    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), ChangeError> {
+        self.engine.change(changes).map_err(|(at, unchanged)| {
+            let Change { dimension, quotas, .. } = changes[at];
+            ChangeError::of(unchanged, self.engine.quotas(dimension), quotas)
+        })
     }
 }
 
@@ -232,7 +282,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_changes_and_the_last_one_stays() {
-        let limiter = Limiter::<str>::new(Quota::per_hour(3)).unwrap();
+        let limiter = Limiter::<String>::new(Quota::per_hour(3)).unwrap();
         assert!(limiter.try_acquire("alice").is_admitted());
         for change in 1..=Revisions::MOST {
             let limit = 4 + u32::from(change % 2 == 1);

@@ -87,7 +87,7 @@
 //! | a clock whose reading costs one load | [`CoarseClock`] |
 //! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | other quotas while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
-//! | tiers of keys | [`set_quotas_of`](Limiter::set_quotas_of), or a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one |
+//! | tiers of keys | [`set_quotas_of`](Limiter::set_quotas_of), or a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
 //! | a limit on trial, which denies nothing yet | [`shadow`](LimiterBuilder::shadow) |
 //! | a block for keys that were denied too often | [`Penalty`] |
@@ -239,6 +239,7 @@ mod decision;
 pub mod design;
 mod direct;
 mod duration;
+mod engine;
 mod error;
 mod fingerprint;
 mod joint;
@@ -262,18 +263,18 @@ mod sync;
 mod table;
 
 pub use builder::LimiterBuilder;
-pub use caps::{AtKeyCap, MAX_KEY_CAP};
+pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
 pub use change::ChangeError;
 #[cfg(feature = "tokio")]
 pub use clock::TokioClock;
 pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, JointQuotaStatus, JointStatus, QuotaStatus, Status};
-pub use direct::DirectLimiter;
+pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
-pub use keys::{DimensionKey, Keys};
+pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
 pub use penalty::Penalty;

@@ -9,7 +9,7 @@ use core::fmt;
 use crate::caps::MAX_KEY_CAP;
 use crate::cell::Revisions;
 use crate::clock::Clock;
-use crate::error::BuildError;
+use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::table::{Placed, Table};
@@ -98,6 +98,8 @@ impl Lists {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ListError {
+    /// The keys are not those of the limiter's dimensions.
+    Keys(JointError),
     /// The limiter was not built with [`list_cap`](crate::LimiterBuilder::list_cap).
     NoLists,
     /// Both lists together hold as many keys as they may.
@@ -110,6 +112,7 @@ pub enum ListError {
 impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Keys(error) => error.fmt(f),
             Self::NoLists => f.write_str("the limiter has no lists: give its builder a `list_cap`"),
             Self::Full { list_cap } => {
                 write!(f, "the lists are full: {list_cap} keys at most, so unlist one or raise `list_cap`")
@@ -118,4 +121,11 @@ impl fmt::Display for ListError {
     }
 }
 
-impl core::error::Error for ListError {}
+impl core::error::Error for ListError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Keys(error) => Some(error),
+            Self::NoLists | Self::Full { .. } => None,
+        }
+    }
+}

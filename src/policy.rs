@@ -35,7 +35,7 @@
 //!     per = "1s"
 //! "#)?;
 //!
-//! let limiter = policy.builder().build()?;
+//! let limiter = policy.builder::<(String, String)>().build()?;
 //! match limiter.try_acquire(("192.0.2.7", "/login"))? {
 //!     Decision::Admitted(_) => {}
 //!     Decision::Denied(denial) => println!("{}: {denial}", limiter.dimension(denial.dimension())),
@@ -52,7 +52,7 @@
 //! | `key_cap` | the most keys held at once, of all dimensions together; 1,048,576 unless said |
 //! | `at_key_cap` | what a request with a new key is told then: `"deny"` (unless said) or `"admit"`, see [`AtKeyCap`](crate::AtKeyCap) |
 //! | `shadow` | whether to admit what would be denied: `true`, or `false` (unless said), see [`JointLimiterBuilder::shadow`](crate::JointLimiterBuilder::shadow). `tollgate replay` tells what would be denied either way |
-//! | `dimension` | one to [`JointLimiter::MAX_DIMENSIONS`](crate::JointLimiter::MAX_DIMENSIONS) of them |
+//! | `dimension` | one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) of them |
 //!
 //! | of a dimension | |
 //! |---|---|

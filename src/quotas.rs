@@ -39,6 +39,11 @@ impl Quotas {
         Revisions::with_own(&self.given, keys)
     }
 
+    /// Whether one counts refused requests.
+    pub(crate) fn count_refused(&self) -> bool {
+        self.given.iter().any(Quota::is_counting_refused)
+    }
+
     pub(crate) fn given(&self) -> &[Quota] {
         &self.given
     }

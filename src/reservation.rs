@@ -54,7 +54,7 @@ pub(crate) mod sealed {
 /// use tollgate::{Limiter, Quota};
 ///
 /// // Failed log-ins count, those that succeed do not.
-/// let limiter = Limiter::<str>::new(Quota::per_minute(3))?;
+/// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
 /// let logs_in = |password: &str| {
 ///     let attempt = limiter.reserve("alice", 1, Duration::ZERO)?;
 ///     let is_right = password == "open sesame";

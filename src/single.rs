@@ -2,18 +2,11 @@
 
 use crate::cell::{Revision, Unchanged, Whose};
 use crate::clock::Clock;
-use crate::decision::{AtOnce, PerQuota, Status};
+use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
 use crate::table::{Lent, Placed, Table};
-
-/// The one key.
-const KEY: Fingerprint = Fingerprint::new(0, 0);
-
-/// Places in the table: one for the key, and some for the cells of threads that lose the race to make it and for cells that were
-/// forgotten and not swept yet. None takes memory before it is used.
-const PLACES: usize = if cfg!(tollgate_loom) { 4 } else { 1 << 16 };
 
 /// The state of quotas without a key.
 pub(crate) struct Single {
@@ -21,24 +14,21 @@ pub(crate) struct Single {
 }
 
 impl Single {
+    /// The one key.
+    pub(crate) const KEY: Fingerprint = Fingerprint::new(0, 0);
+
+    /// Places in the table: one for the key, and some for the cells of threads that lose the race to make it and for cells that were
+    /// forgotten and not swept yet. None takes memory before it is used.
+    pub(crate) const PLACES: usize = if cfg!(tollgate_loom) { 4 } else { 1 << 16 };
+
     pub(crate) fn new(quotas: &Quotas) -> Self {
-        Self { table: Table::new(quotas.plan(), PLACES, 0) }
-    }
-
-    #[inline]
-    pub(crate) fn decide_at_once(&self, cost: u32, clock: &impl Clock) -> Option<AtOnce> {
-        self.table.decide_at_once(KEY, cost, clock)
-    }
-
-    #[inline]
-    pub(crate) fn status_at_once(&self, cost: u32, clock: &impl Clock, left: &mut PerQuota) -> Option<AtOnce> {
-        self.table.status_at_once(KEY, cost, clock, left)
+        Self { table: Table::new(quotas.plan(), Self::PLACES, 0) }
     }
 
     pub(crate) fn acquire(&self, cost: u32, clock: &impl Clock) -> Status {
         loop {
             // There is no lack of room, and a sweep that was looking for some has made progress.
-            if let Placed::Decided(status) = self.table.acquire(KEY, cost, clock) {
+            if let Placed::Decided(status) = self.table.acquire(Self::KEY, cost, clock) {
                 return status;
             }
         }
@@ -48,7 +38,7 @@ impl Single {
     pub(crate) fn acquire_within(&self, cost: u32, within: u64, clock: &impl Clock) -> (Status, Lent) {
         loop {
             // As above.
-            if let Ok(lent) = self.table.acquire_within(KEY, cost, within, clock) {
+            if let Ok(lent) = self.table.acquire_within(Self::KEY, cost, within, clock) {
                 return lent;
             }
         }
@@ -59,7 +49,7 @@ impl Single {
     }
 
     pub(crate) fn peek(&self, cost: u32, clock: &impl Clock) -> Status {
-        self.table.peek(KEY, cost, clock)
+        self.table.peek(Self::KEY, cost, clock)
     }
 
     pub(crate) fn revision(&self) -> &Revision {
@@ -71,7 +61,7 @@ impl Single {
     }
 
     pub(crate) fn clear(&self, clock: &impl Clock) {
-        let _ = self.table.forget(KEY, clock);
+        let _ = self.table.forget(Self::KEY, clock);
     }
 
     pub(crate) fn bytes(&self) -> usize {

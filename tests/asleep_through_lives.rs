@@ -84,7 +84,7 @@ impl Case {
                     if life == lives { last.map(String::from) } else { ["a", "b"].map(|key| format!("{key}{life}")) };
                 for key in &keys {
                     let cost = if key == "bob" { 1 } else { 2 };
-                    assert!(limiter.try_acquire_n(key, cost).unwrap().is_admitted(), "{key}");
+                    assert!(limiter.try_acquire_n(key.as_str(), cost).unwrap().is_admitted(), "{key}");
                 }
             }
         })));

@@ -11,7 +11,7 @@ const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-fn joint(quotas: &[Quota], key_cap: usize) -> (JointLimiterBuilder<MockClock>, MockClock) {
+fn joint(quotas: &[Quota], key_cap: usize) -> (JointLimiterBuilder<[&'static str], MockClock>, MockClock) {
     let clock = MockClock::new();
     let names = ["user", "address", "endpoint"];
     let builder =
@@ -24,8 +24,8 @@ fn denial(decision: Decision) -> Denial {
 }
 
 /// A request, and the look before it, which must say the same.
-fn ask(limiter: &JointLimiter<MockClock>, keys: &[Option<&&str>]) -> Decision {
-    let looked = limiter.peek_n(keys, 1).unwrap();
+fn ask(limiter: &JointLimiter<[&'static str], MockClock>, keys: &[Option<&&'static str>]) -> Decision {
+    let looked = limiter.peek_n(keys, 1).unwrap().decision();
     let told = limiter.try_acquire(keys).unwrap();
     assert_eq!(looked, told, "{keys:?}");
     told
@@ -35,7 +35,7 @@ fn ask(limiter: &JointLimiter<MockClock>, keys: &[Option<&&str>]) -> Decision {
 fn a_joint_request_opens_a_bucket_that_starts_empty() {
     let (builder, clock) = joint(&[Quota::token_bucket(20, 5, seconds(1)).starting_with(0)], 8);
     let limiter = builder.build().unwrap();
-    let look = limiter.peek_n((&"alice",), 1).unwrap();
+    let look = limiter.peek_n([&"alice"], 1).unwrap().decision();
     assert_eq!((denial(look).retry_after(), limiter.counts().cells), (Duration::from_millis(200), 0));
     assert_eq!(ask(&limiter, &[Some(&"alice")]).retry_after(), Some(Duration::from_millis(200)));
     clock.advance(Duration::from_millis(200) - Duration::from_nanos(1));
@@ -153,9 +153,11 @@ fn a_joint_look_tells_how_long_the_queue_is() {
     let (builder, _) = joint(&[Quota::leaky_queue(1, seconds(1), seconds(5)), Quota::per_second(9)], 8);
     let limiter = builder.build().unwrap();
     for place in 0..6 {
-        let Decision::Admitted(looked) = limiter.peek_n((&"alice", &"here"), 1).unwrap() else { panic!("{place}") };
+        let Decision::Admitted(looked) = limiter.peek_n([&"alice", &"here"], 1).unwrap().decision() else {
+            panic!("{place}")
+        };
         assert_eq!((looked.is_counted(), looked.delay()), (true, seconds(place)));
-        assert_eq!(limiter.try_acquire((&"alice", &"here")).unwrap(), Decision::Admitted(looked));
+        assert_eq!(limiter.try_acquire([&"alice", &"here"]).unwrap(), Decision::Admitted(looked));
     }
     assert!(ask(&limiter, &[Some(&"alice"), Some(&"here"),][..]).is_denied());
 }

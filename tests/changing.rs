@@ -51,7 +51,7 @@ fn an_account_that_has_no_room_for_as_many_permits_is_too_small() {
 
 #[test]
 fn a_dimension_that_there_is_not_has_no_quotas() {
-    let limiter = JointLimiter::builder()
+    let limiter = JointLimiter::<(u32, u32)>::builder()
         .dimension("user", [Quota::new(2, SECOND)])
         .dimension("endpoint", [Quota::leaky_bucket(2, 1, SECOND)])
         .clock(MockClock::new())
@@ -99,7 +99,7 @@ fn a_direct_limiter_refuses_the_same() {
 /// A tier is a dimension of its own, and a function of the key says which one a request is asked in.
 #[test]
 fn tiers_are_dimensions_that_a_function_of_the_key_chooses() {
-    let limiter = JointLimiter::builder()
+    let limiter = JointLimiter::<(String, String)>::builder()
         .dimension("free", [Quota::new(1, SECOND)])
         .dimension("paid", [Quota::new(3, SECOND)])
         .clock(MockClock::new())

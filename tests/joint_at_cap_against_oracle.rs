@@ -76,7 +76,7 @@ fn case_of() -> impl Strategy<Value = Case> {
 
 /// What is played on.
 enum Subject {
-    Joint(JointLimiter<MockClock>),
+    Joint(JointLimiter<[u32], MockClock>),
     /// One dimension only.
     Keyed(Limiter<u32, MockClock>),
 }
@@ -91,15 +91,16 @@ impl Subject {
             let builder = quotas[1..].iter().fold(builder, |builder, &quota| builder.and(quota));
             return Self::Keyed(builder.build().expect("good quotas"));
         }
-        let named = |builder: tollgate::JointLimiterBuilder, spec: &Spec| builder.dimension("", spec.quotas(*unit));
-        let builder = specs.iter().fold(JointLimiter::builder(), named);
+        let builder = specs.iter().enumerate().fold(JointLimiter::builder(), |builder, (dimension, spec)| {
+            builder.dimension(dimension.to_string(), spec.quotas(*unit))
+        });
         let builder = builder.key_cap(*cap).at_key_cap(policy).clock(clock.clone());
         Self::Joint(builder.build().expect("good quotas"))
     }
 
     fn look(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
         match (self, keys) {
-            (Self::Joint(limiter), keys) => limiter.peek_n(keys, cost).expect("a good request"),
+            (Self::Joint(limiter), keys) => limiter.peek_n(keys, cost).expect("a good request").decision(),
             (Self::Keyed(limiter), &[Some(key)]) => limiter.peek_n(key, cost).expect("a good request").decision(),
             (Self::Keyed(_), _) => panic!("one key"),
         }
@@ -162,7 +163,7 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
     let (mut now, mut last_wait) = (0_u64, 0_u64);
     for (at, op) in ops.iter().enumerate() {
         match op {
-            Op::Ask(keys, _) | Op::Forget(keys) if is_keyed && keys[0].is_none() => {}
+            Op::Ask(keys, _) | Op::Forget(keys) if keys[..specs.len()].iter().all(Option::is_none) => {}
             Op::Ask(keys, cost) => {
                 let keys: Vec<_> = keys[..specs.len()].to_vec();
                 let most = keys.iter().zip(specs).filter_map(|(key, spec)| key.map(|_| spec.most(*unit))).min();

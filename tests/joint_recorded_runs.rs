@@ -39,7 +39,7 @@ fn quotas() -> [Vec<(u32, u64)>; DIMENSIONS] {
 /// How long after the last call nothing is live any more.
 const QUIET: u64 = 1_200_000 + 2 * READING_ERROR;
 
-fn limiter<C: Clock>(clock: C) -> JointLimiter<C> {
+fn limiter<C: Clock>(clock: C) -> JointLimiter<[u32], C> {
     let quotas = quotas().map(|quotas| {
         quotas.into_iter().map(|(limit, window)| Quota::new(limit, Duration::from_nanos(window))).collect::<Vec<_>>()
     });
@@ -199,7 +199,7 @@ impl Round {
 }
 
 /// What the limiter says of each key at each cost that may be asked for at once.
-fn look<C: Clock>(limiter: &JointLimiter<C>, first_key: u32) -> Vec<Call> {
+fn look<C: Clock>(limiter: &JointLimiter<[u32], C>, first_key: u32) -> Vec<Call> {
     let mut looks = Vec::new();
     for (dimension, quotas) in quotas().iter().enumerate() {
         let most = quotas.iter().map(|&(limit, _)| limit).min().expect("each has a quota");
@@ -208,7 +208,7 @@ fn look<C: Clock>(limiter: &JointLimiter<C>, first_key: u32) -> Vec<Call> {
             keys[dimension] = Some(first_key + key);
             for cost in (1..=most).rev() {
                 looks.push(Call::new(limiter.clock(), keys, cost, |keys, cost| {
-                    limiter.peek_n(keys.each_ref().map(Option::as_ref), cost).expect("costs up to the limit")
+                    limiter.peek_n(keys.each_ref().map(Option::as_ref), cost).expect("costs up to the limit").decision()
                 }));
             }
         }
@@ -228,20 +228,25 @@ impl Numbers {
         u32::try_from((self.0 >> 32) % u64::from(end)).expect("less than a u32")
     }
 
-    /// One key of each dimension; one in eight is not there.
+    /// One key of each dimension; one in eight is not there, but not all of them.
     fn keys(&mut self, first_key: u32) -> Keys {
-        KEYS.map(|keys| (self.below(8) != 0).then(|| first_key + self.below(keys)))
+        loop {
+            let keys = KEYS.map(|keys| (self.below(8) != 0).then(|| first_key + self.below(keys)));
+            if keys.iter().any(Option::is_some) {
+                return keys;
+            }
+        }
     }
 }
 
-fn acquire<C: Clock>(limiter: &JointLimiter<C>, keys: Keys, cost: u32) -> Call {
+fn acquire<C: Clock>(limiter: &JointLimiter<[u32], C>, keys: Keys, cost: u32) -> Call {
     Call::new(limiter.clock(), keys, cost, |keys, cost| {
         limiter.try_acquire_n(keys.each_ref().map(Option::as_ref), cost).expect("costs up to the limit")
     })
 }
 
 /// Two threads make so many calls each, and then it is looked at what the limiter says.
-fn record(limiter: &JointLimiter<MonotonicClock>, number: u32, calls: usize) -> Round {
+fn record(limiter: &JointLimiter<[u32]>, number: u32, calls: usize) -> Round {
     // New keys every other round: their rings grow, and the cells of the old keys go to others.
     let first_key = number / 2 * 10;
     let start = Barrier::new(2);
@@ -286,7 +291,7 @@ fn ten_million_calls_of_two_threads_over_three_dimensions() {
 }
 
 /// A round of one thread on a clock that is moved on between calls, so that every stamp is known.
-fn by_hand(mut each: impl FnMut(&JointLimiter<MockClock>, Keys, u32, usize) -> Call) -> Round {
+fn by_hand(mut each: impl FnMut(&JointLimiter<[u32], MockClock>, Keys, u32, usize) -> Call) -> Round {
     let clock = MockClock::new();
     let limiter = limiter(clock.clone());
     let mut numbers = Numbers(7);

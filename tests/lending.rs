@@ -15,9 +15,9 @@ fn limiter(limit: u32) -> (Limiter<str, MockClock>, MockClock) {
     (Limiter::builder(Quota::new(limit, TEN)).clock(clock.clone()).build().unwrap(), clock)
 }
 
-fn joint() -> (JointLimiter<MockClock>, MockClock) {
+fn joint() -> (JointLimiter<[i32], MockClock>, MockClock) {
     let clock = MockClock::new();
-    let builder = JointLimiter::builder()
+    let builder = JointLimiter::<[i32]>::builder()
         .dimension("user", [Quota::new(2, TEN)])
         .dimension("endpoint", [Quota::token_bucket(3, 1, SECOND)]);
     (builder.clock(clock.clone()).build().unwrap(), clock)
@@ -94,7 +94,7 @@ fn a_receipt_is_refused_by_a_limiter_of_another_kind() {
     let receipt = direct.refund(receipt).unwrap_err().into_receipt();
     let receipt = joint.refund(receipt).unwrap_err().into_receipt();
     assert_eq!(keyed.refund(receipt).unwrap(), 1);
-    let receipt = joint.reserve((&1, &1), 1).unwrap().commit();
+    let receipt = joint.reserve([1, 1], 1).unwrap().commit();
     let receipt = keyed.refund(receipt).unwrap_err().into_receipt();
     let receipt = direct.refund(receipt).unwrap_err().into_receipt();
     assert_eq!(joint.refund(receipt).unwrap(), 1);
@@ -136,7 +136,8 @@ fn what_is_given_back_of_a_key_that_was_forgotten_is_nothing() {
 #[test]
 fn what_is_given_back_of_several_keys_that_were_forgotten_is_nothing() {
     let dimension = || [Quota::new(2, TEN)];
-    let limiter = JointLimiter::builder().dimension("one", dimension()).dimension("other", dimension());
+    let limiter =
+        JointLimiter::<(String, String)>::builder().dimension("one", dimension()).dimension("other", dimension());
     let limiter = limiter.clock(MockClock::new()).build().unwrap();
     let reserved = limiter.reserve(("a", "b"), 1).unwrap();
     limiter.forget(("a", "b")).unwrap();
@@ -163,15 +164,15 @@ fn a_direct_limiter_reserves_and_takes_back() {
 #[test]
 fn a_joint_limiter_reserves_all_or_nothing_and_takes_all_of_it_back() {
     let (limiter, clock) = joint();
-    let left = |user: i32| (0..=2).rev().find(|&cost| limiter.peek_n((&user, &1), cost).unwrap().is_admitted());
-    drop(limiter.reserve((&1, &1), 2).unwrap());
+    let left = |user: i32| (0..=2).rev().find(|&cost| limiter.peek_n([user, 1], cost).unwrap().is_admitted());
+    drop(limiter.reserve([1, 1], 2).unwrap());
     assert_eq!(left(1), Some(2));
-    let receipt = limiter.reserve((&1, &1), 2).unwrap().commit();
+    let receipt = limiter.reserve([1, 1], 2).unwrap().commit();
     // The endpoint has one left: nothing is taken of the second user.
-    assert!(limiter.reserve((&2, &1), 2).unwrap_err().denial().is_some());
-    assert!(limiter.reserve((&1, &2), 1).unwrap_err().denial().is_some());
+    assert!(limiter.reserve([2, 1], 2).unwrap_err().denial().is_some());
+    assert!(limiter.reserve([1, 2], 1).unwrap_err().denial().is_some());
     assert_eq!(limiter.refund(receipt).unwrap(), 2);
-    let receipt = limiter.reserve((&2, &1), 2).unwrap().commit();
+    let receipt = limiter.reserve([2, 1], 2).unwrap().commit();
     clock.advance(2 * SECOND);
     // The bucket is full again, the user's window is not over: the most that came back of one dimension.
     assert_eq!(limiter.refund(receipt).unwrap(), 2);
@@ -181,12 +182,12 @@ fn a_joint_limiter_reserves_all_or_nothing_and_takes_all_of_it_back() {
 #[test]
 fn a_joint_limiter_says_what_it_can_not_reserve() {
     let (limiter, _) = joint();
-    let one = limiter.reserve([Some(&1)], 1).unwrap_err();
+    let one = limiter.reserve([1], 1).unwrap_err();
     assert_eq!(one, ReserveError::Joint(JointError::WrongNumberOfKeys { keys: 1, dimensions: 2 }));
-    let many = limiter.reserve((&1, &1), 3).unwrap_err();
+    let many = limiter.reserve([1, 1], 3).unwrap_err();
     assert!(matches!(many, ReserveError::Joint(JointError::Cost(cost)) if cost.limit() == 2), "{many:?}");
     // Only the dimensions that are asked.
-    let receipt = limiter.reserve((None::<&i32>, &1), 3).unwrap().commit();
+    let receipt = limiter.reserve([None, Some(1)], 3).unwrap().commit();
     assert_eq!(limiter.refund(receipt).unwrap(), 3);
 }
 
@@ -404,7 +405,9 @@ fn a_reservation_keeps_the_status_that_it_came_with() {
     assert_eq!(numbers(ahead.status()), [(0, 6, 16), (0, 6, 66)]);
     assert_eq!(numbers(first.status())[0], (1, 10, 10), "as of then");
 
-    let joint = JointLimiter::builder().dimension("user", [log]).dimension("address", [log, Quota::per_minute(5)]);
+    let joint = JointLimiter::<(u32, u32)>::builder()
+        .dimension("user", [log])
+        .dimension("address", [log, Quota::per_minute(5)]);
     let joint = joint.clock(clock.clone()).build().unwrap();
     let reserved = joint.reserve((&1, &2), 2).unwrap();
     let items = reserved.status().items().map(|it| (it.dimension(), it.quota(), it.remaining(), it.is_violated()));

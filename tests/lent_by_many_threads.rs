@@ -113,7 +113,8 @@ fn quotas_that_change_meanwhile_let_no_more_out_than_the_largest() {
 #[test]
 fn several_dimensions_give_all_of_it_out_again() {
     let dimension = || [Quota::new(LIMIT, HOUR)];
-    let limiter = JointLimiter::builder().dimension("one", dimension()).dimension("other", dimension()).build();
+    let limiter =
+        JointLimiter::<(u64, u64)>::builder().dimension("one", dimension()).dimension("other", dimension()).build();
     let limiter = limiter.expect("usable quotas");
     thread::scope(|scope| {
         for thread in 1..=THREADS {

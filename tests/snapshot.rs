@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{
-    BuildError, Clock, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, SipFingerprinter, Snapshot,
-    SnapshotError, Status,
+    Absent, BuildError, Clock, HashTwice, JointLimiter, Limiter, MockClock, Quota, RestoreError, SipFingerprinter,
+    Snapshot, SnapshotError, Status,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -171,7 +171,7 @@ fn a_quantised_log_whose_limit_became_less_forgets_nothing_over_a_restart() {
 #[test]
 fn dimensions_are_restored_each_with_its_quotas() {
     let build = || {
-        JointLimiter::builder()
+        JointLimiter::<(u32, u32)>::builder()
             .dimension("user", [Quota::per_second(2), Quota::per_hour(3)])
             .dimension("endpoint", [Quota::token_bucket(5, 1, SECOND)])
             .clock(MockClock::new())
@@ -183,10 +183,10 @@ fn dimensions_are_restored_each_with_its_quotas() {
     assert_eq!(snapshot.len(), 3);
     let new = build().restore_after(&snapshot, SECOND).unwrap();
     // Of the first user's hour one is left; of the endpoint's five, four were taken and one has flowed back.
-    assert!(new.try_acquire_n((&1, None::<&i32>), 2).unwrap().is_denied());
-    assert!(new.try_acquire_n((None::<&i32>, &1), 3).unwrap().is_denied());
+    assert!(new.try_acquire_n((1, Absent), 2).unwrap().is_denied());
+    assert!(new.try_acquire_n((Absent, 1), 3).unwrap().is_denied());
     assert!(new.try_acquire((&1, &1)).unwrap().is_admitted());
-    let fewer = JointLimiter::builder().dimension("user", [Quota::per_hour(3)]).restore(&snapshot);
+    let fewer = JointLimiter::<(u32,)>::builder().dimension("user", [Quota::per_hour(3)]).restore(&snapshot);
     assert_eq!(fewer.err(), Some(RestoreError::OtherQuotas));
 }
 

@@ -270,9 +270,10 @@ fn admitted_by_bucket(repeat: &mut Repeat, bucket: Quota) {
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
 }
 
-fn joint<C: Clock>(clock: C) -> Box<JointLimiter<C>> {
+fn joint<C: Clock>(clock: C) -> Box<JointLimiter<(u64, u64), C>> {
     let dimension = || [Quota::new(LIMIT, FULL_AFTER)];
-    let builder = JointLimiter::builder().dimension("user", dimension()).dimension("address", dimension());
+    let builder =
+        JointLimiter::<(u64, u64)>::builder().dimension("user", dimension()).dimension("address", dimension());
     Box::new(builder.clock(clock).fingerprinter(seeded()).build().expect("usable quotas"))
 }
 

@@ -36,7 +36,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, String> {
         Ok(again) if again == policy => {}
         other => return Err(format!("{policy:?} is printed as\n{printed}\nand that is read as {other:?}")),
     }
-    let limiter = policy.builder().build().map_err(|error| format!("{policy:?} makes no limiter: {error}"))?;
+    let limiter =
+        policy.builder::<[String]>().build().map_err(|error| format!("{policy:?} makes no limiter: {error}"))?;
     let keys = vec![Some("key"); policy.dimensions().len()];
     match limiter.try_acquire(keys.as_slice()) {
         Ok(Decision::Admitted(_)) => Ok(Read::Policy),

@@ -49,9 +49,9 @@ fn limiter(quota: Quota, clock: &MockClock) -> tollgate::LimiterBuilder<u32, Moc
     Limiter::builder(quota).key_cap(64).clock(clock.clone()).fingerprinter(SipFingerprinter::with_seed(1, 2))
 }
 
-fn joint(clock: &MockClock) -> tollgate::JointLimiterBuilder<MockClock, SipFingerprinter> {
+fn joint(clock: &MockClock) -> tollgate::JointLimiterBuilder<(u32, u32), MockClock, SipFingerprinter> {
     let [log, .., bucket] = quotas();
-    JointLimiter::builder()
+    JointLimiter::<(u32, u32)>::builder()
         .dimension("one", [log])
         .dimension("two", [bucket])
         .key_cap(64)

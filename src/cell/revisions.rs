@@ -195,14 +195,36 @@ impl Revisions {
         &chunks[chunk as usize].get_or_init(make)[index]
     }
 
+    /// Whether such a change can be made, if no other change comes between.
+    pub(crate) fn can_change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+        let _held = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.next(whose, quotas, now).map(drop)
+    }
+
     /// Makes validated quotas current, from `now` on.
     pub(crate) fn change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
-        if whose != Whose::All && self.own.is_empty() {
-            return Err(Unchanged::NoneOfItsOwn);
-        }
         // Changes are serial, so that each knows the version before it. No decision takes this
         // lock.
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let revision = self.next(whose, quotas, now)?;
+        let number = revision.number;
+        if let Plan::Log(limits) = &revision.plan {
+            self.loosest.include(limits);
+        }
+        let _ = self.entry(number).set(Box::new(revision));
+        self.made.store(number, Ordering::Release);
+        match whose {
+            Whose::All => self.current.store(number, Ordering::Release),
+            Whose::Key(key) => self.set_own(key, number),
+        }
+        Ok(())
+    }
+
+    /// The next version.
+    fn next(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<Revision, Unchanged> {
+        if whose != Whose::All && self.own.is_empty() {
+            return Err(Unchanged::NoneOfItsOwn);
+        }
         let number = self.made.load(Ordering::Relaxed) + 1;
         if number > Self::MOST {
             return Err(Unchanged::TooOften);
@@ -224,16 +246,9 @@ impl Revisions {
                 return Err(Unchanged::TooLarge);
             }
             (Plan::Quantised(stepped), Plan::Quantised(first)) => stepped.can_follow(first)?,
-            (Plan::Log(limits), _) => self.loosest.include(limits),
             _ => {}
         }
-        let _ = self.entry(number).set(Box::new(revision));
-        self.made.store(number, Ordering::Release);
-        match whose {
-            Whose::All => self.current.store(number, Ordering::Release),
-            Whose::Key(key) => self.set_own(key, number),
-        }
-        Ok(())
+        Ok(revision)
     }
 
     /// The limits that hold for every claim on a log, whichever version it was made under; `None`

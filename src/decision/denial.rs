@@ -28,7 +28,9 @@ pub struct Denial {
     quota: u8,
     dimension: u8,
     /// A bit for each dimension that is in the way.
-    violated: u16,
+    violated: u8,
+    /// Of these, those whose own quota is in the way.
+    by_quota: u8,
 }
 
 impl Denial {
@@ -36,20 +38,22 @@ impl Denial {
     pub(crate) const NEVER: u64 = u64::MAX;
 
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
-        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1 }
+        let by_quota = matches!(reason, DenialReason::Quota) as u8;
+        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota }
     }
 
     /// The same denial, by that dimension of several.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
-        Self { dimension, violated: 1_u16.checked_shl(dimension.into()).unwrap_or(0), ..self }
+        let violated = 1_u8.checked_shl(dimension.into()).unwrap_or(0);
+        Self { dimension, violated, by_quota: if self.by_quota == 0 { 0 } else { violated }, ..self }
     }
 
     /// The denial of a request that is denied for both reasons: the one with the longer wait, and both dimensions.
     pub(crate) fn and(self, other: Self) -> Self {
         let violated = self.violated | other.violated;
         let longer = if other.retry_after_ns > self.retry_after_ns { other } else { self };
-        Self { violated, ..longer }
+        Self { violated, by_quota: self.by_quota | other.by_quota, ..longer }
     }
 
     /// The wait after which the same request succeeds, and not a nanosecond sooner, if nothing else
@@ -75,6 +79,16 @@ impl Denial {
     }
 
     /// The wait in nanoseconds.
+    /// The same denial with another wait.
+    pub(crate) const fn after(self, retry_after_ns: u64) -> Self {
+        Self { retry_after_ns, ..self }
+    }
+
+    /// The dimensions whose own quota is in the way.
+    pub(crate) fn violated_quotas(self) -> impl Iterator<Item = usize> {
+        (0..8).filter(move |dimension| self.by_quota & (1 << dimension) != 0)
+    }
+
     pub(crate) const fn wait_ns(&self) -> u64 {
         self.retry_after_ns
     }
@@ -107,7 +121,7 @@ impl Denial {
     /// For other limiters it is the number zero alone.
     pub fn violated(&self) -> impl Iterator<Item = usize> + use<> {
         let violated = self.violated;
-        (0..16).filter(move |dimension| violated & (1 << dimension) != 0)
+        (0..8).filter(move |dimension| violated & (1 << dimension) != 0)
     }
 
     /// The place of the quota that decides the wait, among the quotas of the key in the order in

@@ -77,6 +77,11 @@ impl JointStatus {
         Self { decision: Decision::Admitted(Admission::UNCOUNTED), first: [none; INLINE], count: 0, others: Vec::new() }
     }
 
+    /// The same numbers under another decision.
+    pub(crate) fn with_decision(self, decision: Decision) -> Self {
+        Self { decision, ..self }
+    }
+
     /// Forgets all quotas.
     pub(crate) fn clear(&mut self) {
         (self.decision, self.count) = (Decision::Admitted(Admission::UNCOUNTED), 0);

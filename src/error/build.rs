@@ -46,6 +46,32 @@ pub enum BuildError {
         /// How many there may be.
         most: usize,
     },
+    /// The dimensions are not as many as the limiter's type names.
+    OtherDimensionCount {
+        /// The dimensions that were given.
+        given: usize,
+        /// As many as the type names.
+        named: usize,
+    },
+    /// A dimension has no name.
+    EmptyDimensionName {
+        /// Its place.
+        dimension: usize,
+    },
+    /// Two dimensions have the same name.
+    RepeatedDimensionName {
+        /// The place of the first.
+        first: usize,
+        /// The place of the second.
+        second: usize,
+    },
+    /// A penalty is for the keys of a dimension that there is not.
+    NoSuchDimension {
+        /// The one that was asked for.
+        dimension: usize,
+        /// How many there are.
+        dimensions: usize,
+    },
     /// Keys of several dimensions that find no place can't share a quota.
     NothingToShare,
     /// A quota of one of several dimensions counts refused requests: a request that is denied leaves no trace in any of them.
@@ -96,6 +122,18 @@ impl fmt::Display for BuildError {
             }
             Self::DimensionCount { dimensions, most } => {
                 write!(f, "{dimensions} dimensions: give at least one and at most {most}")
+            }
+            Self::OtherDimensionCount { given, named } => {
+                write!(f, "{given} dimensions for a limiter whose type names {named}: give one for each key type")
+            }
+            Self::EmptyDimensionName { dimension } => {
+                write!(f, "dimension {dimension}, counted from zero, has an empty name: give it one")
+            }
+            Self::RepeatedDimensionName { first, second } => {
+                write!(f, "dimensions {first} and {second}, counted from zero, have the same name: rename one")
+            }
+            Self::NoSuchDimension { dimension, dimensions } => {
+                write!(f, "a penalty for dimension {dimension}: there are {dimensions}, counted from zero")
             }
             Self::CountingRefusedAlone => f.write_str(
                 "a limiter of several dimensions can't count refused requests: use a `Limiter` for that dimension",

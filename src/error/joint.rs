@@ -15,6 +15,8 @@ pub enum JointError {
         /// The dimensions that there are.
         dimensions: usize,
     },
+    /// The request has no key in any dimension: nothing is asked, so there is nothing to decide.
+    NoKeys,
     /// More permits at once than a limit.
     Cost(CostExceedsLimit),
 }
@@ -25,6 +27,9 @@ impl fmt::Display for JointError {
             Self::WrongNumberOfKeys { keys, dimensions } => {
                 write!(f, "{keys} keys for {dimensions} dimensions: give one for each, or `None` where there is none")
             }
+            Self::NoKeys => {
+                f.write_str("no key in any dimension, so nothing is asked: decide about such requests first")
+            }
             Self::Cost(error) => error.fmt(f),
         }
     }
@@ -33,7 +38,7 @@ impl fmt::Display for JointError {
 impl core::error::Error for JointError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::WrongNumberOfKeys { .. } => None,
+            Self::WrongNumberOfKeys { .. } | Self::NoKeys => None,
             Self::Cost(error) => Some(error),
         }
     }

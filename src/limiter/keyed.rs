@@ -1,34 +1,26 @@
 //! [`Limiter`]: one quota, many keys.
 
-use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
-use std::sync::PoisonError;
 
-use super::wants::Wants;
-use crate::caps::AtKeyCap;
-use crate::cell::{Revision, Unchanged, Whose};
+use crate::cell::Whose;
 use crate::clock::{Clock, MonotonicClock};
-use crate::counts::{Counts, Tally};
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
+use crate::counts::Counts;
+use crate::decision::{Decision, Status};
+use crate::engine::{Change, Engine};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
-use crate::lists::Lists;
-use crate::modes::{Modes, Shadow};
-use crate::penalty::Penalties;
+use crate::keys::{AsKey, fingerprint_of};
 use crate::quota::Quota;
-use crate::reservation::LimiterId;
-use crate::single::Single;
 #[cfg(feature = "serde")]
-use crate::snapshot::{RestoreError, Snapshot};
-use crate::sync::Mutex;
-use crate::table::{Placed, TOGETHER, Table};
+use crate::snapshot::Snapshot;
 
 /// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by reference or `Arc`.
 ///
-/// `K` is the type of the keys; requests take any borrowed form of it (`&str` for `String`), hash it once and allocate
-/// nothing for a key that is known.
+/// `K` is the type of the keys. Requests take the key in any form that hashes as `K` does: `&str` for
+/// `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. They hash it once, and
+/// allocate nothing for a key that is known.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -41,49 +33,21 @@ use crate::table::{Placed, TOGETHER, Table};
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
-    pub(super) table: Table,
-    pub(super) clock: C,
-    pub(super) fingerprinter: F,
-    pub(super) at_key_cap: AtKeyCap,
-    /// What keys that found no place share, under [`AtKeyCap::Share`].
-    pub(super) overflow: Option<Box<Single>>,
-    /// Held while quotas change, so that the keys and what they share go through the same changes
-    /// in the same order.
-    pub(super) changes: Mutex<()>,
-    pub(super) tally: Option<Tally>,
-    pub(super) id: LimiterId,
-    /// What it does beside deciding by quota, if anything.
-    pub(super) modes: Option<Box<Modes>>,
-    pub(super) key: PhantomData<fn(&K)>,
+    pub(crate) engine: Engine<C, F>,
+    key: PhantomData<fn(&K)>,
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    pub(crate) fn from_parts(
-        table: Table,
-        clock: C,
-        fingerprinter: F,
-        at_key_cap: AtKeyCap,
-        overflow: Option<Box<Single>>,
-        tally: Option<Tally>,
-    ) -> Self {
-        let (changes, id, modes) = (Mutex::new(()), LimiterId::new(), None);
-        Self { table, clock, fingerprinter, at_key_cap, overflow, changes, tally, id, modes, key: PhantomData }
-    }
-
-    pub(crate) fn in_modes(self, modes: Option<Box<Modes>>) -> Self {
-        Self { modes, ..self }
+    pub(crate) fn of(engine: Engine<C, F>) -> Self {
+        Self { engine, key: PhantomData }
     }
 
     /// One permit for `key`, now or not at all.
     ///
     /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted
     /// (see [`Decision::Denied`]) or the quota has changed and its algorithm is not the log: then the first request of a key writes that down.
-    pub fn try_acquire<Q>(&self, key: &Q) -> Decision
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.decide(key, 1)
+    pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
+        self.engine.decide(self.fingerprint(key), 1)
     }
 
     /// `cost` permits for `key`, all of them now or none. A cost of zero charges nothing and is always admitted.
@@ -91,13 +55,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would ever be long enough.
-    pub fn try_acquire_n<Q>(&self, key: &Q, cost: u32) -> Result<Decision, CostExceedsLimit>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.checked(key, cost)?;
-        Ok(self.decide_for(fingerprint, cost))
+    pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        let key = self.engine.checked(self.fingerprint(key), cost)?;
+        Ok(self.engine.decide(key, cost))
     }
 
     /// One permit for each of these keys, as so many calls of [`try_acquire`](Self::try_acquire) one after the other: each is decided on
@@ -109,32 +69,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::new(Quota::per_minute(1))?;
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
     /// let decisions = limiter.try_acquire_many(["alice", "bob", "alice"]);
     /// assert_eq!(decisions.iter().map(Decision::is_admitted).collect::<Vec<_>>(), [true, true, false]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use = "decisions that nobody looks at limit nothing"]
-    pub fn try_acquire_many<'k, Q>(&self, keys: impl IntoIterator<Item = &'k Q>) -> Vec<Decision>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized + 'k,
-    {
-        let mut keys = keys.into_iter().map(|key| self.fingerprint(key));
-        let mut decisions = Vec::with_capacity(keys.size_hint().0);
-        let mut together = [Fingerprint::new(0, 0); TOGETHER];
-        loop {
-            let mut count = 0;
-            for (place, key) in together.iter_mut().zip(keys.by_ref()) {
-                *place = key;
-                count += 1;
-            }
-            self.table.touch(&together[..count]);
-            decisions.extend(together[..count].iter().map(|&key| self.decide_for(key, 1)));
-            if count < TOGETHER {
-                return decisions;
-            }
-        }
+    pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
+        self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
     }
 
     /// As [`try_acquire`](Self::try_acquire), and tells what is left of each quota and when more is, as of the same instant and
@@ -144,18 +86,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// use std::time::Duration;
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(5)).clock(MockClock::new()).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(5)).clock(MockClock::new()).build()?;
     /// let status = limiter.try_acquire_status("alice");
     /// assert!(status.is_admitted());
     /// assert_eq!((status.limit(), status.remaining(), status.next_after()), (5, 4, Duration::from_secs(60)));
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
-    pub fn try_acquire_status<Q>(&self, key: &Q) -> Status
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.decide_with_numbers(self.fingerprint(key), 1)
+    pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
+        self.engine.decide_in_full(self.fingerprint(key), 1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and tells what is left: see [`try_acquire_status`](Self::try_acquire_status).
@@ -163,7 +101,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::new(Quota::per_hour(5))?;
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
     /// assert_eq!(limiter.try_acquire_n_status("alice", 3)?.remaining(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -171,24 +109,16 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
-    pub fn try_acquire_n_status<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.checked(key, cost)?;
-        Ok(if cost == 0 { self.look_up(fingerprint, 0) } else { self.decide_with_numbers(fingerprint, cost) })
+    pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let key = self.engine.checked(self.fingerprint(key), cost)?;
+        Ok(self.engine.decide_in_full(key, cost))
     }
 
     /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains. Charges nothing.
     ///
     /// At the key cap, a look at a new key sweeps out expired keys as its request would.
-    pub fn peek<Q>(&self, key: &Q) -> Status
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.look(key, 1)
+    pub fn peek(&self, key: impl AsKey<K>) -> Status {
+        self.engine.look(self.fingerprint(key), 1)
     }
 
     /// What [`try_acquire_n`](Self::try_acquire_n) would answer now. Charges nothing, as [`peek`](Self::peek).
@@ -196,60 +126,28 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
-    pub fn peek_n<Q>(&self, key: &Q, cost: u32) -> Result<Status, CostExceedsLimit>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.checked(key, cost)?;
-        Ok(self.look_up(fingerprint, cost))
+    pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let key = self.engine.checked(self.fingerprint(key), cost)?;
+        Ok(self.engine.look(key, cost))
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
     /// which may have been permits that had all expired. Ends a [penalty](crate::Penalty) too, and changes no list.
-    pub fn forget<Q>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let fingerprint = self.fingerprint(key);
-        let penalised = self.penalties().is_some_and(|penalties| penalties.forget(fingerprint, &self.clock));
-        self.table.forget(fingerprint, &self.clock) | penalised
+    pub fn forget(&self, key: impl AsKey<K>) -> bool {
+        self.engine.forget(self.fingerprint(key))
     }
 
     /// Forgets every key, its penalties, and what keys that found no place were charged together. Changes no list.
     ///
     /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in proportion to the cells.
     pub fn clear(&self) {
-        self.table.clear(&self.clock);
-        if let Some(penalties) = self.penalties() {
-            penalties.clear(&self.clock);
-        }
-        if let Some(overflow) = &self.overflow {
-            overflow.clear(&self.clock);
-        }
+        self.engine.clear();
     }
 
     /// What the limiter holds and has done. Takes time in proportion to the cells, to count the live keys.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let held = self.table.held(&self.clock);
-        let modes = self.modes.as_deref();
-        Counts {
-            live_keys: held.live_keys,
-            cells: held.cells,
-            bytes: size_of::<Self>()
-                + held.bytes
-                + self.overflow.as_ref().map_or(0, |overflow| size_of::<Single>() + overflow.bytes())
-                + self.tally.as_ref().map_or(0, Tally::bytes)
-                + modes.map_or(0, Modes::bytes),
-            decisions: self.tally.as_ref().map(Tally::totals),
-            refused_at_cap: held.refused_at_cap,
-            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, Shadow::overruled),
-            penalties: self.penalties().map_or(0, Penalties::begun),
-            penalties_refused: self.penalties().map_or(0, Penalties::refused),
-            listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
-        }
+        self.engine.counts(size_of::<Self>())
     }
 
     /// What the limiter holds, to be restored after a restart; see [`Snapshot`]. Takes time in proportion to the
@@ -257,190 +155,38 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[cfg(feature = "serde")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.table, &[self.quotas()], &self.fingerprinter, &self.clock)
-    }
-
-    #[cfg(feature = "serde")]
-    pub(crate) fn put_back(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
-        snapshot.restore(&self.table, elapsed, &self.clock)
+        self.engine.snapshot(1)
     }
 
     /// The quotas that each key has, in the order in which they were given.
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
-        &self.revision().quotas
+        self.engine.quotas(0)
     }
 
     /// The clock that decisions are taken by.
     #[must_use]
     pub fn clock(&self) -> &C {
-        &self.clock
+        &self.engine.clock
+    }
+
+    /// A change of the quotas of one key.
+    pub(crate) fn change_of<'q>(&self, key: impl AsKey<K>, quotas: &'q [Quota]) -> Change<'q> {
+        Change { dimension: 0, whose: Whose::Key(self.fingerprint(key)), quotas }
     }
 
     #[inline]
-    pub(super) fn revision(&self) -> &Revision {
-        self.table.revision(0)
-    }
-
-    /// Changes the quotas of one key, which goes on with what it has been granted.
-    pub(crate) fn change_for<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        whose: fn(Fingerprint) -> Whose,
-        quotas: &[Quota],
-    ) -> Result<(), Unchanged> {
-        self.table.change(0, whose(self.fingerprint(key)), quotas, &self.clock)
-    }
-
-    /// How a key is limited now.
-    #[inline]
-    pub(crate) fn revision_for<Q: Hash + ?Sized>(&self, key: &Q) -> &Revision {
-        self.table.revision_for(self.fingerprint(key))
-    }
-
-    /// Changes the quotas of all keys, which go on with what they have been granted.
-    pub(crate) fn change(&self, quotas: &[Quota]) -> Result<(), Unchanged> {
-        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        self.table.change(0, Whose::All, quotas, &self.clock)?;
-        self.overflow.as_ref().map_or(Ok(()), |overflow| overflow.change(quotas, &self.clock))
-    }
-
-    pub(super) fn penalties(&self) -> Option<&Penalties> {
-        self.modes.as_ref()?.penalties.as_ref()
-    }
-
-    #[inline]
-    pub(super) fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
-        self.fingerprinter.fingerprint(key).of_plan(0)
-    }
-
-    #[inline]
-    pub(super) fn decide<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Decision {
-        self.decide_for(self.fingerprint(key), cost)
-    }
-
-    /// The fingerprint of a key that may ask for so much.
-    #[inline]
-    pub(super) fn checked<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
-        let fingerprint = self.fingerprint(key);
-        self.table.revision_for(fingerprint).check_cost(cost)?;
-        Ok(fingerprint)
-    }
-
-    #[inline(always)]
-    pub(super) fn decide_for(&self, fingerprint: Fingerprint, cost: u32) -> Decision {
-        if cost == 0 {
-            return self.look_up(fingerprint, 0).decision;
-        }
-        if let Some(modes) = &self.modes {
-            return self.decide_in_modes(modes, fingerprint, cost, &mut Wants::Decision).decision;
-        }
-        match self.table.decide_at_once(fingerprint, cost, &self.clock) {
-            Some(at_once) => {
-                self.count(at_once.is_admitted());
-                at_once.into()
-            }
-            None => self.decide_in_full(fingerprint, cost).decision,
-        }
-    }
-
-    /// Decides a request of at least one permit, and says what is left.
-    #[inline]
-    fn decide_with_numbers(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        // Written in place: a status is large, and to move it about costs as much as to decide.
-        let mut status = Status::nothing();
-        if self.modes.is_none()
-            && let Some(at_once) = self.table.status_at_once(fingerprint, cost, &self.clock, &mut status.left)
-        {
-            self.count(at_once.is_admitted());
-            status.decision = at_once.into();
-        } else {
-            status = self.decide_in_full(fingerprint, cost);
-        }
-        status
-    }
-
-    /// Decides whatever it takes, and says what remains.
-    pub(super) fn decide_in_full(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        if let Some(modes) = &self.modes {
-            return self.decide_in_modes(modes, fingerprint, cost, &mut Wants::Numbers);
-        }
-        let (status, _) = self.ask_quota(fingerprint, cost, &self.clock);
-        self.count(status.is_admitted());
-        status
-    }
-
-    /// What the quota says, whatever it takes, and whether it is the key's own that says so.
-    pub(super) fn ask_quota(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
-        match self.table.acquire(fingerprint, cost, clock) {
-            Placed::Decided(status) => (status, true),
-            Placed::NoRoom { retry_after_ns } => {
-                let shared = |overflow: &Single| overflow.acquire(cost, clock);
-                (self.decide_at_cap(fingerprint, cost, retry_after_ns, shared), false)
-            }
-        }
-    }
-
-    /// What the quota would say, whatever it takes.
-    pub(super) fn preview_quota(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        match self.table.preview(fingerprint, cost, clock) {
-            Placed::Decided(status) => status,
-            Placed::NoRoom { retry_after_ns } => {
-                self.decide_at_cap(fingerprint, cost, retry_after_ns, |overflow| overflow.peek(cost, clock))
-            }
-        }
-    }
-
-    #[inline]
-    pub(super) fn count(&self, is_admitted: bool) {
-        if let Some(tally) = &self.tally {
-            tally.count(is_admitted);
-        }
-    }
-
-    /// What a new key is told that finds no place. What keys without a place share is asked by
-    /// `shared`, if it can ever admit so much: a key's own quota may allow more.
-    #[cold]
-    pub(super) fn decide_at_cap(
-        &self,
-        fingerprint: Fingerprint,
-        cost: u32,
-        retry_after_ns: u64,
-        shared: impl FnOnce(&Single) -> Status,
-    ) -> Status {
-        let quotas = &self.table.revision_for(fingerprint).quotas;
-        let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
-        match (self.at_key_cap, &self.overflow) {
-            (AtKeyCap::Share, Some(overflow)) if overflow.revision().check_cost(cost).is_ok() => shared(overflow),
-            (AtKeyCap::Admit, _) => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
-            _ => Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns)),
-        }
-    }
-
-    pub(crate) fn id(&self) -> LimiterId {
-        self.id
-    }
-
-    pub(super) fn look<Q: Hash + ?Sized>(&self, key: &Q, cost: u32) -> Status {
-        self.look_up(self.fingerprint(key), cost)
-    }
-
-    pub(super) fn look_up(&self, fingerprint: Fingerprint, cost: u32) -> Status {
-        match &self.modes {
-            // A request for nothing is admitted whatever happens.
-            Some(modes) if cost > 0 => self.look_in_modes(modes, fingerprint, cost),
-            _ if cost > 0 => self.preview_quota(fingerprint, cost, &self.clock),
-            _ => self.table.peek(fingerprint, 0, &self.clock),
-        }
+    pub(crate) fn fingerprint(&self, key: impl AsKey<K>) -> Fingerprint {
+        fingerprint_of(&self.engine.fingerprinter, key).of_plan(0)
     }
 }
 
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quotas", &self.table.revision(0).quotas)
-            .field("clock", &self.clock)
-            .field("at_key_cap", &self.at_key_cap)
+            .field("quotas", &self.engine.table.revision(0).quotas)
+            .field("clock", &self.engine.clock)
+            .field("at_key_cap", &self.engine.at_cap)
             .finish_non_exhaustive()
     }
 }

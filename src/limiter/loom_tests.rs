@@ -7,6 +7,7 @@ use loom::{sync::Arc, thread};
 use super::*;
 use crate::caps::AtKeyCap;
 use crate::clock::MockClock;
+use crate::engine::AtCap;
 use crate::quota::Quota;
 
 /// The keys and what keys without a place share end with the quota of the same change.
@@ -19,12 +20,12 @@ fn loom_two_changes_leave_keys_and_the_shared_quota_the_same() {
         let limiter = Arc::new(builder.at_key_cap(AtKeyCap::Share).build().unwrap());
         let other = Arc::clone(&limiter);
         let change = |limiter: &Limiter<str, MockClock>, quotas: [u32; 4]| {
-            quotas.iter().for_each(|&limit| limiter.change(&[Quota::per_minute(limit)]).unwrap());
+            quotas.iter().for_each(|&limit| limiter.set_quotas(&[Quota::per_minute(limit)]).unwrap());
         };
         let thread = thread::spawn(move || change(&other, [2, 3, 4, 5]));
         change(&limiter, [6, 7, 8, 9]);
         thread.join().unwrap();
-        let shared = &limiter.overflow.as_ref().unwrap().revision().quotas;
-        assert_eq!(limiter.quotas(), &**shared);
+        let AtCap::Share(shared) = &limiter.engine.at_cap else { panic!("nothing is shared") };
+        assert_eq!(limiter.quotas(), &*shared.revision().quotas);
     });
 }

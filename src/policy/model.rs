@@ -6,6 +6,7 @@ use super::names::ALGORITHMS;
 use crate::caps::AtKeyCap;
 use crate::duration::Plain;
 use crate::joint::{JointLimiter, JointLimiterBuilder};
+use crate::keys::Dimensions;
 use crate::quota::{Kind, Quota};
 
 /// Dimensions and their quotas, as a file says them. See [the module](crate::policy) for the file.
@@ -29,9 +30,24 @@ pub struct Dimension {
 
 impl Policy {
     /// Starts a limiter with these dimensions, in this order, and this cap on keys. What a policy does not say, such as the clock,
-    /// can still be set. It can be built: all that could be wrong with a policy was seen to when it was read.
-    pub fn builder(&self) -> JointLimiterBuilder {
-        let mut builder = JointLimiter::builder();
+    /// can still be set.
+    ///
+    /// `D` names the types of the keys, in the order of the dimensions, or is a slice where the service does not know the
+    /// dimensions; see [`JointLimiter`]. The limiter can be built if `D` names as many as there are: all else that could be
+    /// wrong with a policy was seen to when it was read.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate::policy::Policy;
+    ///
+    /// let policy = Policy::from_toml("[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"10s\" }]")?;
+    /// let limiter = policy.builder::<(IpAddr,)>().build()?;
+    /// assert!(limiter.try_acquire((IpAddr::from([192, 0, 2, 7]),))?.is_admitted());
+    /// assert!(policy.builder::<(String, IpAddr)>().build().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder<D: Dimensions + ?Sized>(&self) -> JointLimiterBuilder<D> {
+        let mut builder = JointLimiter::<D>::builder();
         for dimension in &self.dimensions {
             builder = builder.dimension(dimension.name.clone(), dimension.quotas.iter().copied());
         }

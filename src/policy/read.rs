@@ -10,10 +10,9 @@ use toml::Spanned;
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
-use crate::caps::AtKeyCap;
+use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::duration::parse_duration;
 use crate::error::BuildError;
-use crate::joint::JointLimiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::{Quotas, check_keys};
 
@@ -76,7 +75,7 @@ fn checked(file: &File, text: &str) -> Result<Policy, Placed> {
             _ => return Err((word.span(), PolicyProblem::UnknownAtKeyCap { word: word.get_ref().clone() })),
         }),
     };
-    let (dimensions, most) = (file.dimension.len(), JointLimiter::MAX_DIMENSIONS);
+    let (dimensions, most) = (file.dimension.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&dimensions) {
         // Where the first one too many is, or would have to be.
         let place = file.dimension.get(most).map_or(text.len()..text.len(), Spanned::span);

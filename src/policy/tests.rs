@@ -3,9 +3,8 @@
 use core::time::Duration;
 
 use super::*;
-use crate::caps::AtKeyCap;
+use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::error::BuildError;
-use crate::joint::JointLimiter;
 use crate::quota::{Algorithm, Quota, QuotaError};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -117,12 +116,12 @@ fn all_that_a_file_says_is_there_and_in_the_limiter() {
     assert_eq!(second.key().collect::<Vec<_>>(), ["path"], "the name, unless said");
     assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
 
-    let limiter = policy.builder().clock(crate::MockClock::new()).build().unwrap();
+    let limiter = policy.builder::<[String]>().clock(crate::MockClock::new()).build().unwrap();
     let built: Vec<_> = limiter.dimensions().collect();
     let read: Vec<_> = policy.dimensions().iter().map(|it| (it.name(), it.quotas())).collect();
     assert_eq!(built, read);
-    assert!(limiter.try_acquire_n(("a", "/"), 10).unwrap().is_admitted());
-    assert!(limiter.try_acquire(("a", "/")).unwrap().is_denied());
+    assert!(limiter.try_acquire_n(["a", "/"], 10).unwrap().is_admitted());
+    assert!(limiter.try_acquire(["a", "/"]).unwrap().is_denied());
 }
 
 #[test]
@@ -131,9 +130,9 @@ fn a_policy_can_be_in_shadow_mode() {
         let policy = Policy::from_toml(&format!("{text}{}", with_quotas("{ limit = 1, per = \"1m\" }"))).unwrap();
         assert_eq!(policy.shadow(), shadow);
         assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
-        let limiter = policy.builder().clock(crate::MockClock::new()).build().unwrap();
-        assert!(limiter.try_acquire(("a",)).unwrap().is_admitted());
-        assert_eq!(limiter.try_acquire(("a",)).unwrap().is_admitted(), shadow == Some(true));
+        let limiter = policy.builder::<[String]>().clock(crate::MockClock::new()).build().unwrap();
+        assert!(limiter.try_acquire(["a"]).unwrap().is_admitted());
+        assert_eq!(limiter.try_acquire(["a"]).unwrap().is_admitted(), shadow == Some(true));
     }
     assert!(words("shadow = 1", 1).contains("boolean"));
 }
@@ -234,7 +233,7 @@ fn names_and_keys() {
 
 #[test]
 fn what_the_limiter_refuses() {
-    let most = JointLimiter::MAX_DIMENSIONS;
+    let most = MAX_DIMENSIONS;
     let (line, _, problem) = refused("key_cap = 5\n");
     assert_eq!((line, problem), (2, BuildError::DimensionCount { dimensions: 0, most }.into()));
     let many: String = (0..=most)

@@ -1,18 +1,18 @@
 //! Reserving and refunding, by each kind of limiter.
 
-use core::borrow::Borrow;
 use core::hash::Hash;
 use core::time::Duration;
 
 use super::sealed::TakeBack;
-use super::{OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use super::{Lents, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, JointStatus, Status};
 use crate::direct::DirectLimiter;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::Keys;
+use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
+use crate::single::Single;
 
 /// The delay of what was admitted.
 fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
@@ -40,7 +40,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
     /// let clock = MockClock::new();
-    /// let limiter = Limiter::<str>::builder(Quota::new(2, Duration::from_secs(10))).clock(clock.clone()).build()?;
+    /// let limiter = Limiter::<String>::builder(Quota::new(2, Duration::from_secs(10))).clock(clock.clone()).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// let ahead = limiter.reserve("alice", 1, Duration::from_secs(60))?;
     /// assert_eq!(ahead.delay(), Duration::from_secs(10));
@@ -52,14 +52,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ReserveError`] when the request is denied, with the time after which the same reservation succeeds, or `cost` is more than the
     /// limit.
-    pub fn reserve<Q>(&self, key: &Q, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let (status, lents) = self.acquire_within(key, cost, nanoseconds(within))?;
+    pub fn reserve(
+        &self,
+        key: impl AsKey<K>,
+        cost: u32,
+        within: Duration,
+    ) -> Result<Reservation<'_, Self>, ReserveError> {
+        let (status, lents) = self.engine.acquire_within(self.fingerprint(key), cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns, status))
+        Ok(Reservation::new(self, Receipt::new(self.engine.id(), cost, lents), delay_ns, status))
     }
 
     /// Gives back the permits of a receipt, and returns how many came back. They are free at once.
@@ -100,7 +101,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.id())?))
+        Ok(self.take_back(&receipt.check(self.engine.id())?))
     }
 }
 
@@ -108,7 +109,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F>
     type Told = Status;
 
     fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.give_back(receipt.lents())
+        self.engine.give_back(receipt.lents())
     }
 }
 
@@ -119,9 +120,9 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.acquire_within(cost, nanoseconds(within))?;
+        let (status, lents) = self.engine.acquire_within(Single::KEY, cost, nanoseconds(within))?;
         let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns, status))
+        Ok(Reservation::new(self, Receipt::new(self.engine.id(), cost, lents), delay_ns, status))
     }
 
     /// As [`Limiter::refund`].
@@ -130,7 +131,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::refund`].
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.id())?))
+        Ok(self.take_back(&receipt.check(self.engine.id())?))
     }
 }
 
@@ -138,21 +139,24 @@ impl<C: Clock> TakeBack for DirectLimiter<C> {
     type Told = Status;
 
     fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.give_back(receipt.lents())
+        self.engine.give_back(receipt.lents())
     }
 }
 
-impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// `cost` permits of each of the keys that may be given back: all of them now, or none. (Nothing is reserved ahead here: it would
     /// block the other keys of all dimensions.)
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] when the request is denied, there are not as many keys as dimensions, or `cost` is more than a limit.
-    pub fn reserve(&self, keys: impl Keys, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.acquire_to_lend(keys, cost)?;
-        let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.id(), cost, lents), delay_ns, status))
+    /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
+    /// dimensions, or `cost` is more than a limit.
+    pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
+        let (keys, mut lents) = (self.fingerprints(keys, cost)?, Vec::new());
+        let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut lents));
+        let delay_ns = delay_ns(status.decision())?;
+        let receipt = Receipt::new(self.engine.id(), cost, Lents::Several(lents.into()));
+        Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
     /// Gives back the permits of a receipt in each dimension, one after the other. Says how many: of the dimensions, what came back in
@@ -162,14 +166,14 @@ impl<C: Clock, F: Fingerprinter> JointLimiter<C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.id())?))
+        Ok(self.take_back(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<C: Clock, F: Fingerprinter> TakeBack for JointLimiter<C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> TakeBack for JointLimiter<D, C, F> {
     type Told = JointStatus;
 
     fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.give_back(receipt.lents())
+        self.engine.give_back(receipt.lents())
     }
 }

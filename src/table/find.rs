@@ -120,6 +120,17 @@ impl Table {
         Ok(())
     }
 
+    /// Whether such a change can be made, if no other comes between.
+    pub(crate) fn can_change(
+        &self,
+        plan: usize,
+        whose: Whose,
+        quotas: &[Quota],
+        clock: &impl Clock,
+    ) -> Result<(), Unchanged> {
+        self.cells.revisions(plan).can_change(whose, quotas, || time_of(clock.now()))
+    }
+
     /// Decides a request of `cost` permits, between 1 and the limit.
     pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {

@@ -106,43 +106,6 @@ impl Table {
         }
     }
 
-    /// The answer of [`acquire_together`](Self::acquire_together). Charges nothing.
-    pub(crate) fn preview_together(
-        &self,
-        keys: &[Option<Fingerprint>],
-        cost: u32,
-        admits_without_place: bool,
-        clock: &impl Clock,
-    ) -> Decision {
-        // A key that is denied its first request still takes a place: see `open_if_denied`.
-        let (mut new, mut opened) = (0, 0);
-        let look = |key| {
-            let known = self.look(key, cost, clock);
-            let status = known.unwrap_or_else(|| self.cells.status_of_nothing(key, cost, clock));
-            if known.is_none() {
-                new += 1;
-                if !status.is_admitted() {
-                    self.make_room(opened + 1, clock)?;
-                    opened += 1;
-                }
-            }
-            Ok(status)
-        };
-        let told = ask_each(keys, admits_without_place, look);
-        if matches!(told, Decision::Denied(_)) {
-            return told;
-        }
-        let Err(retry_after_ns) = self.make_room_for(keys, new, clock) else { return told };
-        let places = self.cells.room_up_to(MAX_CELLS);
-        match self.new_keys(keys).nth(places) {
-            Some((dimension, _)) if !admits_without_place => Decision::Denied(no_place(dimension, retry_after_ns)),
-            Some(_) if places == 0 && self.new_keys(keys).count() == by_dimension(keys).count() => {
-                Decision::Admitted(Admission::UNCOUNTED)
-            }
-            _ => told,
-        }
-    }
-
     /// The answer of a new key. An error says that it needs a place, and when there may be one.
     ///
     /// A denial writes nothing, with one exception: the account of a quota that does not start full

@@ -122,8 +122,8 @@ proptest! {
             }
             let right = naive.items(keys, (!admits).then_some(cost), now);
             prop_assert_eq!(status.items().map(item).collect::<Vec<_>>(), right, "{:?} of {:?} at {}", cost, keys, now);
-            let bare = table.preview_together(&fingerprints(keys), cost, false, &At(now));
-            if looks || !admits {
+            if !admits {
+                let bare = table.acquire_together(&fingerprints(keys), cost, false, &At(now), None);
                 prop_assert_eq!(bare, status.decision());
             }
             let violated: Vec<usize> = RULES.iter().enumerate().map(|(dimension, _)| dimension).filter(|&dimension| {

@@ -3,7 +3,10 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use tollgate::{BuildError, Limiter, ListError, MAX_KEY_CAP, MockClock, Penalty, PenaltyError, Quota};
+use tollgate::{
+    Absent, BuildError, ChangeError, DirectLimiter, JointError, JointLimiter, JointLimiterBuilder, Limiter, ListError,
+    MAX_KEY_CAP, MockClock, Penalty, PenaltyError, Quota,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -78,4 +81,57 @@ fn lists() {
     // The other list is another place.
     assert_eq!(one.deny("alice"), Err(ListError::Full { list_cap: 1 }));
     assert!(ListError::Full { list_cap: 1 }.to_string().contains("1 keys at most"));
+}
+
+fn joint() -> JointLimiterBuilder<(u32, u32), MockClock> {
+    let builder = JointLimiter::<(u32, u32)>::builder().dimension("one", [Quota::per_second(1)]);
+    builder.dimension("two", [Quota::token_bucket(5, 1, SECOND)]).clock(MockClock::new())
+}
+
+#[test]
+fn a_penalty_is_for_a_dimension_that_there_is() {
+    let penalty = Penalty::new(2, SECOND, SECOND);
+    let error = joint().penalty(2, penalty).build().expect_err("two dimensions");
+    assert_eq!(error, BuildError::NoSuchDimension { dimension: 2, dimensions: 2 });
+    assert!(error.to_string().contains("dimension 2") && error.to_string().contains("there are 2"), "{error}");
+    assert!(joint().penalty(1, penalty).build().is_ok());
+    let none = Penalty::new(0, SECOND, SECOND);
+    assert_eq!(joint().penalty(0, none).build().expect_err("none"), BuildError::Penalty(PenaltyError::ZeroDenials));
+    let error = DirectLimiter::builder(Quota::per_second(1)).penalty(none).build().expect_err("none");
+    assert_eq!(error, BuildError::Penalty(PenaltyError::ZeroDenials));
+}
+
+#[test]
+fn lists_of_several_dimensions() {
+    let without = joint().build().expect("good");
+    assert_eq!((without.allow((1, 1)), without.deny((1, 1))), (Err(ListError::NoLists), Err(ListError::NoLists)));
+    assert_eq!(without.unlist((1, 1)), Ok(false));
+    assert_eq!(joint().list_cap(0).build().expect_err("no room"), BuildError::ZeroListCap);
+    let two = joint().list_cap(2).build().expect("good");
+    let nothing = ListError::Keys(JointError::NoKeys);
+    assert_eq!((two.allow((Absent, Absent)), two.deny((Absent, Absent))), (Err(nothing), Err(nothing)));
+    assert_eq!(two.unlist((Absent, Absent)), Err(JointError::NoKeys));
+    assert_eq!(nothing.to_string(), JointError::NoKeys.to_string());
+    assert!(nothing.source().is_some() && ListError::NoLists.source().is_none());
+    // The same key in two dimensions takes two places.
+    assert_eq!((two.allow((1, 1)), two.allow((1, 1))), (Ok(true), Ok(false)));
+    assert_eq!(two.allow((2, Absent)), Err(ListError::Full { list_cap: 2 }));
+}
+
+#[test]
+fn quotas_of_a_key_of_several_dimensions() {
+    let log = [Quota::per_second(3)];
+    let without = joint().build().expect("good");
+    assert_eq!(without.set_quotas_of((1, Absent), &log), Err(ChangeError::NoneOfItsOwn));
+    let limiter = joint().keys_with_quotas(4).build().expect("good");
+    assert_eq!(limiter.set_quotas_of((Absent, Absent), &log), Err(ChangeError::Keys(JointError::NoKeys)));
+    // The second dimension has another algorithm: neither changes.
+    let error = limiter.set_quotas_of((1, 1), &log).expect_err("a bucket");
+    assert!(matches!(error, ChangeError::OtherAlgorithm { .. }), "{error:?}");
+    assert_eq!(limiter.quotas_of((1, Absent)).expect("a key"), [Some(&[Quota::per_second(1)][..]), None]);
+    limiter.set_quotas_of((1, Absent), &log).expect("a log");
+    assert_eq!(limiter.quotas_of((1, Absent)).expect("a key"), [Some(&log[..]), None]);
+    assert_eq!(limiter.quotas_of((2, Absent)).expect("a key"), [Some(&[Quota::per_second(1)][..]), None]);
+    let past = joint().key_cap(3).keys_with_quotas(4).build().expect_err("too many");
+    assert_eq!(past, BuildError::OwnQuotasPastCap { keys_with_quotas: 4, key_cap: 3 });
 }

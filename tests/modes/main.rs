@@ -1,8 +1,10 @@
-//! Shadow mode, penalties and lists: against an oracle, at the caps, by clocks that go back, and from many threads.
+//! Shadow mode, penalties and lists, of each kind of limiter: against an oracle, at the caps, by clocks that go back, and from many threads.
 
 mod against_oracle;
 mod bad_input;
 mod clocks;
+mod direct;
+mod joint;
 mod lists;
 mod naive;
 mod penalty;

@@ -188,7 +188,7 @@ fn what_has_expired_makes_way() {
     for round in 0..200_u32 {
         for key in 0..50_u32 {
             let key = format!("{round} {key}");
-            let told = [(); 3].map(|()| told(limiter.try_acquire(&key)));
+            let told = [(); 3].map(|()| told(limiter.try_acquire(&*key)));
             assert_eq!(told, [None, Some((QUOTA, 10)), Some((PENALTY, 100))], "{key}");
         }
         clock.advance(ns(100));

@@ -57,7 +57,7 @@ fn without_shadow_nothing_is_overruled() {
 fn several_dimensions() {
     let clock = MockClock::new();
     let limiter = |shadow: bool| {
-        let builder = JointLimiter::builder().clock(clock.clone()).count_decisions(true).shadow(shadow);
+        let builder = JointLimiter::<(u64, u64)>::builder().clock(clock.clone()).count_decisions(true).shadow(shadow);
         let builder = builder.dimension("user", [Quota::per_minute(3)]).dimension("address", [Quota::per_minute(2)]);
         builder.build().expect("good")
     };
@@ -72,10 +72,10 @@ fn several_dimensions() {
         assert_eq!(admission.overruled().map(Decision::Denied), right.is_denied().then_some(right), "step {step}");
         assert_eq!(admission.is_counted(), right.is_admitted());
         denied += u64::from(right.is_denied());
-        let Decision::Admitted(peeked) = shadow.peek_n((&user, &address), 1).expect("two keys") else {
+        let Decision::Admitted(peeked) = shadow.peek_n((&user, &address), 1).expect("two keys").decision() else {
             panic!("a shadow would deny")
         };
-        let right = strict.peek_n((&user, &address), 1).expect("two keys");
+        let right = strict.peek_n((&user, &address), 1).expect("two keys").decision();
         assert_eq!(peeked.overruled().map(Decision::Denied), right.is_denied().then_some(right));
     }
     assert!(denied > 5, "{denied}");

@@ -150,7 +150,7 @@ fn compare(log: &str, key: (&str, Part), of: &'static str, windows: &[(&str, u64
 
     let written = fs::read_to_string(&policy).unwrap();
     assert_eq!(report["policy"]["toml"], written.as_str());
-    Policy::from_toml(&written).unwrap().builder().build().unwrap();
+    Policy::from_toml(&written).unwrap().builder::<[String]>().build().unwrap();
     let replayed = replay(&["--policy", &policy, "--format", "json", "--top", "99999", log]);
     let replayed: Value = serde_json::from_slice(&replayed.stdout).unwrap();
     assert_eq!(replayed["denied"].as_u64(), Some(denied), "{written}");

@@ -59,8 +59,8 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     ///
     /// # Panics
     ///
-    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions. Where they
-    /// come from a file, use [`try_key`](Self::try_key).
+    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions, which its type does not let
+    /// happen.
     pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
     where
         Y: KeyExtractor,
@@ -73,18 +73,6 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     }
 
     /// As [`key`](Self::key).
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tollgate::{JointLimiter, Quota};
-    /// use tollgate_actix::{ClientIp, RateLimit, constant};
-    ///
-    /// let limiter = JointLimiter::builder().dimension("address", [Quota::per_second(10)]).build()?;
-    /// let limit = RateLimit::new(Arc::new(limiter));
-    /// let error = limit.try_key((ClientIp::peer(), constant("all"))).unwrap_err();
-    /// assert_eq!(error.to_string(), "2 extractors for 1 dimension: give one for each");
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use actix_web::http::StatusCode;
 use actix_web::{App, HttpMessage, HttpResponse, web};
 use server::{Server, item};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
-use tollgate_actix::{ClientIp, Missing, RateLimit, ShadowSwitch, constant, extension, header, matched_path};
+use tollgate_actix::{ClientIp, Missing, RateLimit, ShadowSwitch, extension, header, matched_path};
 use tollgate_http::{Headers, TrustedProxies};
 
 async fn hello() -> &'static str {
@@ -284,13 +284,4 @@ fn preflights_are_limited_unless_asked_for() {
     assert!(skips("GET", &[]) && !skips("GET", &[]));
     assert!(skips("OPTIONS", &preflight));
     assert!(!skips("OPTIONS", &preflight[..1]) && !skips("GET", &preflight));
-}
-
-#[test]
-fn a_joint_limiter_needs_an_extractor_for_each_dimension() {
-    let limiter = JointLimiter::builder().dimension("all", [Quota::per_hour(1)]).build().unwrap();
-    let limit = RateLimit::new(Arc::new(limiter));
-    let error = limit.clone().try_key((constant(1), constant(2))).unwrap_err();
-    assert_eq!((error.extractors(), error.dimensions()), (2, 1));
-    assert!(limit.try_key((constant(1),)).is_ok());
 }

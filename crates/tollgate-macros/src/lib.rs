@@ -106,7 +106,7 @@ use syn::Error;
 /// use std::sync::LazyLock;
 /// use tollgate::{Denial, JointError, JointLimiter, Policy, rate_limit};
 ///
-/// static LIMITER: LazyLock<JointLimiter> = LazyLock::new(|| {
+/// static LIMITER: LazyLock<JointLimiter<(u64, String)>> = LazyLock::new(|| {
 ///     // A service reads a file here.
 ///     let file = r#"
 ///         [[dimension]]

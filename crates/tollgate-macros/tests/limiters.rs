@@ -125,18 +125,18 @@ impl From<JointError> for Refused {
 }
 
 #[rate_limit(limiter = limiter, keys = (user, path), cost = cost)]
-fn joint(limiter: &JointLimiter, user: Option<&u64>, path: &str, cost: u32) -> Result<usize, Refused> {
+fn joint(limiter: &JointLimiter<(u64, String)>, user: Option<&u64>, path: &str, cost: u32) -> Result<usize, Refused> {
     Ok(path.len())
 }
 
-#[rate_limit(limiter = limiter, keys = [&path])]
-fn joint_with_too_few_keys(limiter: &JointLimiter, path: &str) -> Result<usize, Refused> {
+#[rate_limit(limiter = limiter, keys = [path])]
+fn joint_with_too_few_keys(limiter: &JointLimiter<[String]>, path: &str) -> Result<usize, Refused> {
     Ok(path.len())
 }
 
 #[test]
 fn the_keys_of_a_joint_limiter_are_decided_as_one() {
-    let builder = JointLimiter::builder().dimension("user", [Quota::per_hour(2)]);
+    let builder = JointLimiter::<(u64, String)>::builder().dimension("user", [Quota::per_hour(2)]);
     let limiter = builder.dimension("path", [Quota::per_hour(3)]).build().unwrap();
     assert_eq!(joint(&limiter, Some(&1), "/", 1), Ok(1));
     assert_eq!(joint(&limiter, Some(&1), "/", 1), Ok(1));
@@ -144,6 +144,8 @@ fn the_keys_of_a_joint_limiter_are_decided_as_one() {
     assert_eq!(joint(&limiter, None, "/", 1), Ok(1), "a call without a user is asked by its path");
     assert_eq!(joint(&limiter, Some(&2), "/", 1), Err(Refused::Denied(1)));
     assert!(matches!(joint(&limiter, Some(&2), "/", 3), Err(Refused::Joint(JointError::Cost(_)))));
+    let builder = JointLimiter::<[String]>::builder().dimension("user", [Quota::per_hour(2)]);
+    let limiter = builder.dimension("path", [Quota::per_hour(3)]).build().unwrap();
     let expected = JointError::WrongNumberOfKeys { keys: 1, dimensions: 2 };
     assert_eq!(joint_with_too_few_keys(&limiter, "/"), Err(Refused::Joint(expected)));
 }

@@ -53,8 +53,8 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     ///
     /// # Panics
     ///
-    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions. Where they
-    /// come from a file, use [`try_key`](Self::try_key).
+    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions, which its type does not let
+    /// happen.
     pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
     where
         Y: KeyExtractor,
@@ -67,18 +67,6 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     }
 
     /// As [`key`](Self::key).
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tollgate::{JointLimiter, Quota};
-    /// use tollgate_tower::{ClientIp, RateLimitLayer, constant};
-    ///
-    /// let limiter = JointLimiter::builder().dimension("address", [Quota::per_second(10)]).build()?;
-    /// let layer = RateLimitLayer::new(Arc::new(limiter));
-    /// let error = layer.try_key((ClientIp::peer(), constant("all"))).unwrap_err();
-    /// assert_eq!(error.to_string(), "2 extractors for 1 dimension: give one for each");
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
     ///
     /// # Errors
     ///

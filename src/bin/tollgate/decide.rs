@@ -29,7 +29,7 @@ pub(crate) struct Decider<'a> {
 #[derive(Debug)]
 enum AnyLimiter {
     One(Box<Limiter<u32, MockClock>>),
-    Joint(Box<JointLimiter<MockClock>>),
+    Joint(Box<JointLimiter<[u32], MockClock>>),
 }
 
 impl AnyLimiter {
@@ -45,10 +45,8 @@ impl AnyLimiter {
         match self {
             Self::One(limiter) => limiter.try_acquire_n(&keys.first().copied().flatten()?, cost).ok(),
             Self::Joint(limiter) => {
-                let mut refs = [None; JointLimiter::MAX_DIMENSIONS];
-                keys.iter().zip(&mut refs).for_each(|(key, place)| *place = key.as_ref());
-                // There is a key for every dimension, or none: what can be wrong is the cost.
-                limiter.try_acquire_n(refs.get(..keys.len())?, cost).ok()
+                // There is a place for every dimension, and a key in one of them: what can be wrong is the cost.
+                limiter.try_acquire_n(keys, cost).ok()
             }
         }
     }

@@ -101,12 +101,12 @@ impl Plan {
     }
 
     /// The limiter of a policy: the very one that a service makes of it, but never in shadow mode.
-    pub(crate) fn joint(&self) -> JointLimiterBuilder {
+    pub(crate) fn joint(&self) -> JointLimiterBuilder<[u32]> {
         if let Some((policy, _)) = &self.policy {
             // A shadow denies nobody, and what it would deny is what is to be told.
             return policy.builder().shadow(false);
         }
-        let limiter = JointLimiter::builder().key_cap(MAX_KEY_CAP);
+        let limiter = JointLimiter::<[u32]>::builder().key_cap(MAX_KEY_CAP);
         self.dimensions.iter().fold(limiter, |limiter, dimension| {
             limiter.dimension(dimension.name.as_str(), dimension.quotas.iter().copied())
         })

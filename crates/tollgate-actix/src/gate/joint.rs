@@ -1,17 +1,20 @@
 //! A joint limiter as the middleware asks it.
 
-use tollgate::{Algorithm, Clock, Decision, Denial, Fingerprinter, JointLimiter, Quota, Receipt, ReserveError, Status};
+use tollgate::{
+    Algorithm, Clock, Decision, Denial, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError,
+    Status,
+};
 use tollgate_http::{DenialKind, Usage};
 
 use super::single::none_left;
 use super::{Granted, Refusal, Request, Verdict, Violated, sealed};
 use crate::key::{Head, JointKeys, KeyError, Missing};
 
-impl<C, F, X> sealed::Ask<X> for JointLimiter<C, F>
+impl<C, F, X> sealed::Ask<X> for JointLimiter<X::Key, C, F>
 where
     C: Clock,
     F: Fingerprinter,
-    X: JointKeys,
+    X: JointKeys<Key: Dimensions>,
 {
     type Keys = X::Found;
 
@@ -58,7 +61,11 @@ where
     }
 }
 
-fn reserve<C: Clock, F: Fingerprinter>(limiter: &JointLimiter<C, F>, keys: impl tollgate::Keys, cost: u32) -> Verdict {
+fn reserve<D: Dimensions, C: Clock, F: Fingerprinter>(
+    limiter: &JointLimiter<D, C, F>,
+    keys: impl Keys<D>,
+    cost: u32,
+) -> Verdict {
     match limiter.reserve(keys, cost) {
         Ok(reservation) if !reservation.delay().is_zero() => {
             // The middleware does not wait.
@@ -76,7 +83,7 @@ fn reserve<C: Clock, F: Fingerprinter>(limiter: &JointLimiter<C, F>, keys: impl 
 
 /// A denial. Of a dimension with several quotas, which of them is in the way is known where it
 /// decides the wait.
-fn refused<C: Clock, F: Fingerprinter>(limiter: &JointLimiter<C, F>, denial: &Denial) -> Verdict {
+fn refused<D: Dimensions, C: Clock, F: Fingerprinter>(limiter: &JointLimiter<D, C, F>, denial: &Denial) -> Verdict {
     let usage = none_left(denial);
     let violated = || {
         let quotas = limiter.dimensions().map(|(_, quotas)| quotas.len()).enumerate();
@@ -91,7 +98,7 @@ fn refused<C: Clock, F: Fingerprinter>(limiter: &JointLimiter<C, F>, denial: &De
 }
 
 /// The dimensions whose admissions may have a delay.
-fn queues<C: Clock, F: Fingerprinter>(limiter: &JointLimiter<C, F>) -> impl Iterator<Item = usize> {
+fn queues<D: Dimensions, C: Clock, F: Fingerprinter>(limiter: &JointLimiter<D, C, F>) -> impl Iterator<Item = usize> {
     let is_queue = |quotas: &[Quota]| quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
     limiter.dimensions().enumerate().filter(move |(_, (_, quotas))| is_queue(quotas)).map(|(dimension, _)| dimension)
 }

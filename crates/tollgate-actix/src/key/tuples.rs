@@ -12,7 +12,7 @@ pub trait JointKeys: KeyExtractor + sealed::Sealed {
     type Found;
 
     #[doc(hidden)]
-    type Refs<'a>: tollgate::Keys
+    type Refs<'a>: tollgate::Keys<Self::Key>
     where
         Self: 'a;
 

@@ -150,12 +150,13 @@ async fn names_of_dimensions_that_cannot_be_told_become_their_places() {
     let limiter = tollgate::JointLimiter::builder()
         .dimension("grüße\r\n", [Quota::per_second(1)])
         .dimension("same", [Quota::new(7, second), Quota::new(9, second / 4)])
-        .dimension("same", [Quota::new(8, second), Quota::new(9, second / 8_000_000)])
+        .dimension("same-1s", [Quota::new(8, second)])
+        .dimension("other", [Quota::new(8, second), Quota::new(9, second / 8_000_000)])
         .build()
         .unwrap();
-    let key = (constant(1), constant(2), constant(3));
+    let key = (constant(1), constant(2), constant(3), constant(4));
     let service = Inner::default().behind(&RateLimitLayer::new(Arc::new(limiter)).key(key));
     let answer = ask(&service, get("/")).await;
     let names: Vec<String> = items(answer.one("ratelimit-policy")).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["dimension-1", "same-1s", "same-250ms", "same-1s-2", "same-125ns"]);
+    assert_eq!(names, ["dimension-1", "same-1s", "same-250ms", "same-1s-2", "other-1s", "other-125ns"]);
 }

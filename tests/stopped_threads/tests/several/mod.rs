@@ -20,7 +20,8 @@ pub(crate) fn round(seed: u64) -> Stops {
     let (keys, cap) = (2 + chance.below(3), [3, 5, 16][chance.below(3) as usize]);
     let clock = Ticks::default();
     let quota = |limit: Limit| [Quota::new(limit.permits, Duration::from_nanos(limit.window))];
-    let builder = JointLimiter::builder().dimension("one", quota(limits[0])).dimension("other", quota(limits[1]));
+    let builder =
+        JointLimiter::<[u32]>::builder().dimension("one", quota(limits[0])).dimension("other", quota(limits[1]));
     let limiter = builder.key_cap(cap).clock(clock.clone()).build().expect("good quotas");
     let (notes, stops) = run(
         seed,
@@ -28,7 +29,9 @@ pub(crate) fn round(seed: u64) -> Stops {
         |_| [(); DIMENSIONS].map(|()| Vec::new()),
         |notes: &mut [Vec<Event>; DIMENSIONS], chance| {
             clock.pass(chance, limits[0].window.max(limits[1].window));
-            let asked = [(); DIMENSIONS].map(|()| (!chance.one_in(6)).then(|| chance.below(keys)));
+            let mut asked = [(); DIMENSIONS].map(|()| (!chance.one_in(6)).then(|| chance.below(keys)));
+            // A request has a key.
+            asked[0] = asked[0].or_else(|| asked[1].is_none().then(|| chance.below(keys)));
             let cost = 1 + chance.below(least);
             let (before, is_look) = (clock.now(), chance.one_in(6));
             let named = asked.each_ref().map(Option::as_ref);

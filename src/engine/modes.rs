@@ -1,115 +1,51 @@
-//! What a limiter with [`Modes`] does: the lists come first, then the block, then the quota; and in shadow mode nobody is denied.
+//! What an engine with [`Modes`] does for one key: the lists come first, then the block, then the quota; and in shadow mode nobody is denied.
 
-use core::borrow::Borrow;
-use core::hash::Hash;
-
-use super::keyed::Limiter;
+use super::body::Engine;
 use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
-use crate::fingerprint::{Fingerprint, Fingerprinter};
-use crate::lists::{List, ListError};
+use crate::fingerprint::Fingerprint;
+use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::noted::Noted;
 use crate::penalty::Penalties;
 use crate::reservation::Lents;
 
-impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Puts the key on the allow list: from when this returns until it is [taken off](Self::unlist), its requests are admitted without
-    /// being charged ([`is_counted`](Admission::is_counted) is `false`), whatever its quota and a [`Penalty`](crate::Penalty) say.
-    /// Only the deny list comes before. Says whether the key was not on this list yet.
-    ///
-    /// Lock-free, as are all the others while it runs. What the key was charged before stays charged. Lists last as long as the
-    /// limiter: no time, no [`forget`](Self::forget) and no [`clear`](Self::clear) changes them, and they are not in a snapshot.
-    ///
-    /// ```
-    /// use tollgate::{DenialReason, Limiter, Quota};
-    ///
-    /// let limiter = Limiter::<str>::builder(Quota::per_minute(1)).list_cap(100).build()?;
-    /// limiter.allow("health check")?;
-    /// limiter.deny("mallory")?;
-    /// assert!((0..10).all(|_| limiter.try_acquire("health check").is_admitted()));
-    /// let denial = limiter.try_acquire("mallory").into_result().unwrap_err();
-    /// assert_eq!(denial.reason(), DenialReason::DenyList);
-    ///
-    /// limiter.unlist("mallory");
-    /// assert!(limiter.try_acquire("mallory").is_admitted());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ListError`] when the limiter was built without [`list_cap`](crate::LimiterBuilder::list_cap), or as many keys are listed as that
-    /// allows (or are just being listed by other threads). A key that is on the list already is no error.
-    pub fn allow<Q>(&self, key: &Q) -> Result<bool, ListError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.list(List::Allow, self.fingerprint(key))
+impl<C: Clock, F> Engine<C, F> {
+    /// The lists, where there are any.
+    fn lists(&self) -> Option<&Lists> {
+        self.modes.as_ref()?.lists.as_ref()
     }
 
-    /// Puts the key on the deny list: from when this returns until it is [taken off](Self::unlist), its requests are denied with
-    /// [`DenialReason::DenyList`], also if it is on the allow list. (Not those of cost zero, which ask for nothing.) As no wait helps,
-    /// [`retry_after`](Denial::retry_after) is [`Duration::MAX`](core::time::Duration::MAX). Says whether the key was not on this
-    /// list yet.
-    ///
-    /// # Errors
-    ///
-    /// [`ListError`], as for [`allow`](Self::allow).
-    pub fn deny<Q>(&self, key: &Q) -> Result<bool, ListError>
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        self.list(List::Deny, self.fingerprint(key))
+    pub(crate) fn put_on(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
+        self.lists().ok_or(ListError::NoLists)?.put(list, key)
     }
 
-    /// Takes the key off both lists, so that its quota decides again. Says whether it was on one.
-    pub fn unlist<Q>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Hash + ?Sized,
-    {
-        let lists = self.modes.as_ref().and_then(|modes| modes.lists.as_ref());
-        lists.is_some_and(|lists| lists.take_off(self.fingerprint(key)))
-    }
-
-    fn list(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        let lists = self.modes.as_ref().and_then(|modes| modes.lists.as_ref());
-        lists.ok_or(ListError::NoLists)?.put(list, key)
+    pub(crate) fn take_off_lists(&self, key: Fingerprint) -> bool {
+        self.lists().is_some_and(|lists| lists.take_off(key))
     }
 
     /// A request of at least one permit.
     #[inline(never)]
     pub(super) fn decide_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
-        let status = match (self.by_list(modes, key), &modes.penalties) {
+        let status = match (self.by_list(modes, key), modes.penalties(key)) {
             (Some(status), _) => status,
             (None, Some(penalties)) => self.decide_with_penalty(penalties, key, cost, wants),
             (None, None) => self.decide_by_quota(key, cost, wants, &self.clock).0,
         };
         self.count(status.is_admitted());
-        match &modes.shadow {
-            Some(shadow) if !status.is_admitted() => {
-                shadow.count();
-                Status { decision: status.decision.overrule(), ..status }
-            }
-            _ => status,
-        }
+        Status { decision: modes.show(status.decision), ..status }
     }
 
     /// What such a request would be told.
     pub(super) fn look_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).unwrap_or_else(|| {
-            let until = modes.penalties.as_ref().and_then(|penalties| penalties.blocked_until(key, &clock));
+            let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));
             let status = self.preview_quota(key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });
-        match modes.shadow {
-            Some(_) => Status { decision: status.decision.overrule(), ..status },
-            None => status,
-        }
+        Status { decision: modes.preview(status.decision), ..status }
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {

@@ -1,0 +1,18 @@
+//! The one thing that [`Limiter`](crate::Limiter), [`DirectLimiter`](crate::DirectLimiter) and
+//! [`JointLimiter`](crate::JointLimiter) are made of. They differ in how a request names its keys.
+
+mod body;
+mod change;
+mod decide;
+mod joint;
+mod lend;
+mod modes;
+mod settings;
+mod wants;
+
+#[cfg(all(test, tollgate_loom))]
+pub(crate) use body::AtCap;
+pub(crate) use body::Engine;
+pub(crate) use change::Change;
+pub(crate) use joint::Together;
+pub(crate) use settings::Settings;

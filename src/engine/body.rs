@@ -1,0 +1,131 @@
+//! [`Engine`]: the table, the clock and all else that a limiter needs.
+
+use core::fmt;
+
+use crate::cell::Revision;
+use crate::clock::Clock;
+use crate::counts::{Counts, Tally};
+use crate::fingerprint::Fingerprint;
+#[cfg(feature = "serde")]
+use crate::fingerprint::Fingerprinter;
+use crate::lists::Lists;
+use crate::modes::{Modes, Shadow};
+use crate::quota::Quota;
+use crate::reservation::LimiterId;
+use crate::single::Single;
+#[cfg(feature = "serde")]
+use crate::snapshot::{RestoreError, Snapshot};
+use crate::sync::Mutex;
+use crate::table::Table;
+
+/// A limiter but for the type of its keys. It knows keys by their fingerprints only.
+pub(crate) struct Engine<C, F> {
+    pub(crate) table: Table,
+    pub(crate) clock: C,
+    pub(crate) fingerprinter: F,
+    pub(crate) at_cap: AtCap,
+    /// Held while quotas change, so that the keys and what they share go through the same changes
+    /// in the same order.
+    pub(super) changes: Mutex<()>,
+    pub(super) tally: Option<Tally>,
+    pub(super) id: LimiterId,
+    /// What it does beside deciding by quota, if anything.
+    pub(crate) modes: Option<Box<Modes>>,
+}
+
+/// What becomes of a new key that finds no place.
+pub(crate) enum AtCap {
+    Deny,
+    Admit,
+    /// All such keys share this.
+    Share(Box<Single>),
+    /// There is one key only. There is no lack of room, and a sweep that was looking for some has made progress.
+    LookAgain,
+}
+
+impl<C: Clock, F> Engine<C, F> {
+    /// How the keys of a dimension are limited; 0 where there are no dimensions.
+    #[inline]
+    pub(crate) fn revision(&self, dimension: usize) -> &Revision {
+        self.table.revision(dimension)
+    }
+
+    pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
+        &self.revision(dimension).quotas
+    }
+
+    pub(crate) fn id(&self) -> LimiterId {
+        self.id
+    }
+
+    #[inline]
+    pub(crate) fn count(&self, is_admitted: bool) {
+        if let Some(tally) = &self.tally {
+            tally.count(is_admitted);
+        }
+    }
+
+    /// Gives the key its full quota back and ends its block. Says whether anything was held for it.
+    pub(crate) fn forget(&self, key: Fingerprint) -> bool {
+        let penalties = self.modes.as_ref().and_then(|modes| modes.penalties(key));
+        let penalised = penalties.is_some_and(|penalties| penalties.forget(key, &self.clock));
+        self.table.forget(key, &self.clock) | penalised
+    }
+
+    pub(crate) fn clear(&self) {
+        self.table.clear(&self.clock);
+        if let Some(modes) = &self.modes {
+            modes.all_penalties().for_each(|penalties| penalties.clear(&self.clock));
+        }
+        if let AtCap::Share(shared) = &self.at_cap {
+            shared.clear(&self.clock);
+        }
+    }
+
+    /// What it holds and has done; `own_bytes` is what the limiter takes without what is on the heap.
+    pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
+        let held = self.table.held(&self.clock);
+        let modes = self.modes.as_deref();
+        let shared = if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.bytes() } else { 0 };
+        let penalties = || modes.into_iter().flat_map(Modes::all_penalties);
+        Counts {
+            live_keys: held.live_keys,
+            cells: held.cells,
+            bytes: own_bytes
+                + held.bytes
+                + shared
+                + self.tally.as_ref().map_or(0, Tally::bytes)
+                + modes.map_or(0, Modes::bytes),
+            decisions: self.tally.as_ref().map(Tally::totals),
+            refused_at_cap: held.refused_at_cap,
+            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, Shadow::overruled),
+            penalties: penalties().map(|it| it.begun()).sum(),
+            penalties_refused: penalties().map(|it| it.refused()).sum(),
+            listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<C: Clock, F: Fingerprinter> Engine<C, F> {
+    /// What it holds, by quotas of so many dimensions.
+    pub(crate) fn snapshot(&self, dimensions: usize) -> Snapshot {
+        let quotas: Vec<&[Quota]> = (0..dimensions).map(|dimension| self.quotas(dimension)).collect();
+        Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
+    }
+
+    pub(crate) fn put_back(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
+        snapshot.restore(&self.table, elapsed, &self.clock)
+    }
+}
+
+impl fmt::Debug for AtCap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deny => "Deny",
+            Self::Admit => "Admit",
+            Self::Share(_) => "Share",
+            Self::LookAgain => "LookAgain",
+        })
+    }
+}

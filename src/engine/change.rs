@@ -1,0 +1,40 @@
+//! Changes of quotas, one after the other.
+
+use std::sync::PoisonError;
+
+use super::body::{AtCap, Engine};
+use crate::cell::{Unchanged, Whose};
+use crate::clock::Clock;
+use crate::quota::Quota;
+
+/// A change of the quotas of a dimension, or of one of its keys. The quotas have been validated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) dimension: usize,
+    pub(crate) whose: Whose,
+    pub(crate) quotas: &'a [Quota],
+}
+
+impl<C: Clock, F> Engine<C, F> {
+    /// Makes all of these changes, of different dimensions, or none. An error says which can't be made. Keys go on with what they
+    /// have been granted.
+    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
+        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, change) in changes.iter().enumerate() {
+            let can = self.table.can_change(change.dimension, change.whose, change.quotas, &self.clock);
+            can.map_err(|error| (at, error))?;
+        }
+        for (at, change) in changes.iter().enumerate() {
+            self.make(*change).map_err(|error| (at, error))?;
+        }
+        Ok(())
+    }
+
+    fn make(&self, Change { dimension, whose, quotas }: Change<'_>) -> Result<(), Unchanged> {
+        self.table.change(dimension, whose, quotas, &self.clock)?;
+        match (&self.at_cap, whose) {
+            (AtCap::Share(shared), Whose::All) => shared.change(quotas, &self.clock),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Decisions on one key.
+
+use super::body::{AtCap, Engine};
+use super::wants::Wants;
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
+use crate::error::CostExceedsLimit;
+use crate::fingerprint::Fingerprint;
+use crate::single::Single;
+use crate::table::{Placed, TOGETHER};
+
+impl<C: Clock, F> Engine<C, F> {
+    /// The key, if it may ask for so much.
+    #[inline]
+    pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
+        self.table.revision_for(key).check_cost(cost)?;
+        Ok(key)
+    }
+
+    #[inline(always)]
+    pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost == 0 {
+            return self.look(key, 0).decision;
+        }
+        if let Some(modes) = &self.modes {
+            return self.decide_in_modes(modes, key, cost, &mut Wants::Decision).decision;
+        }
+        match self.table.decide_at_once(key, cost, &self.clock) {
+            Some(at_once) => {
+                self.count(at_once.is_admitted());
+                at_once.into()
+            }
+            None => self.decide_at_length(key, cost).decision,
+        }
+    }
+
+    /// One permit for each key, in order.
+    pub(crate) fn decide_many(&self, mut keys: impl Iterator<Item = Fingerprint>) -> Vec<Decision> {
+        let mut decisions = Vec::with_capacity(keys.size_hint().0);
+        let mut together = [Fingerprint::new(0, 0); TOGETHER];
+        loop {
+            let mut count = 0;
+            for (place, key) in together.iter_mut().zip(keys.by_ref()) {
+                *place = key;
+                count += 1;
+            }
+            self.table.touch(&together[..count]);
+            decisions.extend(together[..count].iter().map(|&key| self.decide(key, 1)));
+            if count < TOGETHER {
+                return decisions;
+            }
+        }
+    }
+
+    /// Decides, and says what is left.
+    #[inline]
+    pub(crate) fn decide_in_full(&self, key: Fingerprint, cost: u32) -> Status {
+        if cost == 0 {
+            return self.look(key, 0);
+        }
+        // Written in place: to move a status costs as much as to decide.
+        let mut status = Status::nothing();
+        if self.modes.is_none()
+            && let Some(at_once) = self.table.status_at_once(key, cost, &self.clock, &mut status.left)
+        {
+            self.count(at_once.is_admitted());
+            status.decision = at_once.into();
+        } else {
+            status = self.decide_at_length(key, cost);
+        }
+        status
+    }
+
+    /// A request of at least one permit, whatever it takes.
+    fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
+        if let Some(modes) = &self.modes {
+            return self.decide_in_modes(modes, key, cost, &mut Wants::Numbers);
+        }
+        let (status, _) = self.ask_quota(key, cost, &self.clock);
+        self.count(status.is_admitted());
+        status
+    }
+
+    pub(crate) fn look(&self, key: Fingerprint, cost: u32) -> Status {
+        match &self.modes {
+            // A request for nothing is admitted whatever happens.
+            Some(modes) if cost > 0 => self.look_in_modes(modes, key, cost),
+            _ if cost > 0 => self.preview_quota(key, cost, &self.clock),
+            _ => self.table.peek(key, 0, &self.clock),
+        }
+    }
+
+    /// What the quota says, whatever it takes, and whether it is the key's own that says so.
+    pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
+        loop {
+            match self.table.acquire(key, cost, clock) {
+                Placed::Decided(status) => return (status, true),
+                Placed::NoRoom { retry_after_ns } => {
+                    let shared = |shared: &Single| shared.acquire(cost, clock);
+                    if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
+                        return (status, false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the quota would say, whatever it takes.
+    pub(super) fn preview_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        loop {
+            match self.table.preview(key, cost, clock) {
+                Placed::Decided(status) => return status,
+                Placed::NoRoom { retry_after_ns } => {
+                    let shared = |shared: &Single| shared.peek(cost, clock);
+                    if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
+                        return status;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a new key is told that finds no place; `None` where there is one. What keys without a
+    /// place share is asked by `shared`, if it can ever admit so much: a key's own quota may allow
+    /// more.
+    #[cold]
+    pub(super) fn decide_at_cap(
+        &self,
+        key: Fingerprint,
+        cost: u32,
+        retry_after_ns: u64,
+        shared: impl FnOnce(&Single) -> Status,
+    ) -> Option<Status> {
+        let quotas = &self.table.revision_for(key).quotas;
+        let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
+        Some(match &self.at_cap {
+            AtCap::LookAgain => return None,
+            AtCap::Share(overflow) if overflow.revision().check_cost(cost).is_ok() => shared(overflow),
+            AtCap::Admit => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
+            AtCap::Deny | AtCap::Share(_) => {
+                Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns))
+            }
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! [`Settings`]: what a builder was asked for.
+
+use super::body::{AtCap, Engine};
+use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
+use crate::cell::Revisions;
+use crate::counts::Tally;
+use crate::error::BuildError;
+use crate::modes::Wanted;
+use crate::quotas::{Quotas, check_keys};
+use crate::reservation::LimiterId;
+use crate::single::Single;
+use crate::sync::Mutex;
+use crate::table::Table;
+
+/// All that may be asked of a builder, but for the quotas and what changes its type.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) key_cap: usize,
+    pub(crate) expected_keys: usize,
+    pub(crate) at_key_cap: AtKeyCap,
+    pub(crate) count_decisions: bool,
+    pub(crate) keys_with_quotas: usize,
+    pub(crate) modes: Wanted,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            key_cap: DEFAULT_KEY_CAP,
+            expected_keys: 0,
+            at_key_cap: AtKeyCap::default(),
+            count_decisions: false,
+            keys_with_quotas: 0,
+            modes: Wanted::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The engine of a limiter for many keys, each with these quotas.
+    pub(crate) fn keyed<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        let at_cap = match self.at_key_cap {
+            AtKeyCap::Deny => AtCap::Deny,
+            AtKeyCap::Admit => AtCap::Admit,
+            AtKeyCap::Share => AtCap::Share(Box::new(Single::new(quotas))),
+        };
+        self.engine(core::slice::from_ref(quotas), Table::of_plans, at_cap, (clock, fingerprinter))
+    }
+
+    /// The engine of a limiter for one key.
+    pub(crate) fn direct<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        let settings = Self { key_cap: Single::PLACES, ..self };
+        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::LookAgain, (clock, fingerprinter))
+    }
+
+    /// The engine of a limiter for keys of several dimensions, each with quotas of its own.
+    pub(crate) fn joint<C, F>(self, quotas: &[Quotas], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        if quotas.iter().any(Quotas::count_refused) {
+            return Err(BuildError::CountingRefusedAlone);
+        }
+        let at_cap = match self.at_key_cap {
+            AtKeyCap::Deny => AtCap::Deny,
+            AtKeyCap::Admit => AtCap::Admit,
+            AtKeyCap::Share => return Err(BuildError::NothingToShare),
+        };
+        self.engine(quotas, Table::together, at_cap, (clock, fingerprinter))
+    }
+
+    fn engine<C, F>(
+        self,
+        quotas: &[Quotas],
+        table: fn(Box<[Revisions]>, usize, usize) -> Table,
+        at_cap: AtCap,
+        (clock, fingerprinter): (C, F),
+    ) -> Result<Engine<C, F>, BuildError> {
+        let Self { key_cap, expected_keys, count_decisions, keys_with_quotas, modes, .. } = self;
+        check_keys(key_cap, expected_keys)?;
+        let modes = modes.made(quotas.len(), key_cap)?;
+        if keys_with_quotas > key_cap {
+            return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
+        }
+        let plans = quotas.iter().map(|quotas| quotas.plan_with_own(keys_with_quotas)).collect();
+        let (table, tally) = (table(plans, key_cap, expected_keys), count_decisions.then(Tally::new));
+        let (changes, id) = (Mutex::new(()), LimiterId::new());
+        Ok(Engine { table, clock, fingerprinter, at_cap, changes, tally, id, modes })
+    }
+}

@@ -1,0 +1,276 @@
+//! [`JointLimiter`]: several dimensions, each with quotas of its own, decided as one.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::caps::MAX_DIMENSIONS;
+use crate::cell::MAX_CELLS;
+use crate::clock::{Clock, MonotonicClock};
+use crate::counts::Counts;
+use crate::decision::{Decision, JointStatus};
+use crate::engine::{Engine, Together};
+use crate::error::JointError;
+use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
+use crate::keys::{Dimensions, Keys};
+#[cfg(doc)]
+use crate::penalty::Penalty;
+use crate::quota::Quota;
+#[cfg(feature = "serde")]
+use crate::snapshot::Snapshot;
+
+/// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
+/// for it, and is charged to all of them or to none.
+///
+/// `D` names the types of the keys, one for each dimension, in a tuple of up to eight. Keys that are swapped or of
+/// another type do not compile. Each is passed in any form that [`AsKey`](crate::AsKey) allows, as an `Option` of one, or as
+/// [`Absent`](crate::Absent): a dimension without a key is not asked. For a number of dimensions that is known at run
+/// time only, `D` is a slice: `JointLimiter<[String]>`.
+///
+/// ```compile_fail,E0277
+/// # use std::net::IpAddr;
+/// # use tollgate::{JointLimiter, Quota};
+/// # let builder = JointLimiter::<(String, IpAddr)>::builder().dimension("user", [Quota::per_minute(5)]);
+/// # let limiter = builder.dimension("address", [Quota::per_minute(5)]).build().unwrap();
+/// let address: IpAddr = [192, 0, 2, 7].into();
+/// limiter.try_acquire((address, "alice"));
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use std::net::IpAddr;
+/// # use tollgate::{JointLimiter, Quota};
+/// # let builder = JointLimiter::<(String, IpAddr)>::builder().dimension("user", [Quota::per_minute(5)]);
+/// # let limiter = builder.dimension("address", [Quota::per_minute(5)]).build().unwrap();
+/// limiter.try_acquire(("alice",));
+/// ```
+///
+/// The decision is one, whatever other threads do: no dimension is ever over its quota, a denied request leaves no trace, and none
+/// is denied for permits that another request took and then gave back. Nobody waits for anybody: whoever meets a request
+/// halfway finishes it. Sources are named in the crate's `cell/joint.rs`.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use std::time::Duration;
+/// use tollgate::{Absent, Decision, JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::<(String, IpAddr, String)>::builder()
+///     .dimension("user", [Quota::per_second(10), Quota::per_minute(100)])
+///     .dimension("address", [Quota::per_minute(2)])
+///     .dimension("endpoint", [Quota::token_bucket(1000, 100, Duration::from_secs(1))])
+///     .build()?;
+///
+/// let address: IpAddr = [192, 0, 2, 7].into();
+/// assert!(limiter.try_acquire(("alice", address, "/login"))?.is_admitted());
+/// // A request without a user is asked in the other dimensions only.
+/// assert!(limiter.try_acquire((Absent, address, "/login"))?.is_admitted());
+/// match limiter.try_acquire(("bob", address, "/login"))? {
+///     Decision::Denied(denial) => assert_eq!(limiter.dimension(denial.dimension()), "address"),
+///     Decision::Admitted(_) => unreachable!("two a minute"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
+    pub(crate) engine: Engine<C, F>,
+    names: Box<[Box<str>]>,
+    keys: PhantomData<fn(&D)>,
+}
+
+const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
+
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
+    pub(super) fn of(engine: Engine<C, F>, names: Box<[Box<str>]>) -> Self {
+        Self { engine, names, keys: PhantomData }
+    }
+
+    /// One permit of each of the keys, now or not at all.
+    ///
+    /// Looks at each key, and if none is in the way looks once more and claims all of them. A
+    /// denial writes nothing, with two exceptions. It finishes a request that it meets halfway. And
+    /// a token bucket that does not [start full](Quota::starting_with) begins to fill with the
+    /// key's first request, also if the bucket denies that.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn try_acquire(&self, keys: impl Keys<D>) -> Result<Decision, JointError> {
+        self.try_acquire_n(keys, 1)
+    }
+
+    /// `cost` permits of each of the keys, all of them now or none. A cost of zero charges nothing and is always admitted.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions; and when `cost` is more than a limit of one that is asked: no wait
+    /// would ever be long enough.
+    pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
+        Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost, None))
+    }
+
+    /// One permit of each of the keys of each request, as so many calls of [`try_acquire`](Self::try_acquire) one after the other: each
+    /// is decided on its own, in order.
+    ///
+    /// The memory that the keys need is fetched for several requests at the same time, as by
+    /// [`Limiter::try_acquire_many`](crate::Limiter::try_acquire_many).
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(1)])
+    ///     .dimension("tenant", [Quota::per_minute(2)])
+    ///     .build()?;
+    /// let decisions = limiter.try_acquire_many([("alice", 7), ("alice", 7), ("bob", 7)]);
+    /// let admitted = decisions.into_iter().map(|decision| Ok(decision?.is_admitted()));
+    /// assert_eq!(admitted.collect::<Result<Vec<_>, tollgate::JointError>>()?, [true, false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// For each request as [`try_acquire`](Self::try_acquire).
+    #[must_use = "decisions that nobody looks at limit nothing"]
+    pub fn try_acquire_many(&self, requests: impl IntoIterator<Item: Keys<D>>) -> Vec<Result<Decision, JointError>> {
+        let requests = requests.into_iter().map(|keys| self.fingerprints(keys, 1));
+        self.engine.decide_many_together(requests, self.names.len())
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), with the permits left of every quota of every key, as
+    /// of the same instant.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_second(10), Quota::per_hour(100)])
+    ///     .dimension("tenant", [Quota::per_hour(50)])
+    ///     .build()?;
+    /// let status = limiter.try_acquire_status(("alice", 7))?;
+    /// assert!(status.is_admitted());
+    /// let left: Vec<_> = status.items().map(|item| (item.dimension(), item.remaining())).collect();
+    /// assert_eq!(left, [(0, 9), (0, 99), (1, 49)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    pub fn try_acquire_status(&self, keys: impl Keys<D>) -> Result<JointStatus, JointError> {
+        self.try_acquire_n_status(keys, 1)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
+    /// [`try_acquire_status`](Self::try_acquire_status).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub fn try_acquire_n_status(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
+        Ok(self.engine.decide_together_in_full(&self.fingerprints(keys, cost)?, cost, None))
+    }
+
+    /// The answer that [`try_acquire_status`](Self::try_acquire_status) would give now. Charges
+    /// nothing; see [`peek_n`](Self::peek_n).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    pub fn peek(&self, keys: impl Keys<D>) -> Result<JointStatus, JointError> {
+        self.peek_n(keys, 1)
+    }
+
+    /// The answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now. Charges
+    /// nothing. The delay is that of the longest queue, and new keys are told if there is no place
+    /// for them.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
+        Ok(self.engine.look_together(&self.fingerprints(keys, cost)?, cost))
+    }
+
+    /// Gives each of these keys its full quota back, in its own dimension. Says whether anything was held for one of them.
+    /// Ends their [penalties](Penalty) too, and changes no list.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn forget(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
+        let keys = self.fingerprints(keys, 0)?;
+        let held = keys.iter().flatten().map(|&key| self.engine.forget(key));
+        Ok(held.fold(false, |any, held| any | held))
+    }
+
+    /// Forgets every key.
+    pub fn clear(&self) {
+        self.engine.clear();
+    }
+
+    /// What the limiter holds and has done, in all dimensions together. Takes time in proportion to the cells.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let names = self.names.iter().map(|name| size_of::<Box<str>>() + name.len());
+        self.engine.counts(size_of::<Self>() + names.sum::<usize>())
+    }
+
+    /// What the limiter holds, to be restored after a restart; see [`Snapshot`].
+    #[cfg(feature = "serde")]
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot(self.names.len())
+    }
+
+    /// The name of a dimension, by its place.
+    ///
+    /// # Panics
+    ///
+    /// When there are not so many dimensions.
+    #[must_use]
+    pub fn dimension(&self, place: usize) -> &str {
+        &self.names[place]
+    }
+
+    /// The dimensions, in order: their names, and the quotas that each of their keys has.
+    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
+        self.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
+    }
+
+    /// The clock that decisions are taken by.
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.engine.clock
+    }
+
+    /// The keys of a request of this cost.
+    pub(crate) fn fingerprints(&self, keys: impl Keys<D>, cost: u32) -> Result<Together, JointError> {
+        let mut fingerprints: Together = [None; MAX_DIMENSIONS];
+        let (mut given, mut checked) = (0, Ok(()));
+        let dimensions = self.names.len();
+        keys.each(&self.engine.fingerprinter, |key| {
+            if let Some(key) = key.filter(|_| given < dimensions) {
+                let key = key.in_dimension(given);
+                fingerprints[given] = Some(key);
+                checked = checked.and(self.engine.checked(key, cost).map(drop));
+            }
+            given += 1;
+        });
+        if given != dimensions {
+            return Err(JointError::WrongNumberOfKeys { keys: given, dimensions });
+        }
+        if fingerprints.iter().all(Option::is_none) {
+            return Err(JointError::NoKeys);
+        }
+        checked?;
+        Ok(fingerprints)
+    }
+}
+
+impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quotas = |dimension| &self.engine.table.revision(dimension).quotas;
+        let dimensions: Vec<_> = self.names.iter().enumerate().map(|(at, name)| (name, quotas(at))).collect();
+        f.debug_struct("JointLimiter")
+            .field("dimensions", &dimensions)
+            .field("clock", &self.engine.clock)
+            .finish_non_exhaustive()
+    }
+}

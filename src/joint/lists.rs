@@ -1,0 +1,67 @@
+//! The lists of a limiter of several dimensions.
+
+use super::limiter::JointLimiter;
+use crate::clock::Clock;
+use crate::error::JointError;
+use crate::fingerprint::Fingerprinter;
+use crate::keys::{Dimensions, Keys};
+use crate::lists::{List, ListError};
+
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
+    /// Puts each of these keys on the allow list of its own dimension: from when this returns until it is [taken off](Self::unlist), that
+    /// dimension is not asked for it, whatever its quota and a [`Penalty`](crate::Penalty) say. A request of which all keys are on it is
+    /// admitted without being charged ([`is_counted`](crate::Admission::is_counted) is `false`). Only the deny list comes before. Says
+    /// whether one of the keys was not on this list yet.
+    ///
+    /// In all else as [`Limiter::allow`](crate::Limiter::allow).
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate::{Absent, JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, IpAddr)>::builder()
+    ///     .dimension("user", [Quota::per_minute(1)])
+    ///     .dimension("address", [Quota::per_minute(10)])
+    ///     .list_cap(100)
+    ///     .build()?;
+    /// let address: IpAddr = [192, 0, 2, 7].into();
+    /// // The user is not limited, and the address is.
+    /// limiter.allow(("health check", Absent))?;
+    /// let admitted = (0..20).filter(|_| limiter.try_acquire(("health check", address)).is_ok_and(|it| it.is_admitted()));
+    /// assert_eq!(admitted.count(), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::allow`](crate::Limiter::allow), and [`ListError::Keys`] when there is no key, or, for a slice, not as many keys as
+    /// dimensions. Keys are listed in the order of their dimensions; those before one that finds no place stay listed.
+    pub fn allow(&self, keys: impl Keys<D>) -> Result<bool, ListError> {
+        self.list(List::Allow, keys)
+    }
+
+    /// Puts each of these keys on the deny list of its own dimension: from when this returns until it is [taken off](Self::unlist), all
+    /// requests with it are denied, as by [`Limiter::deny`](crate::Limiter::deny). Says whether one of the keys was not on this list yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`allow`](Self::allow).
+    pub fn deny(&self, keys: impl Keys<D>) -> Result<bool, ListError> {
+        self.list(List::Deny, keys)
+    }
+
+    /// Takes each of these keys off both lists of its own dimension. Says whether one of them was on one.
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    pub fn unlist(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
+        let keys = self.fingerprints(keys, 0)?;
+        Ok(keys.iter().flatten().fold(false, |any, &key| any | self.engine.take_off_lists(key)))
+    }
+
+    fn list(&self, list: List, keys: impl Keys<D>) -> Result<bool, ListError> {
+        let keys = self.fingerprints(keys, 0).map_err(ListError::Keys)?;
+        keys.iter().flatten().try_fold(false, |any, &key| Ok(any | self.engine.put_on(list, key)?))
+    }
+}

@@ -1,0 +1,181 @@
+//! [`AsKey`]: a key, in any form that hashes as the key does.
+
+use core::borrow::Borrow;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use crate::fingerprint::{Fingerprint, Fingerprinter};
+
+/// A value that stands for a key of type `K`.
+///
+/// A limiter hashes keys and never stores them, so a request can pass any form of the key that
+/// hashes as the key does:
+///
+/// | keys of the limiter | a request passes |
+/// |---|---|
+/// | any `K` | `&K`, or a reference to a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
+/// | an integer, `bool`, `char`, an IP or socket address | the value itself as well: `7`, `addr` |
+/// | an array | the array itself as well |
+/// | a tuple of up to eight parts | a tuple of anything that stands for each part: `(7, "x")` for `(u64, String)` |
+///
+/// None of these allocates. `Limiter<String>` and `Limiter<String>` are the same thing for that reason:
+/// both take `&str`. The examples name `String`, which takes `&String` as well.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tollgate::{Limiter, Quota};
+///
+/// let by_name = Limiter::<String>::new(Quota::per_minute(5))?;
+/// assert!(by_name.try_acquire("alice").is_admitted());
+/// assert!(by_name.try_acquire(&String::from("alice")).is_admitted());
+///
+/// let by_number = Limiter::<u64>::new(Quota::per_minute(5))?;
+/// assert!(by_number.try_acquire(7).is_admitted());
+///
+/// let by_tenant_and_name = Limiter::<(u64, String)>::new(Quota::per_minute(5))?;
+/// assert!(by_tenant_and_name.try_acquire((7, "alice")).is_admitted());
+///
+/// let by_address_and_path = Limiter::<(IpAddr, String)>::new(Quota::per_minute(5))?;
+/// let addr: IpAddr = [192, 0, 2, 7].into();
+/// assert!(by_address_and_path.try_acquire((addr, "/login")).is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+///
+/// A key of another type does not compile:
+///
+/// ```compile_fail,E0277
+/// let limiter = tollgate::Limiter::<u64>::new(tollgate::Quota::per_minute(5)).unwrap();
+/// limiter.try_acquire("alice");
+/// ```
+///
+/// ```compile_fail,E0277
+/// let limiter = tollgate::Limiter::<(u64, String)>::new(tollgate::Quota::per_minute(5)).unwrap();
+/// limiter.try_acquire(("alice", 7_u64));
+/// ```
+///
+/// ```compile_fail,E0277
+/// let limiter = tollgate::Limiter::<u64>::new(tollgate::Quota::per_minute(5)).unwrap();
+/// limiter.try_acquire(7_u32);
+/// ```
+///
+/// # Keys of your own
+/// Implement it for the borrowed form of a key of your own. The contract: `hash_key` feeds the
+/// hasher exactly as `K`'s [`Hash`] does. If it does not, the two forms are limited apart.
+///
+/// ```
+/// use std::hash::{Hash, Hasher};
+/// use tollgate::{AsKey, Limiter, Quota};
+///
+/// #[derive(Hash)]
+/// struct Endpoint {
+///     method: String,
+///     path: String,
+/// }
+///
+/// struct EndpointRef<'a> {
+///     method: &'a str,
+///     path: &'a str,
+/// }
+///
+/// impl AsKey<Endpoint> for EndpointRef<'_> {
+///     fn hash_key<H: Hasher>(&self, state: &mut H) {
+///         self.method.hash(state);
+///         self.path.hash(state);
+///     }
+/// }
+///
+/// let limiter = Limiter::<Endpoint>::new(Quota::per_minute(1))?;
+/// assert!(limiter.try_acquire(EndpointRef { method: "GET", path: "/" }).is_admitted());
+/// assert!(limiter.try_acquire(&Endpoint { method: "GET".into(), path: "/".into() }).is_denied());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key of a limiter whose keys are `{K}`",
+    label = "not a form of the key `{K}`",
+    note = "pass `&{K}` or a reference to a borrowed form of it (`&str` for `String`); integers, addresses and arrays \
+            can be passed by value; of a tuple, pass a tuple of such values"
+)]
+pub trait AsKey<K: ?Sized> {
+    /// Feeds the hasher as `K`'s [`Hash`] does for this key.
+    fn hash_key<H: Hasher>(&self, state: &mut H);
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> AsKey<K> for &Q {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        Q::hash(self, state);
+    }
+}
+
+impl<T: Hash, const N: usize> AsKey<[T; N]> for [T; N] {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.hash(state);
+    }
+}
+
+/// Implements [`AsKey`] for types that requests pass by value.
+macro_rules! by_value {
+    ($($type:ty)*) => { $(
+        impl AsKey<$type> for $type {
+            #[inline]
+            fn hash_key<H: Hasher>(&self, state: &mut H) {
+                self.hash(state);
+            }
+        }
+    )* };
+}
+
+by_value!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize bool char);
+by_value!(IpAddr Ipv4Addr Ipv6Addr SocketAddr SocketAddrV4 SocketAddrV6);
+
+/// Implements [`AsKey`] for tuples: each part stands for the part at its place.
+macro_rules! tuples {
+    ($($part:ident $key:ident),*) => {
+        impl<$($key, $part: AsKey<$key>),*> AsKey<($($key,)*)> for ($($part,)*) {
+            #[allow(non_snake_case, reason = "each part is named after its type")]
+            #[inline]
+            fn hash_key<HH: Hasher>(&self, state: &mut HH) {
+                let ($($part,)*) = self;
+                $($part.hash_key(state);)*
+            }
+        }
+    };
+}
+
+tuples!(A S);
+tuples!(A S, B T);
+tuples!(A S, B T, C U);
+tuples!(A S, B T, C U, D V);
+tuples!(A S, B T, C U, D V, E W);
+tuples!(A S, B T, C U, D V, E W, F X);
+tuples!(A S, B T, C U, D V, E W, F X, G Y);
+tuples!(A S, B T, C U, D V, E W, F X, G Y, H Z);
+
+/// A key as a fingerprinter takes it.
+struct Hashed<K: ?Sized, A>(A, PhantomData<fn(&K)>);
+
+impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<K, A> {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_key(state);
+    }
+}
+
+/// The fingerprint of a key, whatever its form.
+#[inline]
+pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: impl AsKey<K>) -> Fingerprint {
+    fingerprinter.fingerprint(&Hashed(key, PhantomData))
+}
+
+/// A form of a key, by reference.
+pub(super) struct ByRef<'a, A>(pub(super) &'a A);
+
+impl<K: ?Sized, A: AsKey<K>> AsKey<K> for ByRef<'_, A> {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_key(state);
+    }
+}

@@ -101,18 +101,18 @@ pub(super) trait Algorithm<'a>: Copy {
     /// `cost` is at least 1. The clock was read after the head (INV-CLOCK-LAST).
     fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce>;
 
-    /// As [`at_once`](Self::at_once), with what is left.
-    /// That is written to `left`, where it was decided.
+    /// As [`at_once`](Self::at_once). Writes the permits left to `left` if it decides.
     fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce>;
 
-    /// What a request would be told, if that takes nothing out of the ordinary. As for [`at_once`](Self::at_once); `cost` may be zero.
+    /// The fast path of a peek, like [`at_once`](Self::at_once); `cost` may be zero.
     fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
 
-    /// One attempt at a decision.
+    /// The slow path: one attempt at a decision.
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt;
 
-    /// Prepares to claim `cost` permits, at least 1, together with those of other cells. `None` if they are denied by now, or something
-    /// had to be done first, or has changed. What is left then is written to `left`.
+    /// Prepares this cell's part of a joint claim of `cost` permits, at least 1, and writes the
+    /// permits left after it to `left`. `None` if they are denied, or the cell had to be helped, or
+    /// has changed.
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft>;
 
     /// The charge of one part of a joint claim that is published.

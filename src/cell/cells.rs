@@ -179,7 +179,7 @@ impl Cells {
         by!(self.rules_at(seat), algorithm => algorithm.status_at_once(seat.at(), cost, reading, left))
     }
 
-    /// What a request would be told, if that takes nothing out of the ordinary. The clock was read after the seat was found.
+    /// The fast path of a peek. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
     pub(crate) fn peek_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
         by!(self.rules_at(seat), algorithm => algorithm.peek_at_once(seat.at(), cost, reading))
@@ -214,8 +214,8 @@ impl Cells {
         }
     }
 
-    /// What the key of a seat would be told of a request, by its head and a clock that was read after that. `None` if the head does not
-    /// stand any more, or something had to be done first.
+    /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
+    /// the head no longer stands, or the cell had to be helped.
     pub(crate) fn look_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
         match by!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
             Attempt::Decided(status, _) => Some(status),
@@ -223,13 +223,13 @@ impl Cells {
         }
     }
 
-    /// Whether the cell has the head that was seen.
+    /// Whether the head still stands.
     pub(crate) fn still_stands(&self, seat: Seat<'_>) -> bool {
         seat.at().stands()
     }
 
-    /// Gives back up to `cost` permits that were charged to a cell, and says how many. What no longer counts can't be given back.
-    /// `None` when the cell may no longer decide for the key.
+    /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
+    /// back. `None` if the cell may no longer decide for the key.
     pub(crate) fn give_back(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         if seat.head.life() != charged.head.life() || charged.mark == 0 {
             return Some(0);
@@ -256,10 +256,9 @@ impl Cells {
         }
     }
 
-    /// Prepares to claim `cost` permits of a cell, at least 1: what to claim, and what to say if it can be. `None` if it is denied by now, or
-    /// something had to be done first, or has changed: look again.
-    ///
-    /// What is left then is written to `left`.
+    /// Prepares one cell's part of a joint claim of `cost` permits, at least 1, with the answer if
+    /// it succeeds, and writes the permits left after it to `left`. `None` if the request is denied
+    /// by now, or the cell had to be helped, or has changed.
     pub(crate) fn prepare(
         &self,
         seat: Seat<'_>,
@@ -267,7 +266,7 @@ impl Cells {
         clock: &impl Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<(Part, Admission)> {
-        // The one that grows may be a log's: a thread that gives something back, or refuses what counts, may have stopped halfway.
+        // A refund or a refused request may have stalled in a resize of a log.
         let draft = by!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
         let part = Part { id: seat.id, seen: seat.head, next: draft.next, rings: draft.rings, mark: draft.mark };
         Some((part, draft.admission))

@@ -36,11 +36,11 @@ impl Table {
         left: &mut PerQuota,
     ) -> Option<AtOnce> {
         let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);
-        // The clock is read after the head, as above.
+        // Read after the head (INV-CLOCK-LAST).
         found.and_then(|seat| self.cells.status_at_once(seat, cost, clock.now(), left))
     }
 
-    /// What a request would be told, if the key is known and nothing is out of the ordinary.
+    /// The answer to a peek, if the key is known and the fast path can tell.
     #[inline(always)]
     pub(super) fn peek_at_once(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
         let found = self.current(self.route()).find_at_once(fingerprint, &self.cells);

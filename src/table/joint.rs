@@ -7,22 +7,22 @@ use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 
-/// What is asked of several keys.
+/// A joint request.
 #[derive(Clone, Copy)]
 pub(crate) struct Together<'a> {
-    /// At most [`MAX_CELLS`] keys, by their dimension; those that are not there are not asked.
+    /// At most [`MAX_CELLS`] keys, by dimension; an absent one is not asked.
     pub(crate) keys: &'a [Option<Fingerprint>],
-    /// Of each.
+    /// The permits asked of each.
     pub(crate) cost: u32,
-    /// Whether a key that finds no place is passed over.
+    /// Whether a key without a place is skipped.
     pub(crate) admits_without_place: bool,
 }
 
-/// What is to be noted of a request that is granted.
+/// The results of a granted request beside the decision.
 pub(super) struct Extras<'a> {
-    /// What could be given back.
+    /// The charges that can be refunded.
     pub(super) lent: Option<&'a mut Vec<Lent>>,
-    /// What is left.
+    /// The permits left.
     pub(super) told: Option<&'a mut JointStatus>,
 }
 
@@ -47,15 +47,15 @@ impl Parts {
 
 /// How one attempt ended.
 pub(super) enum Attempt {
-    /// Of all the denials, the one with the longest wait, which knows of the others.
+    /// The decision. Of all the denials, the one with the longest wait, which names the others.
     Done(Decision),
     Again,
     /// The cell of one of the keys was freed, perhaps to make room for another.
     Lost,
 }
 
-/// How often a request makes room for its new keys before it makes do with the room that there is. A cell without permits can be
-/// taken back: two requests that need more places than there are would for ever take each other's.
+/// How often a request makes room for its new keys. A cell without permits can be freed, so two
+/// requests that need more places than there are could free each other's for ever.
 pub(super) const MAKES_ROOM: u32 = 4;
 
 /// Each key of a request, with its dimension.
@@ -63,7 +63,7 @@ pub(super) fn by_dimension(keys: &[Option<Fingerprint>]) -> impl Iterator<Item =
     keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)))
 }
 
-/// What a request is told whose key of this dimension finds no place.
+/// The denial for want of a place.
 pub(super) fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
     Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension)
 }
@@ -124,14 +124,13 @@ impl Table {
         }
     }
 
-    /// The keys that have no cell, with their dimensions.
+    /// The keys without a cell, with their dimensions.
     pub(super) fn new_keys(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
         by_dimension(keys).filter(|&(_, key)| !self.has_cell(key))
     }
 
-    /// Makes room for all the keys that have no cell, `wanted` when they were looked at, before any
-    /// gets one: so the last does not get the place of the first. An error says how long until
-    /// there may be.
+    /// Makes room for all the keys without a cell (`wanted` at the last lookup) before any gets
+    /// one: so the last does not get the place of the first. An error says when there may be room.
     pub(super) fn make_room_for(
         &self,
         keys: &[Option<Fingerprint>],
@@ -153,7 +152,7 @@ impl Table {
         }
     }
 
-    /// One attempt at a request that no key denied when it was looked at.
+    /// One attempt at a request that no key denied at its peek.
     pub(super) fn attempt_together(
         &self,
         asked: Together<'_>,

@@ -1,12 +1,14 @@
-//! Requests on several keys at once that are told what is left of every quota.
+//! Joint requests with a status: the permits left of every quota.
 //!
-//! # Of one instant
-//! What is left of several keys is read one after the other, and others claim meanwhile. So all the heads are read first, then the
-//! clock, then what the keys hold, and last whether all the heads still stand. Heads never return, so if they do they all stood at
-//! the moment between: the numbers are of that moment. If one does not, another thread has made progress, and all is read again.
+//! # One instant
 //!
-//! What is granted needs no second look: a claim on several cells succeeds only if the heads are still those that it was prepared
-//! for, so the numbers are of the moment at which it is decided.
+//! The keys are read one after the other, while other threads claim. So all heads are loaded first,
+//! then the clock, then the cells, and last all heads again. If all of them still stand, the
+//! numbers are of the moment between (INV-STANDS). If one does not, another thread has made
+//! progress, and all is read again.
+//!
+//! An admission needs no second look: a joint claim succeeds only on the heads that it was prepared
+//! for, so the numbers are of the moment at which it is decided (INV-ALL-OR-NONE).
 
 use super::find::{Located, Table};
 use super::joint::{Attempt, Extras, MAKES_ROOM, Together, by_dimension, no_place};
@@ -16,7 +18,7 @@ use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, JointStatus};
 use crate::fingerprint::Fingerprint;
 
-/// What the clock showed.
+/// The clock reading.
 struct Shown(u64);
 
 impl Clock for Shown {
@@ -25,14 +27,15 @@ impl Clock for Shown {
     }
 }
 
-/// What all the keys of a request say.
+/// The answers of all keys of a request.
 struct Looked {
     status: JointStatus,
-    /// How many of them have no cell.
+    /// The number of keys without a cell.
     new: usize,
-    /// How many of these are denied their first request, and need a place for that: see [`Table::open_if_denied`].
+    /// The number of these that are denied their first request, and need a place for that: see
+    /// [`Table::open_if_denied`].
     low: usize,
-    /// The dimensions whose keys find no place and are passed over.
+    /// The dimensions whose keys find no place and are skipped.
     passed_over: [bool; MAX_CELLS],
 }
 
@@ -41,7 +44,7 @@ impl Looked {
 }
 
 impl Table {
-    /// As [`acquire_together`](Self::acquire_together), and says what is left of each quota.
+    /// As [`acquire_together`](Self::acquire_together), with the permits left of each quota.
     pub(crate) fn acquire_together_status(
         &self,
         asked: Together<'_>,
@@ -76,7 +79,7 @@ impl Table {
         }
     }
 
-    /// What [`acquire_together_status`](Self::acquire_together_status) would answer. Charges nothing.
+    /// The answer of [`acquire_together_status`](Self::acquire_together_status). Charges nothing.
     pub(crate) fn preview_together_status(&self, asked: Together<'_>, clock: &impl Clock) -> JointStatus {
         let mut looked = Looked::NOTHING;
         loop {
@@ -104,14 +107,14 @@ impl Table {
         status
     }
 
-    /// What all the keys say at one instant.
+    /// The answers of all keys at one instant.
     fn look_together(&self, asked: Together<'_>, clock: &impl Clock, looked: &mut Looked) {
         loop {
             let mut seats = [None; MAX_CELLS];
             for (dimension, key) in by_dimension(asked.keys) {
                 seats[dimension] = self.seat_seen(key);
             }
-            // After all the heads: see the essay on accounts.
+            // After all the heads (INV-CLOCK-LAST).
             let shown = Shown(clock.now());
             if self.look_by(asked, &seats, &shown, looked) {
                 return;
@@ -119,7 +122,7 @@ impl Table {
         }
     }
 
-    /// What all the keys say by these heads. `false` if not all of them stand any more.
+    /// The answers of all keys by these heads. `false` if not all of them stand any more.
     fn look_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &Shown, looked: &mut Looked) -> bool {
         looked.status.clear();
         (looked.new, looked.low) = (0, 0);
@@ -165,8 +168,9 @@ impl Table {
         }
     }
 
-    /// Finds a place for each new key that is denied its first request: see [`Table::open_if_denied`]. `place` is asked for it, with the
-    /// number of those before, and says whether all has to be looked at again. So does this, by `false`.
+    /// Finds a place for each new key that is denied its first request: see
+    /// [`Table::open_if_denied`]. `place` is called with the number of those before, and returns
+    /// whether all keys have to be read again. So does this, by `false`.
     fn open_low(
         &self,
         asked: Together<'_>,

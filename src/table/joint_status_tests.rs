@@ -1,4 +1,4 @@
-//! What requests on several keys are told, beside lists of grants that are never pruned.
+//! Statuses of joint requests, against lists of grants that are never pruned.
 
 use core::time::Duration;
 use std::collections::HashMap;
@@ -18,7 +18,8 @@ impl Clock for At {
     }
 }
 
-/// By dimension: limits and windows. The second has two quotas that bind, and one that the first of them implies.
+/// By dimension: limits and windows. The second has two quotas that bind, and one that the first of
+/// them implies.
 const RULES: [&[(u32, u64)]; 3] = [&[(3, 10)], &[(2, 5), (6, 40), (9, 5)], &[(5, 20)]];
 
 type Keys = [Option<u64>; 3];
@@ -42,7 +43,7 @@ fn table(places: usize) -> Table {
     Table::together(RULES.map(plan).into(), places, 0)
 }
 
-/// Asks, or only looks.
+/// Asks or peeks.
 fn ask(table: &Table, keys: Keys, cost: u32, at: u64, looks: bool) -> JointStatus {
     let keys = fingerprints(keys);
     let asked = Together { keys: &keys, cost, admits_without_place: false };
@@ -52,7 +53,8 @@ fn ask(table: &Table, keys: Keys, cost: u32, at: u64, looks: bool) -> JointStatu
     }
 }
 
-/// Dimension, quota, limit, what remains, when more does, when all does, and whether it is violated.
+/// Dimension, quota, limit, the permits left, the times until there are more and until all are
+/// free, and whether it is violated.
 type Item = (usize, usize, u32, u32, u64, u64, bool);
 
 fn item(item: JointQuotaStatus) -> Item {

@@ -27,7 +27,7 @@ impl<'a> Counter<'a> {
         let (decided, account) = self.at_once_with(at, cost, reading)?;
         let (current, time) = (self.books.current, time_of(reading));
         left.set_one(if cost == 1 && !decided.is_admitted() {
-            // Not even one is left, and it is told already when it is.
+            // None are left, and the denial's wait is that until one is.
             let reset_after_ns = current.rule.reset_after(account, time);
             Left { limit: current.limit(), remaining: 0, next_after_ns: decided.wait_ns(), reset_after_ns }
         } else {
@@ -36,7 +36,7 @@ impl<'a> Counter<'a> {
         Some(decided)
     }
 
-    /// What a request would be told.
+    /// The answer to a peek.
     #[inline]
     pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let (books, time) = (self.books, time_of(reading));
@@ -53,7 +53,7 @@ impl<'a> Counter<'a> {
         at.stands().then_some(Status { decision, left: PerQuota::one(books.current.left(account, time)) })
     }
 
-    /// Decides, with the account as it is then.
+    /// Decides, and returns the account after the decision.
     #[inline(always)]
     fn at_once_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(AtOnce, Account)> {
         let (books, At { cell, head }) = (self.books, at);
@@ -80,8 +80,9 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Works out what a request of at least one permit comes to, with the account as it is then, and closes an account that is over so that the next can open. `None` if it
-    /// does not fit, or something had to be published or closed first.
+    /// Prepares a joint claim of at least one permit, and returns the account after it; or closes
+    /// an account that is over so that the next can open. `None` if the request does not fit, or
+    /// something had to be published or closed first.
     pub(super) fn draft(self, at: At<'a>, reference: RingRef, cost: u32, time: u64) -> Option<(Draft, Account)> {
         let (books, head, slot) = (self.books, at.head, Slot(reference.0));
         let fits = |next, before, mark, after| {

@@ -61,7 +61,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
             if let Some(left) = left {
                 *left = self.limits.left(view.as_of(), needed);
             }
-            // Its stamp is known once it is published.
+            // The stamp is known once it is published.
             return draft(at.head.advanced(needed, view.ring.len()), None, view.floor);
         }
         let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);

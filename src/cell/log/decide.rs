@@ -17,11 +17,12 @@ impl<'a> Log<'a> {
         self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and writes the permits left to
+    /// `left`.
     #[inline(always)]
     pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
         let decided = self.at_once_with(at, cost, reading, |log, refusal| match refusal {
-            // Not even one is left, and it is told already when it is.
+            // None are left, and the denial's wait is that until one is.
             Some(refusal) if cost == 1 && self.limits.is_alone() => {
                 left.set_one(self.limits.none_left(log, refusal.until()));
             }
@@ -31,7 +32,7 @@ impl<'a> Log<'a> {
         decided.map(|(decided, ())| decided)
     }
 
-    /// What a request would be told. Of a log that counts refused requests, too: a look is none.
+    /// The answer to a peek, also of a log that counts refused requests: a peek is not one.
     #[inline(always)]
     pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let At { cell, head } = at;
@@ -44,7 +45,7 @@ impl<'a> Log<'a> {
         at.stands().then_some(Status { decision, left })
     }
 
-    /// Decides, with what the log says, where the request is granted or refused.
+    /// Decides. `with` computes the second result from the log and the refusal, if there is one.
     #[inline(always)]
     fn at_once_with<T>(
         self,
@@ -68,7 +69,7 @@ impl<'a> Log<'a> {
                 return None;
             }
             let told = with(log, Some(refusal));
-            // The loads above were acquired, so a head that still stands here stood there throughout.
+            // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
             let stands = at.stands();
             return stands.then(|| (refusal.at_once(time_of(reading)), told));
         }
@@ -77,7 +78,7 @@ impl<'a> Log<'a> {
         if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
             return None;
         }
-        // Before the claim. If that succeeds, what was read was of this head.
+        // Before the claim, whose success says that the loads were of this head (INV-STANDS).
         let told = with(log, None);
         ring.claim(at, needed, self.limits, time)?;
         Some((AtOnce::admitted(0), told))

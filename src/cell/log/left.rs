@@ -31,7 +31,8 @@ impl AsOf<'_> {
 }
 
 impl Limits {
-    /// What is left of each quota, once `granted` more permits have the time of this log for a stamp. There is room for them.
+    /// The permits left of each quota, after `granted` more permits at the time of this log. There
+    /// is room for them.
     pub(super) fn left(&self, log: AsOf<'_>, granted: usize) -> PerQuota {
         let mut left = PerQuota::NONE;
         self.write_left(log, granted, &mut left);
@@ -48,7 +49,7 @@ impl Limits {
         }
     }
 
-    /// What is left of the only quota where that is nothing until then.
+    /// The permits left of the only quota if there are none until then.
     #[inline(always)]
     pub(super) fn none_left(&self, log: AsOf<'_>, until: u64) -> Left {
         let bound = self.widest();

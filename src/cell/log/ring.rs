@@ -98,7 +98,7 @@ impl<'a> Ring<'a> {
         if self.load(head.pos() + skipped).time() >= live_from {
             return self.len() - skipped;
         }
-        // Where one comes for each that goes, that one has just expired.
+        // Under steady load, with one stamp in for each that expires, the second load decides it.
         if skipped + 1 < self.len() && self.load(head.pos() + skipped + 1).time() >= live_from {
             return self.len() - skipped - 1;
         }

@@ -28,7 +28,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     fn peek_at_once(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
-        // The long way costs little more.
+        // The slow path costs little more.
         None
     }
 

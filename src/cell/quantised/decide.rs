@@ -14,7 +14,8 @@ impl<'a> Quantised<'a> {
         self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and says what is left.
+    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and writes the permits left to
+    /// `left`.
     pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
         let (steps, time) = (&self.stepped.steps, time_of(reading));
         let (decided, told) = self.at_once_with(at, cost, reading, |history, granted| match granted {
@@ -107,7 +108,7 @@ impl<'a> Quantised<'a> {
         (self.new_block(opened, contents), opened)
     }
 
-    /// Prepares to claim `cost` permits together with those of other cells.
+    /// Prepares a joint claim of `cost` permits.
     pub(super) fn draft(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         if cost > self.stepped.limit() {
             return None;

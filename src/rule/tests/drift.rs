@@ -1,5 +1,4 @@
-//! Long runs under steady pressure, through many advances: what was granted in all is what the rate
-//! gives, to the permit.
+//! Long runs under steady pressure, through many advances: the total granted is exactly the rate.
 
 use core::time::Duration;
 

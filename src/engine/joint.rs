@@ -27,9 +27,7 @@ impl<C: Clock, F> Engine<C, F> {
             self.count(decision.is_admitted());
             return decision;
         };
-        let decision = self.decide_together_in_modes(modes, *keys, cost, lent);
-        self.count(decision.is_admitted());
-        modes.show(decision)
+        self.decide_together_in_modes(modes, *keys, cost, lent)
     }
 
     /// One permit of the keys of each request, in order. `dimensions` is how many there are.
@@ -61,6 +59,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
+    #[inline(never)]
     fn look_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> Decision {
         by_lists(modes, &mut keys).unwrap_or_else(|| {
             let clock = Noted::new(&self.clock);
@@ -69,13 +68,20 @@ impl<C: Clock, F> Engine<C, F> {
         })
     }
 
+    #[inline(never)]
     fn decide_together_in_modes(
         &self,
         modes: &Modes,
-        mut keys: Together,
+        keys: Together,
         cost: u32,
         lent: Option<&mut Vec<Lent>>,
     ) -> Decision {
+        let decision = self.decide_by_modes(modes, keys, cost, lent);
+        self.count(decision.is_admitted());
+        modes.show(decision)
+    }
+
+    fn decide_by_modes(&self, modes: &Modes, mut keys: Together, cost: u32, lent: Option<&mut Vec<Lent>>) -> Decision {
         if let Some(decision) = by_lists(modes, &mut keys) {
             return decision;
         }

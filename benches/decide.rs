@@ -70,7 +70,7 @@ fn compare<F: Fingerprinter>(criterion: &mut Criterion, name: &str, hash: impl F
     group.bench_function("64 bytes alone", |bencher| bencher.iter(|| alone.fingerprint(black_box(long.as_str()))));
 
     let numbers = Limiter::<u64>::builder(DENIES).fingerprinter(hash()).build().expect("a usable quota");
-    exhaust(|| numbers.try_acquire(&number).is_admitted());
+    exhaust(|| numbers.try_acquire(number).is_admitted());
     group.bench_function("u64 denied", |bencher| bencher.iter(|| numbers.try_acquire(black_box(&number))));
     let names = Limiter::<str>::builder(DENIES).fingerprinter(hash()).build().expect("a usable quota");
     for (label, name) in [("16 bytes denied", &short), ("64 bytes denied", &long)] {
@@ -86,14 +86,14 @@ fn one_key(criterion: &mut Criterion) {
     let key = key_of_rank(0);
 
     let denies = Limiter::<u64>::new(DENIES).expect("a usable quota");
-    exhaust(|| denies.try_acquire(&key).is_admitted());
+    exhaust(|| denies.try_acquire(key).is_admitted());
     group.bench_function("denied", |bencher| bencher.iter(|| denies.try_acquire(black_box(&key))));
 
     let admits = Limiter::<u64>::new(ADMITS).expect("a usable quota");
     group.bench_function("admitted", |bencher| bencher.iter(|| admits.try_acquire(black_box(&key))));
 
     let coarse = Limiter::<u64>::builder(DENIES).clock(coarse_clock()).build().expect("a usable quota");
-    exhaust(|| coarse.try_acquire(&key).is_admitted());
+    exhaust(|| coarse.try_acquire(key).is_admitted());
     group.bench_function("denied, coarse clock", |bencher| bencher.iter(|| coarse.try_acquire(black_box(&key))));
     group.finish();
 }
@@ -151,7 +151,7 @@ fn uniform(criterion: &mut Criterion) {
     const KEYS: u64 = 1_000_000;
     const REQUESTS: u64 = 1 << 18;
     let limiter = Limiter::<u64>::new(Quota::new(16, Duration::from_secs(600))).expect("a usable quota");
-    (0..KEYS).map(key_of_rank).for_each(|key| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..KEYS).map(key_of_rank).for_each(|key| assert!(limiter.try_acquire(key).is_admitted()));
     let requests: Vec<u64> =
         (0..REQUESTS).map(|request| key_of_rank(key_of_rank(request + (1 << 40)) % KEYS)).collect();
     let mut group = criterion.benchmark_group("uniform, 1 M keys");

@@ -279,7 +279,7 @@ pub use limiter::Limiter;
 pub use lists::ListError;
 pub use penalty::Penalty;
 #[cfg(feature = "policy")]
-pub use policy::{Policy, PolicyError};
+pub use policy::{ApplyError, Policy, PolicyError};
 pub use quota::{Algorithm, Quota, QuotaError};
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "serde")]

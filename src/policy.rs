@@ -41,8 +41,8 @@
 //!     Decision::Denied(denial) => println!("{}: {denial}", limiter.dimension(denial.dimension())),
 //! }
 //!
-//! let error = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"10\" }]").unwrap_err();
-//! assert_eq!(error.to_string(), "line 3, column 29: `per`: a unit is missing: did you mean 10s?");
+//! let error = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"10x\" }]").unwrap_err();
+//! assert!(error.to_string().starts_with("line 3, column 29: dimension \"user\": `per`: "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -59,6 +59,7 @@
 //! | `name` | for messages; every dimension has one of its own |
 //! | `key` | what its keys are made of, several fields together: `client`, `user`, `path`, `method`, or a column of the log. Only carried by the library; `tollgate replay` reads it from each line, as its `--key`. The dimension's name unless said |
 //! | `quota` | one quota, or several sliding window logs |
+//! | `penalty` | if keys that are denied too often are blocked: `denials`, `within` and `blocked_for`, see [`Penalty`](crate::Penalty) |
 //!
 //! | `algorithm` of a quota | its other fields | as |
 //! |---|---|---|
@@ -72,11 +73,15 @@
 //!
 //! Any quota may have a `name`, for messages and header fields: see [`Quota::named`](crate::Quota::named).
 //!
-//! Durations are texts such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]).
+//! Durations are whole seconds (`10`, or `"10"`), or texts such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]).
+//!
+//! A file that has changed can be [applied](Policy::apply) to a limiter that is in use.
 //!
 //! A phase counts from the origin of the limiter's clock. For the default clock that is when it was made; `tollgate replay` has its
 //! windows begin where they would if the clock had been started in 1970.
 
+mod apply;
+mod duration;
 mod error;
 mod model;
 mod names;
@@ -85,5 +90,6 @@ mod read;
 mod tests;
 
 pub use crate::duration::{DurationError, parse_duration};
+pub use apply::ApplyError;
 pub use error::{PolicyError, PolicyProblem};
 pub use model::{Dimension, Policy};

@@ -1,5 +1,7 @@
 //! Keys in every form that a request may pass: each hashes as the key does, call by call, so it is the same key to a limiter.
 
+#![allow(clippy::needless_borrows_for_generic_args, reason = "references are one of the forms")]
+
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -50,7 +50,7 @@ fn lend(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
                 for _ in 0..rounds {
                     let (key, cost) =
                         (chance(&mut state) % KEYS, u32::try_from(1 + chance(&mut state) % 3).expect("a small number"));
-                    if let Ok(reservation) = limiter.reserve(&key, cost, Duration::ZERO) {
+                    if let Ok(reservation) = limiter.reserve(key, cost, Duration::ZERO) {
                         out.taken(key, cost);
                         granted.fetch_add(1, Ordering::Relaxed);
                         held.push((key, cost, reservation.commit()));
@@ -80,7 +80,7 @@ fn a_log_gives_all_of_it_out_again() {
     let (granted, came_back) = lend(&limiter, 20_000);
     assert!(granted > 1000, "{granted}");
     assert_eq!(granted, came_back);
-    assert!((0..KEYS).all(|key| limiter.peek(&key).remaining() == LIMIT));
+    assert!((0..KEYS).all(|key| limiter.peek(key).remaining() == LIMIT));
 }
 
 #[test]
@@ -101,13 +101,13 @@ fn quotas_that_change_meanwhile_let_no_more_out_than_the_largest() {
         scope.spawn(|| {
             for round in 0..300 {
                 limiter.set_quotas(&[Quota::new(1 + round % LIMIT, HOUR)]).expect("a usable quota");
-                limiter.set_quotas_of(&1, &[Quota::new(1 + (round + 3) % LIMIT, HOUR)]).expect("a usable quota");
+                limiter.set_quotas_of(1, &[Quota::new(1 + (round + 3) % LIMIT, HOUR)]).expect("a usable quota");
             }
         });
         let (granted, came_back) = lend(&limiter, 10_000);
         assert_eq!(granted, came_back);
     });
-    assert!((0..KEYS).all(|key| limiter.peek(&key).reset_after() == Duration::ZERO), "all of it came back");
+    assert!((0..KEYS).all(|key| limiter.peek(key).reset_after() == Duration::ZERO), "all of it came back");
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Counted {
 /// Asks for one permit each.
 fn admit(limiter: &Keyed, keys: impl IntoIterator<Item = u64>) {
     for key in keys {
-        assert!(limiter.try_acquire(&key).is_admitted(), "key {key} was refused");
+        assert!(limiter.try_acquire(key).is_admitted(), "key {key} was refused");
     }
 }
 
@@ -90,14 +90,14 @@ fn a_flood_of_denials_allocates_nothing() {
     counted.during(|limiter, _| admit(limiter, [7; 100]));
     let flood = counted.during(|limiter, _| {
         for _ in 0..MILLION {
-            assert!(limiter.try_acquire(&7).is_denied());
+            assert!(limiter.try_acquire(7).is_denied());
         }
     });
     assert_nothing(flood, "a million denials");
     let costly = counted.during(|limiter, _| {
         for cost in (1..=100).cycle().take(10_000) {
-            assert!(!limiter.try_acquire_n_status(&7, cost).expect("within the limit").is_admitted());
-            assert!(!limiter.peek_n(&7, cost).expect("within the limit").is_admitted());
+            assert!(!limiter.try_acquire_n_status(7, cost).expect("within the limit").is_admitted());
+            assert!(!limiter.peek_n(7, cost).expect("within the limit").is_admitted());
         }
     });
     assert_nothing(costly, "denials with the numbers, of every cost");
@@ -140,7 +140,7 @@ fn a_flood_of_new_keys_stops_taking_memory_at_the_cap() {
 /// Asks for one permit for each of keys that find no place.
 fn refuse(limiter: &Keyed, policy: AtKeyCap, keys: impl IntoIterator<Item = u64>) {
     for key in keys {
-        match limiter.try_acquire(&key) {
+        match limiter.try_acquire(key) {
             Decision::Admitted(admission) => {
                 assert!(policy == AtKeyCap::Share || !admission.is_counted(), "key {key} found a place past the cap");
             }
@@ -160,7 +160,7 @@ fn a_flood_at_the_cap_that_takes_the_places_of_expired_keys_takes_no_more_memory
         let mut windows = |limiter: &Keyed, clock: &MockClock, count: u64| {
             for key in keys.by_ref().take(usize::try_from(count * 2 * CAP).expect("far less")) {
                 clock.advance(WINDOW / 2000);
-                let _ = limiter.try_acquire(&key);
+                let _ = limiter.try_acquire(key);
             }
         };
         // Both indexes, of this generation and the last, are of the largest size by then.
@@ -182,7 +182,7 @@ fn a_churn_of_keys_takes_memory_for_the_live_ones_only() {
     let mut windows = |limiter: &Keyed, clock: &MockClock, count: usize| {
         for key in keys.by_ref().take(count * 500) {
             let cost = u32::try_from(1 + key % 8).expect("at most eight");
-            assert!(limiter.try_acquire_n(&key, cost).expect("within the limit").is_admitted());
+            assert!(limiter.try_acquire_n(key, cost).expect("within the limit").is_admitted());
             clock.advance(WINDOW / 500);
         }
     };
@@ -254,7 +254,7 @@ fn several_quotas_take_no_more_than_the_widest_of_them() {
             }
         });
     }
-    assert!((0..1000).all(|key| !all.limiter.peek(&key).is_admitted()));
+    assert!((0..1000).all(|key| !all.limiter.peek(key).is_admitted()));
     // What is more is what the quotas themselves take.
     assert!(all.held - alone.held < 500, "{} bytes, and {} for the widest alone", all.held, alone.held);
     alone.finish();
@@ -269,7 +269,7 @@ fn a_million_permits_of_one_key() {
     assert_at_most(counted.bytes_per(MILLION), 16.5, "bytes a permit");
     counted.finish();
     let mut counted = Counted::new(1_000_000, |builder| builder);
-    counted.during(|limiter, _| assert!(limiter.try_acquire_n(&7, 1_000_000).expect("the limit").is_admitted()));
+    counted.during(|limiter, _| assert!(limiter.try_acquire_n(7, 1_000_000).expect("the limit").is_admitted()));
     assert_at_most(counted.bytes_per(MILLION), 8.1, "bytes a permit, all granted at once");
     counted.finish();
 }
@@ -283,7 +283,7 @@ fn a_million_permits_of_one_key_in_a_thousand_steps() {
         for _ in 0..1000 {
             clock.advance(step);
             for key in 0..keys {
-                assert!(limiter.try_acquire_n(&key, 999).expect("within the limit").is_admitted());
+                assert!(limiter.try_acquire_n(key, 999).expect("within the limit").is_admitted());
                 admit(limiter, [key]);
             }
         }
@@ -291,7 +291,7 @@ fn a_million_permits_of_one_key_in_a_thousand_steps() {
     let mut counted = Counted::of(quota, |builder| builder);
     let empty = counted.held;
     counted.during(|limiter, clock| a_window(limiter, clock, 1));
-    assert!(counted.limiter.try_acquire(&0).is_denied());
+    assert!(counted.limiter.try_acquire(0).is_denied());
     // Two blocks of 8 KB, one of which is being written when a step begins; the smaller ones that it grew through; a page of cells.
     let one = counted.held - empty;
     assert_at_most(one as f64, 32_000.0, "bytes for one key with a million permits");
@@ -330,10 +330,10 @@ fn dropping_gives_everything_back() {
         counted.during(|limiter, clock| {
             for key in 0..2000 {
                 let cost = u32::try_from(key % 100).expect("below 100");
-                let _ = limiter.try_acquire_n(&(key % 150), cost).expect("within the limit");
+                let _ = limiter.try_acquire_n(key % 150, cost).expect("within the limit");
                 clock.advance(WINDOW / 100);
                 if key % 7 == 0 {
-                    limiter.forget(&(key % 150));
+                    limiter.forget(key % 150);
                 }
             }
             limiter.clear();
@@ -355,7 +355,7 @@ fn counters_of_decisions_take_memory_once() {
     let ((limiter, counting), (_, not_counting)) = (make(true), make(false));
     assert_eq!(counting - not_counting, 2048, "sixteen pairs of counters, 128 bytes apart");
     admit(&limiter, [7; 100]);
-    let counted = measure(|| (0..10_000).for_each(|_| assert!(limiter.try_acquire(&7).is_denied())));
+    let counted = measure(|| (0..10_000).for_each(|_| assert!(limiter.try_acquire(7).is_denied())));
     assert_nothing(counted, "ten thousand counted denials");
 }
 

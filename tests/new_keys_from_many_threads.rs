@@ -19,7 +19,7 @@ fn ask_for_all(limiter: &Limiter<u32, MockClock>, keys: u32, rounds: u32) -> Vec
         let mut admitted = vec![0; usize::try_from(keys).expect("few")];
         for _ in 0..rounds {
             for (key, admitted) in (0..keys).zip(&mut admitted) {
-                *admitted += u32::from(is_charged(limiter.try_acquire(&key)));
+                *admitted += u32::from(is_charged(limiter.try_acquire(key)));
             }
         }
         admitted

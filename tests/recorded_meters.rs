@@ -72,7 +72,7 @@ fn plans(limit: u32) -> impl Iterator<Item = Plan> {
 fn on_the_real_clock(quota: Quota, plan: Plan) -> Vec<Event> {
     let builder = Limiter::<u32>::builder(quota).key_cap(30).at_key_cap(AtKeyCap::Deny);
     let limiter = builder.build().expect("a good quota and cap");
-    let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the limit");
+    let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the limit");
     record(plan, limiter.clock(), decide, obey(plan, limiter.clock()))
 }
 
@@ -80,7 +80,7 @@ fn on_the_real_clock(quota: Quota, plan: Plan) -> Vec<Event> {
 fn on_a_clock_that_the_threads_move(quota: Quota, plan: Plan) -> Vec<Event> {
     let clock = MockClock::new();
     let limiter = Limiter::<u32>::builder(quota).clock(clock.clone()).build().expect("a good quota");
-    let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the limit");
+    let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the limit");
     let part = u32::try_from(quota.window().as_nanos() / 8).expect("short") + 1;
     let move_clock = |numbers: &mut Numbers, told: Told| match told {
         Told::Denied { retry_after, .. } if numbers.below(4) == 0 => {
@@ -168,7 +168,7 @@ fn at_each_tick_of_a_clock_that_stands_still_exactly_what_is_there_is_admitted()
     let plan = Plan { threads: 4, calls: 60, keys: 1, costs: 1, obeys_every: 1 };
     let (mut events, mut refilled) = (vec![], 0);
     for tick in 0..50_u64 {
-        let run = record(plan, &clock, |key, _| limiter.try_acquire(&key), |_, _| {});
+        let run = record(plan, &clock, |key, _| limiter.try_acquire(key), |_, _| {});
         let admitted = run.iter().filter(|event| event.told == Told::Admitted).count();
         assert_eq!(u64::try_from(admitted), Ok(if tick == 0 { 40 } else { refilled }), "tick {tick}");
         events.extend(run);

@@ -39,7 +39,7 @@ fn one_key_on_the_real_clock() {
         for threads in [2, 4, 8] {
             let plan = Plan { threads, calls: 10_000 / threads, keys: 1, costs: 1, obeys_every: 200 };
             let limiter = Limiter::<u32>::new(quota).expect("a good quota");
-            let decide = |key, _| limiter.try_acquire(&key);
+            let decide = |key, _| limiter.try_acquire(key);
             let events = record(plan, limiter.clock(), decide, obey(plan, limiter.clock()));
             check("one key", quota, READING_ERROR, events);
         }
@@ -52,7 +52,7 @@ fn a_few_keys_and_all_costs_on_the_real_clock() {
         for threads in [2, 4, 8] {
             let plan = Plan { threads, calls: 10_000 / threads, keys: 3, costs: quota.limit(), obeys_every: 200 };
             let limiter = Limiter::<u32>::new(quota).expect("a good quota");
-            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the limit");
+            let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the limit");
             let events = record(plan, limiter.clock(), decide, obey(plan, limiter.clock()));
             check("a few keys, all costs", quota, READING_ERROR, events);
         }
@@ -78,7 +78,7 @@ fn keys_that_make_way_for_each_other_on_the_real_clock() {
             let plan = Plan { threads: 4, calls: 5000, keys, costs: quota.limit(), obeys_every: 200 };
             let builder = Limiter::<u32>::builder(quota).key_cap(cap).at_key_cap(AtKeyCap::Deny);
             let limiter = builder.build().expect("a good quota and cap");
-            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the limit");
+            let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the limit");
             let events = record(plan, limiter.clock(), decide, obey(plan, limiter.clock()));
             check("more keys than places", quota, READING_ERROR, events);
         }
@@ -95,7 +95,7 @@ fn a_clock_that_the_threads_move() {
             let clock = MockClock::new();
             let builder = Limiter::<u32>::builder(quota).clock(clock.clone());
             let limiter = builder.build().expect("a good quota");
-            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the limit");
+            let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the limit");
             let move_clock = |numbers: &mut Numbers, told: Told| {
                 let part = Duration::from_nanos(window / u64::from(1 + numbers.below(16)));
                 match told {
@@ -125,7 +125,7 @@ fn at_each_tick_of_a_clock_that_stands_still_exactly_the_limit_is_admitted() {
         let direct = DirectLimiter::with_clock(quota, clock.clone()).expect("a good quota");
         for _ in 0..20 {
             clock.advance(quota.window());
-            let keyed = record(plan, &clock, |key, _| limiter.try_acquire(&key), |_, _| {});
+            let keyed = record(plan, &clock, |key, _| limiter.try_acquire(key), |_, _| {});
             let keyless = record(Plan { keys: 1, ..plan }, &clock, |_, _| direct.try_acquire(), |_, _| {});
             for (events, keys) in [(keyed, u64::from(plan.keys)), (keyless, 1)] {
                 let summary = check("a clock that stands still", quota, 0, events);
@@ -146,13 +146,13 @@ fn at_one_tick_no_cost_is_denied_that_would_still_have_fitted() {
         let limiter = builder.build().expect("a good quota");
         for _ in 0..50 {
             clock.advance(quota.window());
-            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the limit");
+            let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the limit");
             let events = record(plan, &clock, decide, |_, _| {});
             let smallest_denied =
                 events.iter().filter(|event| event.told != Told::Admitted).map(|event| u64::from(event.cost)).min();
             let summary = check("all costs at one tick", quota, 0, events);
             let free = u64::from(limit) - summary.permits;
-            assert_eq!(u64::from(limiter.peek(&0).remaining()), free, "{quota:?}");
+            assert_eq!(u64::from(limiter.peek(0).remaining()), free, "{quota:?}");
             assert!(smallest_denied.is_some_and(|cost| cost > free), "{smallest_denied:?} denied with {free} free");
         }
     }
@@ -177,7 +177,7 @@ fn several_quotas_on_the_real_clock() {
             let builder =
                 quotas[1..].iter().fold(Limiter::<u32>::builder(quotas[0]), |builder, &quota| builder.and(quota));
             let limiter = builder.build().expect("good quotas");
-            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the least limit");
+            let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the least limit");
             let events = record(plan, limiter.clock(), decide, obey(plan, limiter.clock()));
             check_all("several quotas", &quotas, READING_ERROR, events);
         }
@@ -196,7 +196,7 @@ fn several_quotas_and_a_clock_that_the_threads_move() {
             let builder =
                 quotas[1..].iter().fold(Limiter::<u32>::builder(quotas[0]), |builder, &quota| builder.and(quota));
             let limiter = builder.clock(clock.clone()).build().expect("good quotas");
-            let decide = |key, cost| limiter.try_acquire_n(&key, cost).expect("costs up to the least limit");
+            let decide = |key, cost| limiter.try_acquire_n(key, cost).expect("costs up to the least limit");
             let move_clock = |numbers: &mut Numbers, told: Told| match told {
                 Told::Denied { retry_after, .. } if numbers.below(plan.obeys_every) == 0 => {
                     clock.advance(Duration::from_nanos(retry_after - u64::from(numbers.below(2))));

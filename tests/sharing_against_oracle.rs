@@ -121,7 +121,7 @@ fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), Test
     for (at, op) in ops.iter().enumerate() {
         match *op {
             Op::Ask(key, cost) => {
-                let (looked, told) = (limiter.peek_n(&key, cost), limiter.try_acquire_n(&key, cost));
+                let (looked, told) = (limiter.peek_n(key, cost), limiter.try_acquire_n(key, cost));
                 let expected = model.ask(key, cost, now);
                 prop_assert_eq!(looked.map(|status| status.decision()), told, "step {}: {:?}", at, op);
                 let right = match told {
@@ -131,7 +131,7 @@ fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), Test
                 prop_assert!(right, "step {at}: {op:?}: {told:?}, not {expected:?}");
             }
             Op::Reserve(key, cost) => {
-                let told = limiter.reserve(&key, cost, Duration::ZERO);
+                let told = limiter.reserve(key, cost, Duration::ZERO);
                 let expected = model.ask(key, cost, now);
                 let right = match &told {
                     Ok(_) => matches!(expected, Told::Admitted { .. }),
@@ -144,7 +144,7 @@ fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), Test
             }
             Op::Wait(time) => now += time,
             Op::Forget(key) => {
-                limiter.forget(&key);
+                limiter.forget(key);
                 model.stamps.remove(&key);
             }
             Op::Clear => {
@@ -156,7 +156,7 @@ fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), Test
                 model.limit = limit;
             }
             Op::ChangeOwn(key, limit) => {
-                limiter.set_quotas_of(&key, &quota(limit)).expect("they can be used");
+                limiter.set_quotas_of(key, &quota(limit)).expect("they can be used");
                 model.own.insert(key, limit);
             }
         }

@@ -52,7 +52,7 @@ proptest! {
         new_clock.set(origin);
         let old = limiter(quota, &old_clock);
         for (key, cost, pause) in requests {
-            let _ = old.try_acquire_n(&key, cost.min(quota.limit()));
+            let _ = old.try_acquire_n(key, cost.min(quota.limit()));
             old_clock.advance(Duration::from_millis(pause));
         }
         let bytes = old.snapshot().to_bytes();
@@ -65,9 +65,9 @@ proptest! {
             old_clock.advance(Duration::from_millis(step));
             new_clock.advance(Duration::from_millis(step));
             for key in 0..12 {
-                prop_assert_eq!(told(new.peek(&key)), told(old.peek(&key)), "key {} after {}", key, step);
+                prop_assert_eq!(told(new.peek(key)), told(old.peek(key)), "key {} after {}", key, step);
             }
-            let (old, new) = (old.try_acquire_status(&0), new.try_acquire_status(&0));
+            let (old, new) = (old.try_acquire_status(0), new.try_acquire_status(0));
             prop_assert_eq!(told(new), told(old));
         }
     }
@@ -96,7 +96,7 @@ proptest! {
         let mut granted = Vec::new();
         for (key, cost, pause) in requests {
             let cost = cost.min(limit);
-            if old.try_acquire_n(&key, cost).expect("within the limit").is_admitted() {
+            if old.try_acquire_n(key, cost).expect("within the limit").is_admitted() {
                 granted.push((key, old_clock.now(), cost));
             }
             old_clock.advance(nanos(pause));
@@ -116,7 +116,7 @@ proptest! {
             old_clock.advance(nanos(step));
             new_clock.advance(nanos(step));
             for key in 0..4 {
-                let (old, new) = (old.peek(&key), new.peek(&key));
+                let (old, new) = (old.peek(key), new.peek(key));
                 if fits && lags.is_none() {
                     prop_assert_eq!(told(new), told(old), "key {} after {}", key, step);
                 } else if lags.is_none() {
@@ -126,7 +126,7 @@ proptest! {
             }
         }
         new_clock.advance(quota.window());
-        prop_assert!((0..4).all(|key| new.peek(&key).remaining() == limit));
+        prop_assert!((0..4).all(|key| new.peek(key).remaining() == limit));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_quantised_log_is_kept_by_a_clock_that_lags() {
     let old = limiter(quota, &clock);
     for at in [100, 120] {
         clock.set(at);
-        assert!(old.try_acquire(&1).is_admitted());
+        assert!(old.try_acquire(1).is_admitted());
     }
     // By this clock the first permit has not left the window.
     clock.set(119);
@@ -145,9 +145,9 @@ fn a_quantised_log_is_kept_by_a_clock_that_lags() {
     let new = Limiter::<u32>::builder(quota).clock(clock.clone()).restore_after(&snapshot, Duration::ZERO);
     let new = new.expect("a snapshot of such a limiter");
     clock.set(139);
-    assert!(new.try_acquire(&1).is_denied());
+    assert!(new.try_acquire(1).is_denied());
     clock.set(140);
-    assert!(new.try_acquire(&1).is_admitted());
+    assert!(new.try_acquire(1).is_admitted());
 }
 
 #[test]
@@ -157,14 +157,14 @@ fn a_quantised_log_whose_limit_became_less_forgets_nothing_over_a_restart() {
         let clock = MockClock::new();
         let old = limiter(quota(100), &clock);
         for cost in used {
-            assert!(old.try_acquire_n(&1, cost).expect("within the limit").is_admitted());
+            assert!(old.try_acquire_n(1, cost).expect("within the limit").is_admitted());
             clock.advance(2 * SECOND);
         }
         old.set_quotas(&[quota(50)]).expect("the same steps");
         let snapshot = Snapshot::from_bytes(&old.snapshot().to_bytes()).expect("just written");
         let new = Limiter::<u32>::builder(quota(50)).clock(clock.clone()).restore_after(&snapshot, Duration::ZERO);
         let new = new.expect("a snapshot of such a limiter");
-        assert!(old.try_acquire(&1).is_denied() && new.try_acquire(&1).is_denied(), "{used:?}");
+        assert!(old.try_acquire(1).is_denied() && new.try_acquire(1).is_denied(), "{used:?}");
     }
 }
 
@@ -195,13 +195,13 @@ fn the_numbers_of_a_log_may_change_and_history_is_kept() {
     let clock = MockClock::new();
     let old = limiter(Quota::new(5, 10 * SECOND), &clock);
     for _ in 0..5 {
-        assert!(old.try_acquire(&1).is_admitted());
+        assert!(old.try_acquire(1).is_admitted());
         clock.advance(SECOND);
     }
     let snapshot = old.snapshot();
     let restored = |quota| {
         let new = Limiter::<u32>::builder(quota).clock(MockClock::new()).restore_after(&snapshot, Duration::ZERO);
-        told(new.unwrap().peek(&1))
+        told(new.unwrap().peek(1))
     };
     // Permits of 5, 4, 3, 2 and 1 seconds ago.
     assert_eq!(restored(Quota::new(2, 10 * SECOND)), (false, 0, Some(8 * SECOND), 9 * SECOND));
@@ -224,7 +224,7 @@ fn the_names_of_quotas_may_change_across_a_restart() {
 fn what_is_not_a_whole_snapshot_is_an_error_that_says_so() {
     let limiter = limiter(Quota::per_hour(3), &MockClock::new());
     for key in 0..3 {
-        assert!(limiter.try_acquire_n(&key, key + 1).unwrap().is_admitted());
+        assert!(limiter.try_acquire_n(key, key + 1).unwrap().is_admitted());
     }
     let bytes = limiter.snapshot().to_bytes();
     let read = |bytes: &[u8]| Snapshot::from_bytes(bytes).map(|snapshot| snapshot.len());
@@ -257,7 +257,7 @@ fn a_snapshot_of_another_limiter_is_refused() {
     assert_eq!(nothing.err(), Some(RestoreError::Build(BuildError::ZeroKeyCap)));
 
     let many = limiter(Quota::per_hour(3), &MockClock::new());
-    (0..10).for_each(|key| assert!(many.try_acquire(&key).is_admitted()));
+    (0..10).for_each(|key| assert!(many.try_acquire(key).is_admitted()));
     let few = Limiter::<u32>::builder(Quota::per_hour(3)).key_cap(4).restore(&many.snapshot());
     assert_eq!(few.err(), Some(RestoreError::TooManyKeys { keys: 10 }));
 }
@@ -284,23 +284,23 @@ fn each_hash_restores_its_own_snapshots_and_no_others() {
 fn snapshots_of_a_limiter_in_use_hold_what_was_granted_before() {
     const LIMIT: u32 = 64;
     let limiter = Limiter::<u32>::new(Quota::per_hour(LIMIT)).unwrap();
-    assert!(limiter.try_acquire_n(&7, 20).unwrap().is_admitted());
+    assert!(limiter.try_acquire_n(7, 20).unwrap().is_admitted());
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let traffic = scope.spawn(|| {
             let mut granted = 20;
             while !done.load(Ordering::Relaxed) {
-                granted += u32::from(limiter.try_acquire(&7).is_admitted());
+                granted += u32::from(limiter.try_acquire(7).is_admitted());
                 for key in 100..400 {
-                    let _ = limiter.try_acquire(&key);
+                    let _ = limiter.try_acquire(key);
                 }
             }
             granted
         });
         for _ in 0..50 {
-            let before = LIMIT - limiter.peek(&7).remaining();
+            let before = LIMIT - limiter.peek(7).remaining();
             let restored = Limiter::<u32>::builder(Quota::per_hour(LIMIT)).restore(&limiter.snapshot()).unwrap();
-            let kept = LIMIT - restored.peek(&7).remaining();
+            let kept = LIMIT - restored.peek(7).remaining();
             assert!((before..=LIMIT).contains(&kept), "{before} granted before, {kept} kept");
         }
         done.store(true, Ordering::Relaxed);
@@ -318,7 +318,7 @@ fn the_process_that_is_killed() {
     let limiter = Limiter::<u32>::builder(Quota::per_day(1)).restore(&load).expect("of this very limiter");
     let keys = u32::try_from(load.len()).expect("few");
     for key in keys.. {
-        assert!(limiter.try_acquire(&key).is_admitted());
+        assert!(limiter.try_acquire(key).is_admitted());
         limiter.snapshot().save(&path).expect("a folder of its own");
     }
 }

@@ -131,7 +131,7 @@ fn limiter<K: std::hash::Hash + ?Sized, C: Clock>(builder: LimiterBuilder<K, C>)
 /// A limiter on a time that stands still, in which all that the key may have is spent.
 fn exhausted(builder: LimiterBuilder<u64>, key: u64) -> Boxed<u64, Still> {
     let limiter = limiter(builder.clock(Still(1)));
-    let granted = (0..2 * LIMIT).filter(|_| limiter.try_acquire(&key).is_admitted()).count();
+    let granted = (0..2 * LIMIT).filter(|_| limiter.try_acquire(key).is_admitted()).count();
     assert_eq!(granted, LIMIT as usize);
     limiter
 }
@@ -150,7 +150,7 @@ fn denied_log_default_clock(repeat: &mut Repeat) {
     let key = 7;
     // Longer than any run under valgrind.
     let limiter = limiter(log(LIMIT, Duration::from_secs(24 * 60 * 60)));
-    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
 }
 
@@ -225,7 +225,7 @@ fn peek_denied(repeat: &mut Repeat) {
 fn peek_with_room(repeat: &mut Repeat) {
     let key = 7;
     let limiter = limiter(log(LIMIT, FULL_AFTER).clock(Still(1)));
-    (0..LIMIT / 2).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..LIMIT / 2).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.peek(black_box(&key)), |it| it.remaining() == LIMIT / 2);
 }
 
@@ -233,7 +233,7 @@ fn admitted_log(repeat: &mut Repeat) {
     let (key, clock) = (7, Moving::new());
     let limiter = limiter(log(LIMIT, FULL_AFTER).clock(&clock));
     // Until the ring is as long as the limit.
-    (0..10 * LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..10 * LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
 }
 
@@ -266,7 +266,7 @@ fn admitted_bucket_full_again_cost_8(repeat: &mut Repeat) {
 fn admitted_by_bucket(repeat: &mut Repeat, bucket: Quota) {
     let (key, clock) = (7, Moving::new());
     let limiter = limiter(Limiter::<u64>::builder(bucket).clock(&clock));
-    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
 }
 

@@ -79,7 +79,7 @@ fn taken(which: usize) -> Vec<u8> {
     };
     let limiter = limiter(quota, &clock).build().expect("a good quota");
     for key in (0..KEYS).chain(0..KEYS / 2) {
-        let _ = limiter.try_acquire_n(&key, (1 + key % 3).min(quota.limit()));
+        let _ = limiter.try_acquire_n(key, (1 + key % 3).min(quota.limit()));
         clock.advance(SECOND / 4);
     }
     limiter.snapshot().to_bytes()
@@ -178,7 +178,7 @@ fn restores(snapshot: &Snapshot, quota: Quota) -> Result<bool, String> {
         .restore_after(&first.snapshot(), Duration::ZERO)
         .map_err(|error| format!("its own snapshot is refused: {error}"))?;
     for key in 0..KEYS + 2 {
-        let (one, other) = (told(first.peek(&key)), told(second.peek(&key)));
+        let (one, other) = (told(first.peek(key)), told(second.peek(key)));
         if one != other {
             return Err(format!("key {key} is told {one:?}, and once more restored {other:?}"));
         }
@@ -186,7 +186,7 @@ fn restores(snapshot: &Snapshot, quota: Quota) -> Result<bool, String> {
         // Half a window apart, both within one.
         for pause in [Duration::ZERO, quota.window() / 2] {
             clock.advance(pause);
-            let granted = (0..=quota.limit()).filter(|_| second.try_acquire(&key).is_admitted()).count();
+            let granted = (0..=quota.limit()).filter(|_| second.try_acquire(key).is_admitted()).count();
             if granted > quota.limit() as usize {
                 return Err(format!("key {key} is granted {granted} permits at once"));
             }
@@ -196,8 +196,8 @@ fn restores(snapshot: &Snapshot, quota: Quota) -> Result<bool, String> {
         if is_log && in_window > quota.limit() as usize {
             return Err(format!("key {key} is granted {in_window} permits in one window"));
         }
-        second.forget(&key);
-        if key % 2 == 0 && !second.try_acquire(&key).is_admitted() {
+        second.forget(key);
+        if key % 2 == 0 && !second.try_acquire(key).is_admitted() {
             return Err(format!("key {key} is denied when it is forgotten"));
         }
     }

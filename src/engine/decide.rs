@@ -92,14 +92,16 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// What the quota says, whatever it takes, and whether it is the key's own that says so.
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
-        loop {
-            match self.table.acquire(key, cost, clock) {
-                Placed::Decided(status) => return (status, true),
-                Placed::NoRoom { retry_after_ns } => {
-                    let shared = |shared: &Single| shared.acquire(cost, clock);
-                    if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
-                        return (status, false);
-                    }
+        match self.table.acquire(key, cost, clock) {
+            Placed::Decided(status) => (status, true),
+            Placed::NoRoom { retry_after_ns } => {
+                match self.decide_at_cap(key, cost, retry_after_ns, |shared| shared.acquire(cost, clock)) {
+                    Some(status) => (status, false),
+                    None => loop {
+                        if let Placed::Decided(status) = self.table.acquire(key, cost, clock) {
+                            return (status, true);
+                        }
+                    },
                 }
             }
         }
@@ -107,15 +109,11 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// What the quota would say, whatever it takes.
     pub(super) fn preview_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        loop {
-            match self.table.preview(key, cost, clock) {
-                Placed::Decided(status) => return status,
-                Placed::NoRoom { retry_after_ns } => {
-                    let shared = |shared: &Single| shared.peek(cost, clock);
-                    if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
-                        return status;
-                    }
-                }
+        match self.table.preview(key, cost, clock) {
+            Placed::Decided(status) => status,
+            Placed::NoRoom { retry_after_ns } => {
+                let at_cap = self.decide_at_cap(key, cost, retry_after_ns, |shared| shared.peek(cost, clock));
+                at_cap.unwrap_or_else(|| self.table.peek(key, cost, clock))
             }
         }
     }

@@ -33,9 +33,7 @@ impl<C: Clock, F> Engine<C, F> {
             self.count(decision.is_admitted());
             return decision;
         };
-        let decision = self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: None });
-        self.count(decision.is_admitted());
-        modes.show(decision)
+        self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: None })
     }
 
     /// As [`decide_together`](Self::decide_together), with what is left of each quota.
@@ -55,8 +53,7 @@ impl<C: Clock, F> Engine<C, F> {
         };
         let mut status = JointStatus::new();
         let decision = self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: Some(&mut status) });
-        self.count(decision.is_admitted());
-        status.with_decision(modes.show(decision))
+        status.with_decision(decision)
     }
 
     /// One permit of the keys of each request, in order. `dimensions` is how many there are.
@@ -92,6 +89,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
+    #[inline(never)]
     fn look_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
         if let Some(decision) = by_lists(modes, &mut keys) {
             return JointStatus::new().with_decision(decision);
@@ -103,13 +101,14 @@ impl<C: Clock, F> Engine<C, F> {
         status.with_decision(decision)
     }
 
-    fn decide_together_in_modes(
-        &self,
-        modes: &Modes,
-        mut keys: Together,
-        cost: u32,
-        mut extras: Extras<'_>,
-    ) -> Decision {
+    #[inline(never)]
+    fn decide_together_in_modes(&self, modes: &Modes, keys: Together, cost: u32, extras: Extras<'_>) -> Decision {
+        let decision = self.decide_by_modes(modes, keys, cost, extras);
+        self.count(decision.is_admitted());
+        modes.show(decision)
+    }
+
+    fn decide_by_modes(&self, modes: &Modes, mut keys: Together, cost: u32, mut extras: Extras<'_>) -> Decision {
         if let Some(decision) = by_lists(modes, &mut keys) {
             return decision;
         }

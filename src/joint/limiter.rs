@@ -243,20 +243,24 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// The keys of a request of this cost.
     pub(crate) fn fingerprints(&self, keys: impl Keys<D>, cost: u32) -> Result<Together, JointError> {
         let mut fingerprints: Together = [None; MAX_DIMENSIONS];
-        let (mut given, mut checked) = (0, Ok(()));
+        let (mut given, mut any, mut checked) = (0, false, Ok(()));
         let dimensions = self.names.len();
         keys.each(&self.engine.fingerprinter, |key| {
             if let Some(key) = key.filter(|_| given < dimensions) {
                 let key = key.in_dimension(given);
                 fingerprints[given] = Some(key);
-                checked = checked.and(self.engine.checked(key, cost).map(drop));
+                any = true;
+                // No limit is below one.
+                if cost > 1 {
+                    checked = checked.and(self.engine.checked(key, cost).map(drop));
+                }
             }
             given += 1;
         });
         if given != dimensions {
             return Err(JointError::WrongNumberOfKeys { keys: given, dimensions });
         }
-        if fingerprints.iter().all(Option::is_none) {
+        if !any {
             return Err(JointError::NoKeys);
         }
         checked?;

@@ -12,6 +12,7 @@ pub struct PolicyError {
     line: usize,
     column: usize,
     problem: PolicyProblem,
+    dimension: Option<String>,
 }
 
 impl PolicyError {
@@ -20,7 +21,11 @@ impl PolicyError {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
-        Self { line, column: before[line_start..].chars().count() + 1, problem }
+        Self { line, column: before[line_start..].chars().count() + 1, problem, dimension: None }
+    }
+
+    pub(super) fn in_dimension(self, dimension: Option<String>) -> Self {
+        Self { dimension, ..self }
     }
 
     /// The line, counted from 1.
@@ -35,6 +40,12 @@ impl PolicyError {
         self.column
     }
 
+    /// The name of the dimension that it is in, if it is in one and the file could be read that far.
+    #[must_use]
+    pub fn dimension(&self) -> Option<&str> {
+        self.dimension.as_deref()
+    }
+
     /// What is wrong there.
     #[must_use]
     pub const fn problem(&self) -> &PolicyProblem {
@@ -44,7 +55,11 @@ impl PolicyError {
 
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: {}", self.line, self.column, self.problem)
+        write!(f, "line {}, column {}: ", self.line, self.column)?;
+        if let Some(name) = &self.dimension {
+            write!(f, "dimension {name:?}: ")?;
+        }
+        self.problem.fmt(f)
     }
 }
 

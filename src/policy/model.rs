@@ -7,6 +7,7 @@ use crate::caps::AtKeyCap;
 use crate::duration::Plain;
 use crate::joint::{JointLimiter, JointLimiterBuilder};
 use crate::keys::Dimensions;
+use crate::penalty::Penalty;
 use crate::quota::{Kind, Quota};
 
 /// Dimensions and their quotas, as a file says them. See [the module](crate::policy) for the file.
@@ -26,6 +27,7 @@ pub struct Dimension {
     pub(super) name: Box<str>,
     pub(super) key: Vec<String>,
     pub(super) quotas: Vec<Quota>,
+    pub(super) penalty: Option<Penalty>,
 }
 
 impl Policy {
@@ -48,8 +50,11 @@ impl Policy {
     /// ```
     pub fn builder<D: Dimensions + ?Sized>(&self) -> JointLimiterBuilder<D> {
         let mut builder = JointLimiter::<D>::builder();
-        for dimension in &self.dimensions {
+        for (at, dimension) in self.dimensions.iter().enumerate() {
             builder = builder.dimension(dimension.name.clone(), dimension.quotas.iter().copied());
+            if let Some(penalty) = dimension.penalty {
+                builder = builder.penalty(at, penalty);
+            }
         }
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
@@ -99,6 +104,12 @@ impl Dimension {
     pub fn quotas(&self) -> &[Quota] {
         &self.quotas
     }
+
+    /// What keys that are denied too often are blocked by, if the policy says so.
+    #[must_use]
+    pub const fn penalty(&self) -> Option<Penalty> {
+        self.penalty
+    }
 }
 
 impl fmt::Display for Policy {
@@ -114,10 +125,15 @@ impl fmt::Display for Policy {
         if let Some(shadow) = self.shadow {
             writeln!(f, "shadow = {shadow}")?;
         }
-        for Dimension { name, key, quotas } in &self.dimensions {
+        for Dimension { name, key, quotas, penalty } in &self.dimensions {
             writeln!(f, "\n[[dimension]]\nname = {}", Quoted(name))?;
             let fields: Vec<String> = key.iter().map(|field| Quoted(field).to_string()).collect();
             writeln!(f, "key = [{}]", fields.join(", "))?;
+            if let Some(penalty) = penalty {
+                let [within, blocked_for] = [penalty.within(), penalty.blocked_for()].map(Plain);
+                writeln!(f, "\n[dimension.penalty]\ndenials = {}", penalty.denials())?;
+                writeln!(f, "within = \"{within}\"\nblocked_for = \"{blocked_for}\"")?;
+            }
             for quota in quotas {
                 writeln!(f, "\n[[dimension.quota]]")?;
                 write_quota(f, quota)?;

@@ -7,12 +7,13 @@ use core::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::duration::{FileDuration, Read};
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
-use crate::duration::parse_duration;
 use crate::error::BuildError;
+use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::{Quotas, check_keys};
 
@@ -34,6 +35,15 @@ struct FileDimension {
     key: Option<Spanned<Vec<String>>>,
     #[serde(default)]
     quota: Vec<Spanned<FileQuota>>,
+    penalty: Option<Spanned<FilePenalty>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePenalty {
+    denials: u32,
+    within: Spanned<FileDuration>,
+    blocked_for: Spanned<FileDuration>,
 }
 
 #[derive(Deserialize)]
@@ -45,25 +55,39 @@ struct FileQuota {
     capacity: Option<Spanned<u32>>,
     refill: Option<Spanned<u32>>,
     leak: Option<Spanned<u32>>,
-    per: Option<Spanned<String>>,
-    max_delay: Option<Spanned<String>>,
+    per: Option<Spanned<FileDuration>>,
+    max_delay: Option<Spanned<FileDuration>>,
     start: Option<Spanned<u32>>,
-    phase: Option<Spanned<String>>,
-    resolution: Option<Spanned<String>>,
+    phase: Option<Spanned<FileDuration>>,
+    resolution: Option<Spanned<FileDuration>>,
 }
 
 /// A problem and where it is, in bytes.
 type Placed = (Range<usize>, PolicyProblem);
+
+/// The same, and the dimension that it is in.
+struct Refused {
+    placed: Placed,
+    dimension: Option<String>,
+}
+
+impl From<Placed> for Refused {
+    fn from(placed: Placed) -> Self {
+        Self { placed, dimension: None }
+    }
+}
 
 fn policy(text: &str) -> Result<Policy, PolicyError> {
     let file: File = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(text.len(), |span| span.start);
         PolicyError::at(text, start, PolicyProblem::Toml { message: error.message().to_owned() })
     })?;
-    checked(&file, text).map_err(|(place, problem)| PolicyError::at(text, place.start, problem))
+    checked(&file, text).map_err(|Refused { placed: (place, problem), dimension }| {
+        PolicyError::at(text, place.start, problem).in_dimension(dimension)
+    })
 }
 
-fn checked(file: &File, text: &str) -> Result<Policy, Placed> {
+fn checked(file: &File, text: &str) -> Result<Policy, Refused> {
     if let Some(key_cap) = &file.key_cap {
         check_keys(*key_cap.get_ref(), 0).map_err(|error| (key_cap.span(), error.into()))?;
     }
@@ -72,29 +96,30 @@ fn checked(file: &File, text: &str) -> Result<Policy, Placed> {
         Some(word) => Some(match word.get_ref().as_str() {
             "deny" => AtKeyCap::Deny,
             "admit" => AtKeyCap::Admit,
-            _ => return Err((word.span(), PolicyProblem::UnknownAtKeyCap { word: word.get_ref().clone() })),
+            _ => return Err((word.span(), PolicyProblem::UnknownAtKeyCap { word: word.get_ref().clone() }).into()),
         }),
     };
     let (dimensions, most) = (file.dimension.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&dimensions) {
         // Where the first one too many is, or would have to be.
         let place = file.dimension.get(most).map_or(text.len()..text.len(), Spanned::span);
-        return Err((place, BuildError::DimensionCount { dimensions, most }.into()));
+        return Err((place, BuildError::DimensionCount { dimensions, most }.into()).into());
     }
     let mut named: Vec<Dimension> = Vec::with_capacity(dimensions);
     for dimension in &file.dimension {
         let name = &dimension.get_ref().name;
         if named.iter().any(|other| *other.name == **name.get_ref()) {
-            return Err((name.span(), PolicyProblem::RepeatedName { name: name.get_ref().clone() }));
+            return Err((name.span(), PolicyProblem::RepeatedName { name: name.get_ref().clone() }).into());
         }
-        named.push(dimension_of(dimension)?);
+        let read = dimension_of(dimension);
+        named.push(read.map_err(|placed| Refused { placed, dimension: Some(name.get_ref().clone()) })?);
     }
     let key_cap = file.key_cap.as_ref().map(|cap| *cap.get_ref());
     Ok(Policy { key_cap, at_key_cap, shadow: file.shadow, dimensions: named })
 }
 
 fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {
-    let FileDimension { name, key, quota } = dimension.get_ref();
+    let FileDimension { name, key, quota, penalty } = dimension.get_ref();
     if name.get_ref().trim().is_empty() {
         return Err((name.span(), PolicyProblem::EmptyName));
     }
@@ -110,7 +135,15 @@ fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed>
     let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
     let place = other.map_or(dimension.span(), |other| quota[other].span());
     Quotas::new(&quotas).map_err(|error| (place, error.into()))?;
-    Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas })
+    let penalty = penalty.as_ref().map(penalty_of).transpose()?;
+    Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas, penalty })
+}
+
+fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
+    let FilePenalty { denials, within, blocked_for } = spanned.get_ref();
+    let penalty = Penalty::new(*denials, within.read("within")?, blocked_for.read("blocked_for")?);
+    penalty.validate().map_err(|error| (spanned.span(), BuildError::from(error).into()))?;
+    Ok(penalty)
 }
 
 /// A quota as it is written, and what it was found to be.
@@ -129,9 +162,8 @@ impl Fields<'_> {
         value.map(|value| *value.get_ref()).ok_or_else(|| self.missing(field))
     }
 
-    fn duration(&self, field: &'static str, value: Option<&Spanned<String>>) -> Result<Duration, Placed> {
-        let value = value.ok_or_else(|| self.missing(field))?;
-        parse_duration(value.get_ref()).map_err(|error| (value.span(), PolicyProblem::Duration { field, error }))
+    fn duration(&self, field: &'static str, value: Option<&Spanned<FileDuration>>) -> Result<Duration, Placed> {
+        value.ok_or_else(|| self.missing(field))?.read(field)
     }
 
     fn limit(&self) -> Result<u32, Placed> {
@@ -166,17 +198,17 @@ impl Fields<'_> {
             resolution,
         } = self.quota;
         let number = |field: &Option<Spanned<u32>>| field.as_ref().map(Spanned::span);
-        let words = |field: &Option<Spanned<String>>| field.as_ref().map(Spanned::span);
+        let length = |field: &Option<Spanned<FileDuration>>| field.as_ref().map(Spanned::span);
         let there = [
             ("limit", number(limit)),
             ("capacity", number(capacity)),
             ("refill", number(refill)),
             ("leak", number(leak)),
-            ("per", words(per)),
-            ("max_delay", words(max_delay)),
+            ("per", length(per)),
+            ("max_delay", length(max_delay)),
             ("start", number(start)),
-            ("phase", words(phase)),
-            ("resolution", words(resolution)),
+            ("phase", length(phase)),
+            ("resolution", length(resolution)),
         ];
         let foreign =
             there.into_iter().find_map(|(field, place)| Some((field, place?)).filter(|_| !own.contains(&field)));

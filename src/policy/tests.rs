@@ -4,7 +4,9 @@ use core::time::Duration;
 
 use super::*;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
-use crate::error::BuildError;
+use crate::change::ChangeError;
+use crate::error::{BuildError, PenaltyError};
+use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota, QuotaError};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -145,7 +147,8 @@ fn what_is_not_toml_or_no_policy() {
     assert!(words(&with_quotas("{ limt = 5 }"), 3).contains("`limit`"));
     assert!(words(&with_quotas("{ limit = -1, per = \"1s\" }"), 3).contains("-1"));
     assert!(words(&with_quotas("{ limit = 4294967296, per = \"1s\" }"), 3).contains("4294967296"));
-    assert!(words(&with_quotas("{ limit = 1, per = 10 }"), 3).contains("string"));
+    assert!(words(&with_quotas("{ limit = 1, per = 0.5 }"), 3).contains("whole seconds"));
+    assert!(words(&with_quotas("{ limit = 1, per = true }"), 3).contains("whole seconds"));
     assert!(words("key_cap = 1\nkey_cap = 2", 2).contains("duplicate"));
     assert!(words("[[dimension]]\nquota = []", 1).contains("`name`"));
     assert!(words("dimension = 5", 1).contains("sequence"));
@@ -200,11 +203,14 @@ fn fields_of_other_algorithms() {
 
 #[test]
 fn durations_that_are_none() {
-    let per = r#"{ limit = 5, per = "10" }"#;
+    let per = r#"{ limit = 5, per = "1.5" }"#;
+    let negative = r#"{ limit = 5, per = -1 }"#;
     let delay = r#"{ algorithm = "leaky-queue", leak = 1, per = "1s", max_delay = "-1s" }"#;
-    for (quota, name, expected) in
-        [(per, "per", DurationError::NoUnit { number: "10".to_owned() }), (delay, "max_delay", DurationError::Negative)]
-    {
+    for (quota, name, expected) in [
+        (per, "per", DurationError::NoUnit { number: "1.5".to_owned() }),
+        (negative, "per", DurationError::Negative),
+        (delay, "max_delay", DurationError::Negative),
+    ] {
         match refused(&with_quotas(quota)) {
             (3, _, PolicyProblem::Duration { field, error }) => assert_eq!((field, error), (name, expected)),
             other => panic!("{quota}: {other:?}"),
@@ -255,4 +261,90 @@ fn what_the_limiter_refuses() {
     assert_eq!(refused(&with_quotas(mixed)), (4, 1, problem.into()));
     let quotas = vec![r#"{ limit = 5, per = "1s" }"#; 9].join(",");
     assert_eq!(refused(&with_quotas(&quotas)).2, BuildError::TooManyQuotas { quotas: 9, most: 8 }.into());
+}
+
+#[test]
+fn whole_seconds_need_no_unit() {
+    for per in ["10", "\"10\"", "\" 10 \"", "\"10s\""] {
+        let policy = Policy::from_toml(&with_quotas(&format!("{{ limit = 5, per = {per} }}"))).unwrap();
+        assert_eq!(policy.dimensions()[0].quotas(), [Quota::new(5, 10 * SECOND)], "{per}");
+    }
+    let queue = r#"{ algorithm = "leaky-queue", leak = 1, per = 1, max_delay = 5 }"#;
+    let policy = Policy::from_toml(&with_quotas(queue)).unwrap();
+    assert_eq!(policy.dimensions()[0].quotas(), [Quota::leaky_queue(1, SECOND, 5 * SECOND)]);
+}
+
+#[test]
+fn errors_name_the_dimension() {
+    let text = "[[dimension]]\nname = \"a\"\nquota = [{ limit = 1, per = 1 }]\n\n[[dimension]]\nname = \"b\"\n";
+    let error = Policy::from_toml(&format!("{text}quota = [{{ limit = 0, per = 1 }}]")).unwrap_err();
+    assert_eq!((error.dimension(), error.line()), (Some("b"), 7));
+    assert!(error.to_string().starts_with("line 7, column 10: dimension \"b\": the limit is zero"), "{error}");
+    assert_eq!(Policy::from_toml("key_cap = 0").unwrap_err().dimension(), None);
+}
+
+#[test]
+fn a_dimension_can_have_a_penalty() {
+    let penalty = "[dimension.penalty]\ndenials = 2\nwithin = \"1m\"\nblocked_for = 600\n";
+    let text = format!("[[dimension]]\nname = \"a\"\nquota = [{{ limit = 1, per = 60 }}]\n{penalty}");
+    let policy = Policy::from_toml(&text).unwrap();
+    assert_eq!(policy.dimensions()[0].penalty(), Some(Penalty::new(2, 60 * SECOND, 600 * SECOND)));
+    assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
+    let limiter = policy.builder::<[String]>().clock(crate::MockClock::new()).build().unwrap();
+    let waits: Vec<_> = (0..3).map(|_| limiter.try_acquire(["alice"]).unwrap().retry_after()).collect();
+    assert_eq!(waits, [None, Some(60 * SECOND), Some(600 * SECOND)]);
+
+    let none = refused(&text.replace("denials = 2", "denials = 0"));
+    assert_eq!(none, (4, 1, BuildError::Penalty(PenaltyError::ZeroDenials).into()));
+    let month = refused(&text.replace("600", "\"1mo\""));
+    assert_eq!(month.0, 7);
+    assert!(matches!(month.2, PolicyProblem::Duration { field: "blocked_for", .. }), "{month:?}");
+    assert!(words(&text.replace("within", "whithin"), 6).contains("`whithin`"));
+    assert!(words(&text.replace("blocked_for = 600\n", ""), 4).contains("blocked_for"));
+}
+
+fn two(user: &str, address: &str) -> Policy {
+    let text = format!(
+        "[[dimension]]\nname = \"user\"\nquota = [{user}]\n[[dimension]]\nname = \"address\"\nquota = [{address}]"
+    );
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_policy_is_applied_whole_and_by_name() {
+    let log = |limit: u32| format!("{{ limit = {limit}, per = 60 }}");
+    let limiter = two(&log(1), &log(10)).builder::<(String, u32)>().clock(crate::MockClock::new()).build().unwrap();
+    let quotas = || limiter.dimensions().map(|(_, quotas)| quotas.to_vec()).collect::<Vec<_>>();
+    assert!(limiter.try_acquire(("alice", 1)).unwrap().is_admitted());
+    assert!(limiter.try_acquire(("alice", 1)).unwrap().is_denied());
+
+    // In another order.
+    let swapped: Policy =
+        "[[dimension]]\nname = \"address\"\nquota = [{ limit = 11, per = 60 }]\n[[dimension]]\nname = \"user\"\n\
+                           quota = [{ limit = 2, per = 60 }]"
+            .parse()
+            .unwrap();
+    swapped.apply(&limiter).unwrap();
+    assert_eq!(quotas(), [[Quota::per_minute(2)], [Quota::per_minute(11)]]);
+    assert!(limiter.try_acquire(("alice", 1)).unwrap().is_admitted(), "what was granted counts");
+    assert!(limiter.try_acquire(("alice", 1)).unwrap().is_denied());
+
+    // The second can't become a bucket: the first stays as it is too.
+    let bucket = r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = 1 }"#;
+    let before = quotas();
+    let error = two(&log(9), bucket).apply(&limiter).unwrap_err();
+    assert!(
+        matches!(&error, ApplyError::Change { dimension, error: ChangeError::OtherAlgorithm { .. } } if dimension == "address")
+    );
+    assert!(error.to_string().starts_with("dimension \"address\": ") && error.dimension() == "address", "{error}");
+    assert_eq!(quotas(), before);
+
+    let other: Policy = with_quotas("{ limit = 9, per = 60 }").parse().unwrap();
+    let error = other.apply(&limiter).unwrap_err();
+    assert_eq!(error, ApplyError::NotInPolicy { dimension: "address".to_owned() });
+    let named = two(&log(9), &log(9)).to_string().replace("\"address\"", "\"adress\"");
+    let error = named.parse::<Policy>().unwrap().apply(&limiter).unwrap_err();
+    assert_eq!(error, ApplyError::NotInLimiter { dimension: "adress".to_owned() });
+    assert!(error.to_string().contains("\"adress\""), "{error}");
+    assert_eq!(quotas(), before);
 }

@@ -143,7 +143,7 @@ mod tests {
     fn written(quota: Quota) -> Vec<u8> {
         let limiter = Limiter::<u32>::builder(quota).clock(MockClock::new()).build().unwrap();
         for key in 0..5 {
-            assert!(limiter.try_acquire_n(&key, 1 + key % 3).unwrap().is_admitted());
+            assert!(limiter.try_acquire_n(key, 1 + key % 3).unwrap().is_admitted());
         }
         limiter.snapshot().to_bytes()
     }
@@ -152,7 +152,7 @@ mod tests {
         let Ok(snapshot) = Snapshot::from_bytes(bytes) else { return Ok(()) };
         let limiter = Limiter::<u32>::builder(quota).clock(MockClock::new()).key_cap(64).restore(&snapshot)?;
         for key in 0..8 {
-            let status = limiter.try_acquire_status(&key);
+            let status = limiter.try_acquire_status(key);
             assert!(status.remaining() < status.limit() || status.is_admitted());
         }
         Ok(())

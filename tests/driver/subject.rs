@@ -17,22 +17,22 @@ pub(crate) trait Subject {
 
 impl Subject for Limiter<u32, MockClock> {
     fn acquire_one(&self, key: u32) -> Decision {
-        self.try_acquire(&key)
+        self.try_acquire(key)
     }
     fn acquire(&self, key: u32, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.try_acquire_n(&key, cost)
+        self.try_acquire_n(key, cost)
     }
     fn status(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.try_acquire_n_status(&key, cost)
+        self.try_acquire_n_status(key, cost)
     }
     fn peek(&self, key: u32) -> Status {
-        self.peek(&key)
+        self.peek(key)
     }
     fn peek_n(&self, key: u32, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.peek_n(&key, cost)
+        self.peek_n(key, cost)
     }
     fn forget(&self, key: u32) -> Option<bool> {
-        Some(self.forget(&key))
+        Some(self.forget(key))
     }
     fn clear(&self) {
         self.clear();

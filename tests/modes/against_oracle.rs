@@ -98,7 +98,7 @@ impl Three {
             Op::Acquire { key, cost } => self.acquire(key, cost, false),
             Op::Status { key, cost } => self.acquire(key, cost, true),
             Op::Peek { key, cost } => {
-                let [strict, shadow] = [&self.strict, &self.shadow].map(|it| it.peek_n(&key, number(cost)));
+                let [strict, shadow] = [&self.strict, &self.shadow].map(|it| it.peek_n(key, number(cost)));
                 if cost <= self.oracle.limit() {
                     let right = self.oracle.peek(key, self.now, cost);
                     self.compare(right, strict.expect("fits"), shadow.expect("fits"));
@@ -106,21 +106,21 @@ impl Three {
             }
             Op::Allow(key) => {
                 let right = self.oracle.list(key, true);
-                let said = [&self.strict, &self.shadow].map(|it| it.allow(&key));
+                let said = [&self.strict, &self.shadow].map(|it| it.allow(key));
                 assert_eq!(said.map(listed), [right; 2], "allow {key}");
             }
             Op::Deny(key) => {
                 let right = self.oracle.list(key, false);
-                let said = [&self.strict, &self.shadow].map(|it| it.deny(&key));
+                let said = [&self.strict, &self.shadow].map(|it| it.deny(key));
                 assert_eq!(said.map(listed), [right; 2], "deny {key}");
             }
             Op::Unlist(key) => {
                 let right = self.oracle.unlist(key);
-                assert_eq!([&self.strict, &self.shadow].map(|it| it.unlist(&key)), [right; 2], "unlist {key}");
+                assert_eq!([&self.strict, &self.shadow].map(|it| it.unlist(key)), [right; 2], "unlist {key}");
             }
             Op::Forget(key) => {
                 self.oracle.forget(key);
-                let _ = [&self.strict, &self.shadow].map(|it| it.forget(&key));
+                let _ = [&self.strict, &self.shadow].map(|it| it.forget(key));
             }
             Op::Clear => {
                 self.oracle.clear();
@@ -155,7 +155,7 @@ impl Three {
     fn acquire(&mut self, key: u32, cost: usize, with_numbers: bool) {
         let cost_asked = number(cost);
         if cost > self.oracle.limit() {
-            assert!(self.strict.try_acquire_n(&key, cost_asked).is_err());
+            assert!(self.strict.try_acquire_n(key, cost_asked).is_err());
             return;
         }
         let right = self.oracle.acquire(key, self.now, cost);
@@ -165,11 +165,11 @@ impl Three {
         }
         if with_numbers {
             let [strict, shadow] =
-                [&self.strict, &self.shadow].map(|it| it.try_acquire_n_status(&key, cost_asked).expect("fits"));
+                [&self.strict, &self.shadow].map(|it| it.try_acquire_n_status(key, cost_asked).expect("fits"));
             self.compare(right, strict, shadow);
         } else {
             let [strict, shadow] =
-                [&self.strict, &self.shadow].map(|it| it.try_acquire_n(&key, cost_asked).expect("fits"));
+                [&self.strict, &self.shadow].map(|it| it.try_acquire_n(key, cost_asked).expect("fits"));
             self.compare_decisions(right.0, strict, shadow);
         }
     }

@@ -54,7 +54,7 @@ proptest! {
             match op {
                 Op::Ask(key) => {
                     let before = limiter.counts().penalties;
-                    let decision = limiter.try_acquire(&key);
+                    let decision = limiter.try_acquire(key);
                     let blocked = blocked_at.get(&key).is_some_and(|at| passed - at < u128::from(blocked_for));
                     match decision {
                         Decision::Admitted(_) => {

@@ -259,7 +259,7 @@ impl Three {
                 self.compare(&right, said);
             }
             Op::AcquireMany(requests) => {
-                let said = self.both().map(|it| it.try_acquire_many(&requests));
+                let said = self.both().map(|it| it.try_acquire_many(requests));
                 for (at, keys) in requests.iter().enumerate() {
                     if named(keys).next().is_none() {
                         assert!(said.iter().all(|said| said[at] == Err(JointError::NoKeys)));

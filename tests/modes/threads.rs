@@ -21,7 +21,7 @@ fn denials_that_come_at_once_begin_exactly_one_block() {
             .clock(MockClock::new())
             .build()
             .expect("good");
-        assert!((0..KEYS).all(|key| limiter.try_acquire(&key).is_admitted()));
+        assert!((0..KEYS).all(|key| limiter.try_acquire(key).is_admitted()));
         let arrived = AtomicU32::new(0);
         let ask = || {
             let mut seen = Vec::new();
@@ -31,7 +31,7 @@ fn denials_that_come_at_once_begin_exactly_one_block() {
                 while arrived.load(Ordering::Acquire) < (key + 1) * THREADS {
                     thread::yield_now();
                 }
-                seen.extend((0..ASKS).map(|_| limiter.try_acquire(&key).into_result().expect_err("no permit is left")));
+                seen.extend((0..ASKS).map(|_| limiter.try_acquire(key).into_result().expect_err("no permit is left")));
             }
             seen
         };
@@ -65,7 +65,7 @@ fn blocks_do_not_overlap() {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 while start.elapsed() < Duration::from_millis(200) {
-                    let _ = limiter.try_acquire(&7);
+                    let _ = limiter.try_acquire(7);
                 }
             });
         }
@@ -90,10 +90,10 @@ fn from_when_a_key_is_listed_it_is_denied() {
                 at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 if so_far > 0 {
                     let key = (at >> 8) % so_far;
-                    assert!(limiter.try_acquire(&key).is_denied(), "{key} of {so_far}");
+                    assert!(limiter.try_acquire(key).is_denied(), "{key} of {so_far}");
                 }
                 let other = KEYS + 1 + (at >> 8) % 100;
-                let _ = (limiter.deny(&other), limiter.unlist(&other));
+                let _ = (limiter.deny(other), limiter.unlist(other));
             }
             if so_far == KEYS {
                 break;
@@ -105,7 +105,7 @@ fn from_when_a_key_is_listed_it_is_denied() {
             scope.spawn(move || check(seed));
         }
         for key in 0..KEYS {
-            assert_eq!(limiter.deny(&key), Ok(true));
+            assert_eq!(limiter.deny(key), Ok(true));
             listed.store(key + 1, Ordering::Release);
         }
     });
@@ -115,7 +115,7 @@ fn from_when_a_key_is_listed_it_is_denied() {
     let new = thread::scope(|scope| {
         let put = || {
             barrier.wait();
-            limiter.allow(&u32::MAX).expect("room")
+            limiter.allow(u32::MAX).expect("room")
         };
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(put)).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).filter(|&new| new).count()

@@ -49,7 +49,7 @@ fn what_is_wrong_is_shown_at_its_place() {
     let scratch = Scratch::new("check-wrong");
     let cases = [
         ("[[dimension]]\nname = \"a\"\n\tquota = [{ limit = 0, per = \"1s\" }]\n", 3, 11, "the limit is zero"),
-        ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"10\" }]\n", 3, 29, "did you mean 10s?"),
+        ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"1.5\" }]\n", 3, 29, "did you mean 1.5s?"),
         ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"20000d\" }]\n", 3, 10, "at most 13343d 23h"),
         ("key_cap = 7\n", 2, 1, "give at least one"),
     ];

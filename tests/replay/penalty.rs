@@ -59,6 +59,20 @@ fn penalties_are_those_of_their_definition() {
         assert_eq!(rows.iter().filter(|row| &row[6] == "penalty").count() as u64, blocked, "{penalty:?}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["dimensions"][0]["denied_by_penalty"], blocked, "{penalty:?}");
+        // A policy file says the same.
+        let policy = format!(
+            "[[dimension]]\nname = \"client\"\nquota = [{{ limit = 10, per = 10 }}]\n\
+             [dimension.penalty]\ndenials = {n}\nwithin = \"{within}\"\nblocked_for = \"{blocked_for}\"\n"
+        );
+        let policy = scratch.with("policy.toml", &policy);
+        let output = replay(&["--policy", &policy, "--format", "json", "--decisions", &file, SAMPLE]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let mut rows = csv::Reader::from_path(&file).unwrap();
+        let digits: String = rows.records().map(|row| row.unwrap()[2].to_owned()).collect();
+        assert_eq!(digits, expected, "{penalty:?}");
+        let by_policy: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(by_policy["dimensions"][0]["denied_by_penalty"], blocked, "{penalty:?}");
+        assert_eq!(by_policy["denied"], report["denied"], "{penalty:?}");
         let without = replay(&["--limit", "10", "--per", "10s", "--format", "json", SAMPLE]);
         let without: Value = serde_json::from_slice(&without.stdout).unwrap();
         assert!(report["denied"].as_u64() > without["denied"].as_u64() && blocked > 100, "{penalty:?}: it shows");

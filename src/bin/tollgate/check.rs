@@ -10,7 +10,7 @@ use tollgate::{Algorithm, AtKeyCap, Policy, PolicyError, Quota};
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem};
-use crate::plan::{idle_quotas, quota_in_words};
+use crate::plan::{idle_quotas, penalty_in_words, quota_in_words};
 use crate::terminal;
 use crate::text::harmless;
 use crate::words::{count_of, human, put};
@@ -115,6 +115,9 @@ fn in_words(name: &str, policy: &Policy) -> String {
                 put(&mut out, &format!("      never decides: {} is tighter; leave it out", quota_in_words(tighter)));
             }
         }
+        if let Some(penalty) = dimension.penalty() {
+            put(&mut out, &format!("    {}", penalty_in_words(&penalty)));
+        }
     }
     out
 }
@@ -156,6 +159,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                     "name": dimension.name(),
                     "key": dimension.key().collect::<Vec<_>>(),
                     "quotas": quotas(dimension).map(quota).collect::<Vec<_>>(),
+                    "penalty": dimension.penalty().map(|penalty| penalty_in_words(&penalty)),
                 })
             };
             json!({

@@ -43,7 +43,7 @@ impl AnyLimiter {
     /// `None` where the cost is more than can ever be admitted.
     fn decide(&self, keys: &[Option<u32>], cost: u32) -> Option<Decision> {
         match self {
-            Self::One(limiter) => limiter.try_acquire_n(&keys.first().copied().flatten()?, cost).ok(),
+            Self::One(limiter) => limiter.try_acquire_n(keys.first().copied().flatten()?, cost).ok(),
             Self::Joint(limiter) => {
                 // There is a place for every dimension, and a key in one of them: what can be wrong is the cost.
                 limiter.try_acquire_n(keys, cost).ok()

@@ -22,6 +22,8 @@ pub(crate) struct Dimension {
     pub(crate) name: String,
     pub(crate) key: Vec<Field>,
     pub(crate) quotas: Vec<Quota>,
+    /// What keys that are denied too often are blocked by.
+    pub(crate) penalty: Option<Penalty>,
     /// Where the log has its keys.
     pub(crate) column: usize,
 }
@@ -30,8 +32,6 @@ pub(crate) struct Dimension {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) dimensions: Vec<Dimension>,
-    /// What keys that are denied too often are blocked by.
-    pub(crate) penalty: Option<Penalty>,
     /// The file, and its name.
     policy: Option<(Policy, String)>,
 }
@@ -53,13 +53,12 @@ impl Plan {
         let penalty = args.penalty.penalty();
         penalty.map_or(Ok(()), |penalty| penalty.validate()).map_err(|error| RunError::Limit(error.into()))?;
         let name = key::describe(&args.keys.key);
-        let plan = Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, column: 0 });
-        Ok(Self { penalty, ..plan })
+        Ok(Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, penalty, column: 0 }))
     }
 
     /// One dimension, and room for every key of the log.
     pub(crate) fn of_dimension(dimension: Dimension) -> Self {
-        Self { dimensions: vec![dimension], penalty: None, policy: None }
+        Self { dimensions: vec![dimension], policy: None }
     }
 
     /// What a policy file says.
@@ -83,8 +82,9 @@ impl Plan {
             name: dimension.name().to_owned(),
             key: dimension.key().map(|field| field.parse().unwrap_or_else(|never| match never {})).collect(),
             quotas: dimension.quotas().to_vec(),
+            penalty: dimension.penalty(),
         });
-        Self { dimensions: dimensions.collect(), penalty: None, policy: Some((policy, name)) }
+        Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
     }
 
     /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys of.
@@ -94,7 +94,7 @@ impl Plan {
         // Every key of the log has a place, so that only the quotas decide.
         let limiter = Limiter::builder(*first).key_cap(MAX_KEY_CAP);
         let limiter = others.iter().fold(limiter, |limiter, quota| limiter.and(*quota));
-        Some(match self.penalty {
+        Some(match dimension.penalty {
             Some(penalty) => limiter.penalty(penalty),
             None => limiter,
         })
@@ -114,7 +114,7 @@ impl Plan {
 
     /// What the log's clock has to know of the quotas and the penalty.
     pub(crate) fn pauses(&self) -> Vec<Pause> {
-        self.quotas().map(Pause::of).chain(self.penalty.as_ref().map(Pause::of_penalty)).collect()
+        self.quotas().map(Pause::of).chain(self.penalties().map(Pause::of_penalty)).collect()
     }
 
     /// Whether the cap on keys is part of what is replayed.
@@ -125,7 +125,11 @@ impl Plan {
     /// One sliding window log, asked for by options: all there is to say of a decision is whether and when.
     pub(crate) fn is_plain(&self) -> bool {
         let logs = self.quotas().filter(|quota| quota.algorithm() == Algorithm::SlidingWindowLog).count();
-        self.policy.is_none() && self.penalty.is_none() && logs == 1
+        self.policy.is_none() && self.penalties().next().is_none() && logs == 1
+    }
+
+    pub(crate) fn penalties(&self) -> impl Iterator<Item = &Penalty> {
+        self.dimensions.iter().filter_map(|dimension| dimension.penalty.as_ref())
     }
 
     pub(crate) fn quotas(&self) -> impl Iterator<Item = &Quota> {
@@ -152,7 +156,7 @@ impl Plan {
             }
             None => {
                 let quotas: Vec<String> = self.quotas().map(quota_in_words).collect();
-                let penalty = self.penalty.as_ref().map(|penalty| format!("; {}", penalty_in_words(penalty)));
+                let penalty = self.penalties().next().map(|penalty| format!("; {}", penalty_in_words(penalty)));
                 format!("{} for each {}{}", quotas.join(" and "), self.describe_keys(), penalty.unwrap_or_default())
             }
         };
@@ -169,7 +173,8 @@ pub(crate) fn quota_in_words(quota: &Quota) -> String {
     format!("{} per {}{refused}", human(u64::from(quota.limit())), length_of(quota.window()))
 }
 
-fn penalty_in_words(penalty: &Penalty) -> String {
+/// The penalty as the report calls it.
+pub(crate) fn penalty_in_words(penalty: &Penalty) -> String {
     let (denials, within) = (human(penalty.denials().into()), length_of(penalty.within()));
     format!("blocked for {} by {denials} denials within {within}", length_of(penalty.blocked_for()))
 }

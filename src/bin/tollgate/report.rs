@@ -75,7 +75,7 @@ impl Report<'_> {
 
     /// Which dimensions and quotas the denials come from, where there are several to tell apart.
     fn denied_by(&self, out: &mut String) {
-        let is_one = self.plan.quotas().count() < 2 && self.plan.penalty.is_none();
+        let is_one = self.plan.quotas().count() < 2 && self.plan.penalties().next().is_none();
         if is_one || self.outcome.totals.denied == 0 {
             return;
         }
@@ -92,7 +92,7 @@ impl Report<'_> {
             for (denied, quota) in outcome.by_quota.iter().zip(&dimension.quotas) {
                 row(*denied, None, &format!("  {}", quota_in_words(quota)));
             }
-            if self.plan.penalty.is_some() {
+            if dimension.penalty.is_some() {
                 row(outcome.by_penalty, None, "  blocked by the penalty");
             }
             if outcome.at_key_cap > 0 {

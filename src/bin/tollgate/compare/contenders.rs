@@ -37,7 +37,7 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
                 quota.validate().map_err(|error| RunError::Limit(error.into()))?;
                 let name = format!("{}: {}", algorithm.name(), quota_in_words(&quota));
                 let (title, key) = (key::describe(&args.keys.key), args.keys.key.clone());
-                let dimension = Dimension { name: title, key, quotas: vec![quota], column: 0 };
+                let dimension = Dimension { name: title, key, quotas: vec![quota], penalty: None, column: 0 };
                 contenders.push(Contender { name, plan: Plan::of_dimension(dimension) });
             }
         }

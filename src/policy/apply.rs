@@ -1,0 +1,122 @@
+//! A changed policy for a limiter that is in use.
+
+use core::fmt;
+
+use super::model::Policy;
+use crate::cell::Whose;
+use crate::change::ChangeError;
+use crate::clock::Clock;
+use crate::engine::Change;
+use crate::fingerprint::Fingerprinter;
+use crate::joint::JointLimiter;
+use crate::keys::Dimensions;
+use crate::quota::Quota;
+
+impl Policy {
+    /// Gives a limiter that is in use the quotas of this policy, all of them or none, while requests come; as
+    /// [`JointLimiter::set_quotas`] does for one dimension. Dimensions are matched by their names, whatever their order.
+    ///
+    /// Keys with quotas of their own keep them. Of the policy's other fields none changes: the key cap, shadow mode and penalties are
+    /// those that the limiter was built with.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Policy};
+    ///
+    /// let policy = |limit: u32| {
+    ///     Policy::from_toml(&format!("[[dimension]]\nname = \"user\"\nquota = [{{ limit = {limit}, per = 60 }}]"))
+    /// };
+    /// let limiter: JointLimiter<(String,)> = policy(1)?.builder().build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// assert!(limiter.try_acquire(("alice",))?.is_denied());
+    ///
+    /// // The file has changed.
+    /// policy(2)?.apply(&limiter)?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ApplyError`] when the dimensions are not those of the limiter, or the quotas of one can't be changed to these. Then none has
+    /// changed.
+    pub fn apply<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
+        &self,
+        limiter: &JointLimiter<D, C, F>,
+    ) -> Result<(), ApplyError> {
+        let of_limiter: Vec<(&str, &[Quota])> = limiter.dimensions().collect();
+        let unknown = self.dimensions.iter().find(|it| of_limiter.iter().all(|(name, _)| **name != *it.name));
+        if let Some(unknown) = unknown {
+            return Err(ApplyError::NotInLimiter { dimension: unknown.name.to_string() });
+        }
+        let mut changes = Vec::with_capacity(of_limiter.len());
+        for (dimension, &(name, is)) in of_limiter.iter().enumerate() {
+            let found = self.dimensions.iter().find(|it| *it.name == *name);
+            let quotas = &found.ok_or_else(|| ApplyError::NotInPolicy { dimension: name.to_owned() })?.quotas;
+            if quotas != is {
+                changes.push(Change { dimension, whose: Whose::All, quotas });
+            }
+        }
+        limiter.change(&changes).map_err(|(dimension, error)| {
+            let dimension = limiter.dimension(dimension).to_owned();
+            ApplyError::Change { dimension, error }
+        })
+    }
+}
+
+/// Why a policy was not [applied](Policy::apply). Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The limiter has no such dimension.
+    NotInLimiter {
+        /// The name of the dimension.
+        dimension: String,
+    },
+    /// The policy lacks a dimension of the limiter.
+    NotInPolicy {
+        /// The name of the dimension.
+        dimension: String,
+    },
+    /// The quotas of a dimension can't be changed to those of the policy.
+    Change {
+        /// The name of the dimension.
+        dimension: String,
+        /// Why.
+        error: ChangeError,
+    },
+}
+
+impl ApplyError {
+    /// The name of the dimension.
+    #[must_use]
+    pub fn dimension(&self) -> &str {
+        match self {
+            Self::NotInLimiter { dimension } | Self::NotInPolicy { dimension } | Self::Change { dimension, .. } => {
+                dimension
+            }
+        }
+    }
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotInLimiter { dimension } => {
+                write!(f, "the limiter has no dimension {dimension:?}: build another one, or take it out of the policy")
+            }
+            Self::NotInPolicy { dimension } => {
+                write!(f, "the policy has no dimension {dimension:?}, which the limiter has: add it")
+            }
+            Self::Change { dimension, error } => write!(f, "dimension {dimension:?}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for ApplyError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Change { error, .. } => Some(error),
+            Self::NotInLimiter { .. } | Self::NotInPolicy { .. } => None,
+        }
+    }
+}

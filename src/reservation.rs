@@ -4,6 +4,7 @@ mod of_limiters;
 
 use core::fmt;
 use core::hash::BuildHasher;
+use core::ops::Deref;
 use core::time::Duration;
 use std::hash::RandomState;
 
@@ -39,7 +40,8 @@ pub(crate) mod sealed {
 /// Permits that are taken, for now or for a moment ahead, until it is known whether they are used.
 ///
 /// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like. **Dropped, it gives its permits back**;
-/// [`commit`](Self::commit) keeps them.
+/// [`commit`](Self::commit) keeps them. `P` is what it holds its limiter by: a reference, or an [`Arc`](std::sync::Arc) for one that
+/// goes to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,14 +67,14 @@ pub(crate) mod sealed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a reservation that is dropped gives its permits back"]
-pub struct Reservation<'a, L: Lender> {
-    limiter: &'a L,
+pub struct Reservation<P: Deref<Target: Lender>> {
+    limiter: P,
     receipt: Option<Receipt>,
     delay_ns: u64,
 }
 
-impl<'a, L: Lender> Reservation<'a, L> {
-    pub(crate) fn new(limiter: &'a L, receipt: Receipt, delay_ns: u64) -> Self {
+impl<P: Deref<Target: Lender>> Reservation<P> {
+    pub(crate) fn new(limiter: P, receipt: Receipt, delay_ns: u64) -> Self {
         Self { limiter, receipt: Some(receipt), delay_ns }
     }
 
@@ -89,23 +91,22 @@ impl<'a, L: Lender> Reservation<'a, L> {
 
     /// Gives the permits back, as dropping the reservation does, and says how many that were: see
     /// [`refund`](crate::Limiter::refund).
-    #[expect(clippy::must_use_candidate, reason = "to drop it does the same")]
     pub fn cancel(mut self) -> u32 {
         self.give_back()
     }
 
     fn give_back(&mut self) -> u32 {
-        self.receipt.take().map_or(0, |receipt| self.limiter.take_back(&receipt))
+        self.receipt.take().map_or(0, |receipt| sealed::TakeBack::take_back(&*self.limiter, &receipt))
     }
 }
 
-impl<L: Lender> Drop for Reservation<'_, L> {
+impl<P: Deref<Target: Lender>> Drop for Reservation<P> {
     fn drop(&mut self) {
         self.give_back();
     }
 }
 
-impl<L: Lender> fmt::Debug for Reservation<'_, L> {
+impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reservation").field("receipt", &self.receipt).field("delay", &self.delay()).finish()
     }

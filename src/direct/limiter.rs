@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::quota::Quota;
+use crate::quotas::Shown;
 use crate::single::Single;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
@@ -130,7 +131,7 @@ impl<C: Clock> DirectLimiter<C> {
 impl<C: Clock + fmt::Debug> fmt::Debug for DirectLimiter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DirectLimiter")
-            .field("quotas", &self.quotas())
+            .field("quotas", &Shown(self.quotas()))
             .field("clock", &self.engine.clock)
             .finish_non_exhaustive()
     }

@@ -15,6 +15,7 @@ use crate::keys::{Dimensions, Keys};
 #[cfg(doc)]
 use crate::penalty::Penalty;
 use crate::quota::Quota;
+use crate::quotas::Shown;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
@@ -235,11 +236,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
 impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quotas = |dimension| &self.engine.table.revision(dimension).quotas;
-        let dimensions: Vec<_> = self.names.iter().enumerate().map(|(at, name)| (name, quotas(at))).collect();
-        f.debug_struct("JointLimiter")
-            .field("dimensions", &dimensions)
-            .field("clock", &self.engine.clock)
-            .finish_non_exhaustive()
+        let mut limiter = f.debug_struct("JointLimiter");
+        for (dimension, name) in self.names.iter().enumerate() {
+            limiter.field(name, &Shown(&self.engine.table.revision(dimension).quotas));
+        }
+        limiter.field("clock", &self.engine.clock).field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, fingerprint_of};
 use crate::quota::Quota;
+use crate::quotas::Shown;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
@@ -160,7 +161,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quotas", &self.engine.table.revision(0).quotas)
+            .field("quotas", &Shown(&self.engine.table.revision(0).quotas))
             .field("clock", &self.engine.clock)
             .field("at_key_cap", &self.engine.at_cap)
             .finish_non_exhaustive()

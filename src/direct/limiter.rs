@@ -15,7 +15,8 @@ use crate::single::Single;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter for one thing as a whole (a service, an outgoing connection): a [`Limiter`](crate::Limiter) without keys.
+/// A rate limiter for one thing as a whole (a service, an outgoing connection): a
+/// [`Limiter`](crate::Limiter) without keys.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
@@ -50,7 +51,8 @@ impl<C: Clock> DirectLimiter<C> {
         self.engine.decide(Single::KEY, 1)
     }
 
-    /// `cost` permits, all of them now or none. A cost of zero charges nothing and is always admitted.
+    /// `cost` permits, all of them now or none. A cost of zero charges nothing and is always
+    /// admitted.
     ///
     /// # Errors
     ///
@@ -60,7 +62,8 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.engine.decide(key, cost))
     }
 
-    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free again.
+    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what remains and when all of it is free
+    /// again.
     ///
     /// # Errors
     ///
@@ -70,12 +73,14 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.engine.decide_in_full(key, cost))
     }
 
-    /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes nothing.
+    /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes
+    /// nothing.
     pub fn peek(&self) -> Status {
         self.engine.look(Single::KEY, 1)
     }
 
-    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
+    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes
+    /// nothing.
     ///
     /// # Errors
     ///

@@ -75,7 +75,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// assert_eq!(decisions.iter().map(Decision::is_admitted).collect::<Vec<_>>(), [true, true, false]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
-    #[must_use = "decisions that nobody looks at limit nothing"]
+    #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
         self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
     }

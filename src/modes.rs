@@ -50,7 +50,7 @@ impl Modes {
         self.penalties.iter().flatten()
     }
 
-    /// What is told of a decision. In shadow mode nobody is denied, and it is counted.
+    /// What is told of a decision. In shadow mode no request is denied: a denial is overruled and counted.
     pub(crate) fn show(&self, decision: Decision) -> Decision {
         match &self.shadow {
             Some(shadow) if decision.is_denied() => {

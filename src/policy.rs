@@ -83,6 +83,7 @@
 mod apply;
 mod duration;
 mod error;
+mod load;
 mod model;
 mod names;
 mod read;
@@ -92,4 +93,5 @@ mod tests;
 pub use crate::duration::{DurationError, parse_duration};
 pub use apply::ApplyError;
 pub use error::{PolicyError, PolicyProblem};
+pub use load::LoadError;
 pub use model::{Dimension, Policy};

@@ -1,5 +1,7 @@
 //! The quotas of a limiter: checked, and what they say together.
 
+use core::fmt;
+
 use crate::caps::{MAX_KEY_CAP, MAX_QUOTAS};
 use crate::cell::Revisions;
 use crate::error::BuildError;
@@ -46,6 +48,19 @@ impl Quotas {
 
     pub(crate) fn given(&self) -> &[Quota] {
         &self.given
+    }
+}
+
+/// Quotas as people write them.
+pub(crate) struct Shown<'a>(pub(crate) &'a [Quota]);
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        for quota in self.0 {
+            list.entry(&format_args!("{quota}"));
+        }
+        list.finish()
     }
 }
 

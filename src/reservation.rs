@@ -4,6 +4,7 @@ mod of_limiters;
 
 use core::fmt;
 use core::hash::BuildHasher;
+use core::ops::Deref;
 use core::time::Duration;
 use std::hash::RandomState;
 
@@ -47,7 +48,8 @@ pub(crate) mod sealed {
 /// Permits that are taken, for now or for a moment ahead, until it is known whether they are used.
 ///
 /// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like. **Dropped, it gives its permits back**;
-/// [`commit`](Self::commit) keeps them.
+/// [`commit`](Self::commit) keeps them. `P` is what it holds its limiter by: a reference, or an [`Arc`](std::sync::Arc) for one that
+/// goes to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,15 +75,15 @@ pub(crate) mod sealed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a reservation that is dropped gives its permits back"]
-pub struct Reservation<'a, L: Lender> {
-    limiter: &'a L,
+pub struct Reservation<P: Deref<Target: Lender>> {
+    limiter: P,
     receipt: Option<Receipt>,
     delay_ns: u64,
-    status: L::Status,
+    status: <P::Target as Lender>::Status,
 }
 
-impl<'a, L: Lender> Reservation<'a, L> {
-    pub(crate) fn new(limiter: &'a L, receipt: Receipt, delay_ns: u64, status: L::Status) -> Self {
+impl<P: Deref<Target: Lender>> Reservation<P> {
+    pub(crate) fn new(limiter: P, receipt: Receipt, delay_ns: u64, status: <P::Target as Lender>::Status) -> Self {
         Self { limiter, receipt: Some(receipt), delay_ns, status }
     }
 
@@ -104,7 +106,7 @@ impl<'a, L: Lender> Reservation<'a, L> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn status(&self) -> &L::Status {
+    pub const fn status(&self) -> &<P::Target as Lender>::Status {
         &self.status
     }
 
@@ -120,17 +122,17 @@ impl<'a, L: Lender> Reservation<'a, L> {
     }
 
     fn give_back(&mut self) -> u32 {
-        self.receipt.take().map_or(0, |receipt| self.limiter.take_back(&receipt))
+        self.receipt.take().map_or(0, |receipt| sealed::TakeBack::take_back(&*self.limiter, &receipt))
     }
 }
 
-impl<L: Lender> Drop for Reservation<'_, L> {
+impl<P: Deref<Target: Lender>> Drop for Reservation<P> {
     fn drop(&mut self) {
         self.give_back();
     }
 }
 
-impl<L: Lender> fmt::Debug for Reservation<'_, L> {
+impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reservation").field("receipt", &self.receipt).field("delay", &self.delay()).finish()
     }

@@ -8,8 +8,9 @@ use std::thread;
 
 use tollgate::{
     Admission, AnyClock, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision,
-    DefaultFingerprinter, Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, Limiter, LimiterBuilder,
-    ListError, MockClock, MonotonicClock, Penalty, PenaltyError, Quota, QuotaError, SipFingerprinter, Status,
+    DefaultFingerprinter, Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, JointLimiter, Limiter,
+    LimiterBuilder, ListError, MockClock, MonotonicClock, Penalty, PenaltyError, Quota, QuotaError, SipFingerprinter,
+    Status,
 };
 
 const THREE_A_MINUTE: Quota = Quota::per_minute(3);
@@ -141,4 +142,18 @@ fn another_hasher_decides_the_same() {
     let limiter = builder.build().expect("a good quota");
     let admitted = (0..10).filter(|_| limiter.try_acquire("alice").is_admitted()).count();
     assert_eq!((admitted, limiter.peek("bob").remaining()), (3, 3));
+}
+
+#[test]
+fn a_limiter_is_shown_as_a_person_writes_it() {
+    let (second, clock) = (std::time::Duration::from_secs(1), || MockClock::new());
+    let builder = Limiter::<u32>::builder(Quota::per_second(10)).and(Quota::per_minute(100)).clock(clock());
+    let shown = format!("{:?}", builder.build().unwrap());
+    assert!(shown.starts_with("Limiter { quotas: [10 per 1s, 100 per 1m], "), "{shown}");
+    let shown = format!("{:?}", DirectLimiter::with_clock(Quota::token_bucket(5, 1, second), clock()).unwrap());
+    assert!(shown.starts_with("DirectLimiter { quotas: [token bucket"), "{shown}");
+    let builder = JointLimiter::<(u32, u32)>::builder().dimension("user", [Quota::per_second(1)]);
+    let builder = builder.dimension("address", [Quota::per_minute(5)]).clock(clock());
+    let shown = format!("{:?}", builder.build().unwrap());
+    assert!(shown.starts_with("JointLimiter { user: [1 per 1s], address: [5 per 1m], "), "{shown}");
 }

@@ -1,4 +1,5 @@
-//! Keys in every form that a request may pass: each hashes as the key does, call by call, so it is the same key to a limiter.
+//! Keys in every form that a request may pass: each hashes as the key does, call by call, so it is
+//! the same key to a limiter.
 
 #![allow(clippy::needless_borrows_for_generic_args, reason = "references are one of the forms")]
 

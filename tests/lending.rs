@@ -1,5 +1,6 @@
 //! Reserving and giving back, by each kind of limiter: what a dropped reservation does, and what a receipt is good for.
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -417,4 +418,35 @@ fn a_reservation_keeps_the_status_that_it_came_with() {
     assert!(nothing.status().items().all(|it| it.remaining() == it.limit()));
     let direct = DirectLimiter::with_clock(log, clock).unwrap();
     assert_eq!(direct.reserve(3, Duration::ZERO).unwrap().status().remaining(), 0);
+}
+
+#[test]
+fn a_reservation_can_own_its_limiter_and_go_to_another_thread() {
+    fn is_static<T: Send + 'static>(it: T) -> T {
+        it
+    }
+    let limiter = Arc::new(limiter(3).0);
+    let (one, other) = (limiter.reserve_owned("a", 2, NOW).unwrap(), limiter.reserve_owned("a", 1, NOW).unwrap());
+    assert!(limiter.reserve_owned("a", 1, NOW).unwrap_err().denial().is_some());
+    let (one, other) = (is_static(one), is_static(other));
+    std::thread::spawn(move || drop(one)).join().unwrap();
+    assert_eq!(limiter.peek("a").remaining(), 2, "dropped, it gave its permits back");
+    let receipt = std::thread::spawn(move || other.commit()).join().unwrap();
+    assert_eq!(limiter.peek("a").remaining(), 2);
+    assert_eq!(limiter.refund(receipt).unwrap(), 1);
+
+    let limiter = Arc::new(direct());
+    let reserved = is_static(limiter.reserve_owned(2, NOW).unwrap());
+    assert!(limiter.try_acquire().is_denied());
+    assert_eq!((reserved.cancel(), limiter.peek().remaining()), (2, 2));
+
+    let limiter = Arc::new(joint().0);
+    let reserved = is_static(limiter.reserve_owned([1, 1], 2).unwrap());
+    assert!(limiter.try_acquire([1, 1]).unwrap().is_denied());
+    drop(reserved);
+    assert!(limiter.try_acquire([1, 1]).unwrap().is_admitted());
+    // The reservation outlives every other owner of the limiter.
+    let reserved = limiter.reserve_owned([1, 1], 1).unwrap();
+    drop(limiter);
+    assert_eq!(reserved.cancel(), 1);
 }

@@ -37,7 +37,8 @@ impl DirectLimiter {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated maxima.
+    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated
+    /// maxima.
     pub fn new(quota: Quota) -> Result<Self, BuildError> {
         Self::builder(quota).build()
     }
@@ -58,11 +59,13 @@ impl<C: Clock> DirectLimiter<C> {
         DirectLimiterBuilder::new(vec![quota], clock).build()
     }
 
-    /// A limiter with several quotas, each of which every request must fit into, and a clock of the caller's choice.
+    /// A limiter with several quotas, each of which every request must fit into, and a clock of the
+    /// caller's choice.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there is no quota, one can't be used, or there are several and not all of them are sliding window logs.
+    /// [`BuildError`] when there is no quota, one can't be used, or there are several and not all
+    /// of them are sliding window logs.
     pub fn with_quotas(quotas: &[Quota], clock: C) -> Result<Self, BuildError> {
         DirectLimiterBuilder::new(quotas.to_vec(), clock).build()
     }
@@ -79,7 +82,8 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         self
     }
 
-    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless said.
+    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless
+    /// said.
     pub fn count_decisions(mut self, count_decisions: bool) -> Self {
         self.settings.count_decisions = count_decisions;
         self
@@ -109,13 +113,15 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when a quota or the penalty can't be used, or there are several quotas and not all of them are sliding window logs.
+    /// [`BuildError`] when a quota or the penalty can't be used, or there are several quotas and
+    /// not all of them are sliding window logs.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
         let Self { quotas, settings, clock } = self;
         Ok(DirectLimiter::of(settings.direct(&Quotas::new(&quotas)?, clock, OneKey)?))
     }
 
-    /// The limiter, with what another held when the snapshot was taken; see [`LimiterBuilder::restore`](crate::LimiterBuilder::restore).
+    /// The limiter, with what another held when the snapshot was taken; see
+    /// [`LimiterBuilder::restore`](crate::LimiterBuilder::restore).
     ///
     /// # Errors
     ///

@@ -10,11 +10,13 @@ use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::quota::Quota;
+use crate::quotas::Shown;
 use crate::single::Single;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter for one thing as a whole (a service, an outgoing connection): a [`Limiter`](crate::Limiter) without keys.
+/// A rate limiter for one thing as a whole (a service, an outgoing connection): a
+/// [`Limiter`](crate::Limiter) without keys.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
@@ -49,7 +51,8 @@ impl<C: Clock> DirectLimiter<C> {
         self.engine.decide(Single::KEY, 1)
     }
 
-    /// `cost` permits, all of them now or none. A cost of zero charges nothing and is always admitted.
+    /// `cost` permits, all of them now or none. A cost of zero charges nothing and is always
+    /// admitted.
     ///
     /// # Errors
     ///
@@ -93,12 +96,14 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.engine.decide_in_full(key, cost))
     }
 
-    /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes nothing.
+    /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes
+    /// nothing.
     pub fn peek(&self) -> Status {
         self.engine.look(Single::KEY, 1)
     }
 
-    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes nothing.
+    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -154,7 +159,7 @@ impl<C: Clock> DirectLimiter<C> {
 impl<C: Clock + fmt::Debug> fmt::Debug for DirectLimiter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DirectLimiter")
-            .field("quotas", &self.quotas())
+            .field("quotas", &Shown(self.quotas()))
             .field("clock", &self.engine.clock)
             .finish_non_exhaustive()
     }

@@ -39,7 +39,8 @@ pub(crate) enum AtCap {
     Admit,
     /// All such keys share this.
     Share(Box<Single>),
-    /// There is one key only. There is no lack of room, and a sweep that was looking for some has made progress.
+    /// There is one key only. There is no lack of room, and a sweep that was looking for some has
+    /// made progress.
     LookAgain,
 }
 
@@ -82,7 +83,8 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What it holds and has done; `own_bytes` is what the limiter takes without what is on the heap.
+    /// What it holds and has done; `own_bytes` is what the limiter takes without what is on the
+    /// heap.
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
         let held = self.table.held(&self.clock);
         let modes = self.modes.as_deref();

@@ -159,7 +159,8 @@ impl<C: Clock, F> Engine<C, F> {
     }
 }
 
-/// The decision, if the lists decide. If not, the keys that are on the allow list are taken out: their dimensions are not asked.
+/// The decision, if the lists decide. If not, the keys that are on the allow list are taken out:
+/// their dimensions are not asked.
 fn by_lists(modes: &Modes, keys: &mut Together) -> Option<Decision> {
     let lists = modes.lists.as_ref()?;
     let mut denied: Option<Denial> = None;
@@ -181,8 +182,8 @@ fn blocks_of<C: Clock>(modes: &Modes, keys: &Together, clock: &Noted<'_, C>) -> 
     keys.map(|key| modes.penalties(key?)?.blocked_until(key?, clock))
 }
 
-/// What a request is told by the quotas and the blocks together. Of all that is in the way, what takes longest; a key that is blocked is
-/// so by its block, whatever its quota says.
+/// What a request is told by the quotas and the blocks together. Of all that is in the way, what
+/// takes longest; a key that is blocked is so by its block, whatever its quota says.
 fn told_with<C: Clock>(blocks: &Blocks, by_quota: Decision, clock: &Noted<'_, C>) -> Decision {
     // A wait of nothing is left if the thread was held up for as long as the key is blocked.
     let from_now = |until: u64| until.saturating_sub(clock.last()).max(1);

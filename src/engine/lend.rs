@@ -10,7 +10,8 @@ use crate::reservation::Lents;
 use crate::single::Single;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Decides a request that would wait for up to `within` nanoseconds, and says what could be given back of it.
+    /// Decides a request that would wait for up to `within` nanoseconds, and says what could be
+    /// given back of it.
     pub(crate) fn acquire_within(
         &self,
         key: Fingerprint,
@@ -57,7 +58,8 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// Gives back what still counts of these permits. Says how many: of several keys, of the one of which most came back.
+    /// Gives back what still counts of these permits. Says how many: of several keys, of the one of
+    /// which most came back.
     pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
         match (lents, &self.at_cap) {
             (Lents::One(lent), _) => self.table.give_back(lent, &self.clock),

@@ -1,4 +1,5 @@
-//! What an engine with [`Modes`] does for one key: the lists come first, then the block, then the quota; and in shadow mode nobody is denied.
+//! What an engine with [`Modes`] does for one key: the lists come first, then the block, then the
+//! quota; and in shadow mode no request is denied.
 
 use super::body::Engine;
 use super::wants::Wants;

@@ -31,7 +31,8 @@ pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerp
 }
 
 impl<D: Dimensions + ?Sized> JointLimiter<D> {
-    /// Starts a limiter, to which the dimensions are added in the order in which `D` names their keys.
+    /// Starts a limiter, to which the dimensions are added in the order in which `D` names their
+    /// keys.
     pub fn builder() -> JointLimiterBuilder<D> {
         let (dimensions, settings) = (Vec::new(), Settings::default());
         let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
@@ -40,8 +41,8 @@ impl<D: Dimensions + ?Sized> JointLimiter<D> {
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, C, F> {
-    /// One more dimension, with the quotas that each of its keys has: one, or several sliding window logs. Its name, which no
-    /// other dimension has, is for messages.
+    /// One more dimension, with the quotas that each of its keys has: one, or several sliding
+    /// window logs. Its name, which no other dimension has, is for messages.
     pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
         self.dimensions.push((name.into(), quotas.into_iter().collect()));
         self
@@ -53,8 +54,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// What a request with a new key is told at the cap: [`AtKeyCap::Deny`] unless said. With [`AtKeyCap::Admit`] the key is passed
-    /// over and the others are asked; [`AtKeyCap::Share`] is not possible here.
+    /// What a request with a new key is told at the cap: [`AtKeyCap::Deny`] unless said. With
+    /// [`AtKeyCap::Admit`] the key is passed over and the others are asked; [`AtKeyCap::Share`] is
+    /// not possible here.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
@@ -72,15 +74,17 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// Whether to admit what would be denied, and tell so ([`Admission::overruled`], [`Counts::overruled`]); not unless said. As
+    /// Whether to admit what would be denied, and tell so ([`Admission::overruled`],
+    /// [`Counts::overruled`]); not unless said. As
     /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
     pub fn shadow(mut self, shadow: bool) -> Self {
         self.settings.modes.shadow = shadow;
         self
     }
 
-    /// Keys of this dimension that are denied too often are blocked for a while; none unless said. Dimensions are counted from zero, in
-    /// the order in which they were added. [`Penalty`] says what counts and what it costs, with what follows for several dimensions:
+    /// Keys of this dimension that are denied too often are blocked for a while; none unless said.
+    /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] says
+    /// what counts and what it costs, with what follows for several dimensions:
     ///
     /// - A request that is denied counts for each of its keys whose own quota is in the way
     ///   ([`Denial::violated`](crate::Denial::violated)), and for no other.
@@ -108,15 +112,17 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// Makes the limiter one with lists, of keys that are always admitted and keys that never are, with room for so many listed keys (of
-    /// both lists and all dimensions together); without lists unless said. As
-    /// [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap); see [`JointLimiter::allow`], [`JointLimiter::deny`].
+    /// Makes the limiter one with lists, of keys that are always admitted and keys that never are,
+    /// with room for so many listed keys (of both lists and all dimensions together); without lists
+    /// unless said. As [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap); see
+    /// [`JointLimiter::allow`], [`JointLimiter::deny`].
     pub fn list_cap(mut self, list_cap: usize) -> Self {
         self.settings.modes.list_cap = Some(list_cap);
         self
     }
 
-    /// How many keys of each dimension may come to have [quotas of their own](JointLimiter::set_quotas_of); none unless said. As
+    /// How many keys of each dimension may come to have [quotas of their
+    /// own](JointLimiter::set_quotas_of); none unless said. As
     /// [`LimiterBuilder::keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
     pub fn keys_with_quotas(mut self, keys_with_quotas: usize) -> Self {
         self.settings.keys_with_quotas = keys_with_quotas;
@@ -139,8 +145,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there is no dimension, more than [`MAX_DIMENSIONS`], or not as many as `D` names, a name is empty
-    /// or given twice, a quota or a penalty can't be used, a penalty is for a dimension that there is not or has none to share its key with, the cap is zero or too large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
+    /// [`BuildError`] when there is no dimension, more than [`MAX_DIMENSIONS`], or not as many as
+    /// `D` names, a name is empty or given twice, a quota or a penalty can't be used, a penalty is
+    /// for a dimension that there is not or has none to share its key with, the cap is zero or too
+    /// large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
         let Self { dimensions, settings, clock, fingerprinter, .. } = self;
         let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
@@ -180,7 +188,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 }
 
-/// Whether a limiter of these dimensions can be made: as many as its type names, each with a name of its own.
+/// Whether a limiter of these dimensions can be made: as many as its type names, each with a name
+/// of its own.
 fn check_dimensions<D: Dimensions + ?Sized>(names: &[Box<str>]) -> Result<(), BuildError> {
     let (given, most) = (names.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&given) {

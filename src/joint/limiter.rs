@@ -15,16 +15,18 @@ use crate::keys::{Dimensions, Keys};
 #[cfg(doc)]
 use crate::penalty::Penalty;
 use crate::quota::Quota;
+use crate::quotas::Shown;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every one of its keys has room
-/// for it, and is charged to all of them or to none.
+/// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every
+/// one of its keys has room for it, and is charged to all of them or to none.
 ///
-/// `D` names the types of the keys, one for each dimension, in a tuple of up to eight. Keys that are swapped or of
-/// another type do not compile. Each is passed in any form that [`AsKey`](crate::AsKey) allows, as an `Option` of one, or as
-/// [`Absent`](crate::Absent): a dimension without a key is not asked. For a number of dimensions that is known at run
-/// time only, `D` is a slice: `JointLimiter<[String]>`.
+/// `D` names the types of the keys, one for each dimension, in a tuple of up to eight. Keys that
+/// are swapped or of another type do not compile. Each is passed in any form that
+/// [`AsKey`](crate::AsKey) allows, as an `Option` of one, or as [`Absent`](crate::Absent): a
+/// dimension without a key is not asked. For a number of dimensions that is known at run time only,
+/// `D` is a slice: `JointLimiter<[String]>`.
 ///
 /// ```compile_fail,E0277
 /// # use std::net::IpAddr;
@@ -43,9 +45,10 @@ use crate::snapshot::Snapshot;
 /// limiter.try_acquire(("alice",));
 /// ```
 ///
-/// The decision is one, whatever other threads do: no dimension is ever over its quota, a denied request leaves no trace, and none
-/// is denied for permits that another request took and then gave back. Nobody waits for anybody: whoever meets a request
-/// halfway finishes it. Sources are named in the crate's `cell/joint.rs`.
+/// The decision is one, whatever other threads do: no dimension is ever over its quota, a denied
+/// request leaves no trace, and none is denied for permits that another request took and then gave
+/// back. Nobody waits for anybody: whoever meets a request halfway finishes it. Sources are named
+/// in the crate's `cell/joint.rs`.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -95,18 +98,20 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.try_acquire_n(keys, 1)
     }
 
-    /// `cost` permits of each of the keys, all of them now or none. A cost of zero charges nothing and is always admitted.
+    /// `cost` permits of each of the keys, all of them now or none. A cost of zero charges nothing
+    /// and is always admitted.
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions; and when `cost` is more than a limit of one that is asked: no wait
-    /// would ever be long enough.
+    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions; and
+    /// when `cost` is more than a limit of one that is asked: no wait would ever be long enough.
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost, None))
     }
 
-    /// One permit of each of the keys of each request, as so many calls of [`try_acquire`](Self::try_acquire) one after the other: each
-    /// is decided on its own, in order.
+    /// One permit of each of the keys of each request, as so many calls of
+    /// [`try_acquire`](Self::try_acquire) one after the other: each is decided on its own, in
+    /// order.
     ///
     /// The memory that the keys need is fetched for several requests at the same time, as by
     /// [`Limiter::try_acquire_many`](crate::Limiter::try_acquire_many).
@@ -127,7 +132,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// For each request as [`try_acquire`](Self::try_acquire).
-    #[must_use = "decisions that nobody looks at limit nothing"]
+    #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, requests: impl IntoIterator<Item: Keys<D>>) -> Vec<Result<Decision, JointError>> {
         let requests = requests.into_iter().map(|keys| self.fingerprints(keys, 1));
         self.engine.decide_many_together(requests, self.names.len())
@@ -188,8 +193,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(self.engine.look_together(&self.fingerprints(keys, cost)?, cost))
     }
 
-    /// Gives each of these keys its full quota back, in its own dimension. Says whether anything was held for one of them.
-    /// Ends their [penalties](Penalty) too, and changes no list.
+    /// Gives each of these keys its full quota back, in its own dimension. Says whether anything
+    /// was held for one of them. Ends their [penalties](Penalty) too, and changes no list.
     ///
     /// # Errors
     ///
@@ -205,7 +210,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.clear();
     }
 
-    /// What the limiter holds and has done, in all dimensions together. Takes time in proportion to the cells.
+    /// What the limiter holds and has done, in all dimensions together. Takes time in proportion to
+    /// the cells.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let names = self.names.iter().map(|name| size_of::<Box<str>>() + name.len());
@@ -270,11 +276,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
 impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quotas = |dimension| &self.engine.table.revision(dimension).quotas;
-        let dimensions: Vec<_> = self.names.iter().enumerate().map(|(at, name)| (name, quotas(at))).collect();
-        f.debug_struct("JointLimiter")
-            .field("dimensions", &dimensions)
-            .field("clock", &self.engine.clock)
-            .finish_non_exhaustive()
+        let mut limiter = f.debug_struct("JointLimiter");
+        for (dimension, name) in self.names.iter().enumerate() {
+            limiter.field(name, &Shown(&self.engine.table.revision(dimension).quotas));
+        }
+        limiter.field("clock", &self.engine.clock).field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
     }
 }

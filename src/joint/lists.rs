@@ -8,10 +8,11 @@ use crate::keys::{Dimensions, Keys};
 use crate::lists::{List, ListError};
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    /// Puts each of these keys on the allow list of its own dimension: from when this returns until it is [taken off](Self::unlist), that
-    /// dimension is not asked for it, whatever its quota and a [`Penalty`](crate::Penalty) say. A request of which all keys are on it is
-    /// admitted without being charged ([`is_counted`](crate::Admission::is_counted) is `false`). Only the deny list comes before. Says
-    /// whether one of the keys was not on this list yet.
+    /// Puts each of these keys on the allow list of its own dimension: from when this returns until
+    /// it is [taken off](Self::unlist), that dimension is not asked for it, whatever its quota and
+    /// a [`Penalty`](crate::Penalty) say. A request of which all keys are on it is admitted without
+    /// being charged ([`is_counted`](crate::Admission::is_counted) is `false`). Only the deny list
+    /// comes before. Says whether one of the keys was not on this list yet.
     ///
     /// In all else as [`Limiter::allow`](crate::Limiter::allow).
     ///
@@ -34,14 +35,17 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// As [`Limiter::allow`](crate::Limiter::allow), and [`ListError::Keys`] when there is no key, or, for a slice, not as many keys as
-    /// dimensions. Keys are listed in the order of their dimensions; those before one that finds no place stay listed.
+    /// As [`Limiter::allow`](crate::Limiter::allow), and [`ListError::Keys`] when there is no key,
+    /// or, for a slice, not as many keys as dimensions. Keys are listed in the order of their
+    /// dimensions; those before one that finds no place stay listed.
     pub fn allow(&self, keys: impl Keys<D>) -> Result<bool, ListError> {
         self.list(List::Allow, keys)
     }
 
-    /// Puts each of these keys on the deny list of its own dimension: from when this returns until it is [taken off](Self::unlist), all
-    /// requests with it are denied, as by [`Limiter::deny`](crate::Limiter::deny). Says whether one of the keys was not on this list yet.
+    /// Puts each of these keys on the deny list of its own dimension: from when this returns until
+    /// it is [taken off](Self::unlist), all requests with it are denied, as by
+    /// [`Limiter::deny`](crate::Limiter::deny). Says whether one of the keys was not on this list
+    /// yet.
     ///
     /// # Errors
     ///
@@ -50,7 +54,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.list(List::Deny, keys)
     }
 
-    /// Takes each of these keys off both lists of its own dimension. Says whether one of them was on one.
+    /// Takes each of these keys off both lists of its own dimension. Says whether one of them was
+    /// on one.
     ///
     /// # Errors
     ///

@@ -11,7 +11,8 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 /// The dimensions of a [`JointLimiter`](crate::JointLimiter): the types of their keys.
 ///
 /// - A **tuple** of one to eight types, one for each dimension: `(String, IpAddr, String)`.
-/// - A **slice** `[T]` for a number of dimensions that is known at run time, all with keys of one type.
+/// - A **slice** `[T]` for a number of dimensions that is known at run time, all with keys of one
+///   type.
 ///
 /// This trait is implemented for these; it is not meant to be implemented elsewhere.
 #[diagnostic::on_unimplemented(
@@ -28,7 +29,8 @@ impl<T> Dimensions for [T] {
     const COUNT: Option<usize> = None;
 }
 
-/// A request has no key in this dimension, which is then not asked. As `None`, without a type to name.
+/// A request has no key in this dimension, which is then not asked. As `None`, without a type to
+/// name.
 ///
 /// ```
 /// use tollgate::{Absent, JointLimiter, Quota};
@@ -46,8 +48,8 @@ pub struct Absent;
 
 /// A key of one dimension whose keys are of type `K`, or the lack of one.
 ///
-/// - What stands for a key as in [`AsKey`]: `&K` or a reference to a borrowed form, and by value integers, addresses,
-///   arrays and tuples.
+/// - What stands for a key as in [`AsKey`]: `&K` or a reference to a borrowed form, and by value
+///   integers, addresses, arrays and tuples.
 /// - `Option` of anything that is [`AsKey<K>`](AsKey), so of your own types as well.
 /// - [`Absent`].
 ///

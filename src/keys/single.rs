@@ -19,8 +19,8 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 /// | an array | the array itself as well |
 /// | a tuple of up to eight parts | a tuple of anything that stands for each part: `(7, "x")` for `(u64, String)` |
 ///
-/// None of these allocates. `Limiter<String>` and `Limiter<String>` are the same thing for that reason:
-/// both take `&str`. The examples name `String`, which takes `&String` as well.
+/// None of these allocates. `Limiter<String>` and `Limiter<String>` are the same thing for that
+/// reason: both take `&str`. The examples name `String`, which takes `&String` as well.
 ///
 /// ```
 /// use std::net::IpAddr;

@@ -13,6 +13,7 @@ use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, fingerprint_of};
 use crate::quota::Quota;
+use crate::quotas::Shown;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
@@ -74,7 +75,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// assert_eq!(decisions.iter().map(Decision::is_admitted).collect::<Vec<_>>(), [true, true, false]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
-    #[must_use = "decisions that nobody looks at limit nothing"]
+    #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
         self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
     }
@@ -184,7 +185,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quotas", &self.engine.table.revision(0).quotas)
+            .field("quotas", &Shown(&self.engine.table.revision(0).quotas))
             .field("clock", &self.engine.clock)
             .field("at_key_cap", &self.engine.at_cap)
             .finish_non_exhaustive()

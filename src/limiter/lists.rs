@@ -10,7 +10,7 @@ use crate::lists::{List, ListError};
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Puts the key on the allow list: from when this returns until it is [taken off](Self::unlist), its requests are admitted without
-    /// being charged ([`is_counted`](Admission::is_counted) is `false`), whatever its quota and a [`Penalty`](crate::Penalty) say.
+    /// being charged ([`is_counted`](crate::Admission::is_counted) is `false`), whatever its quota and a [`Penalty`](crate::Penalty) say.
     /// Only the deny list comes before. Says whether the key was not on this list yet.
     ///
     /// Lock-free, as are all the others while it runs. What the key was charged before stays charged. Lists last as long as the
@@ -40,8 +40,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// Puts the key on the deny list: from when this returns until it is [taken off](Self::unlist), its requests are denied with
-    /// [`DenialReason::DenyList`], also if it is on the allow list. (Not those of cost zero, which ask for nothing.) As no wait helps,
-    /// [`retry_after`](Denial::retry_after) is [`Duration::MAX`](core::time::Duration::MAX). Says whether the key was not on this
+    /// [`DenialReason::DenyList`](crate::DenialReason::DenyList), also if it is on the allow list. (Not those of cost zero, which ask for nothing.) As no wait helps,
+    /// [`retry_after`](crate::Denial::retry_after) is [`Duration::MAX`](core::time::Duration::MAX). Says whether the key was not on this
     /// list yet.
     ///
     /// # Errors

@@ -13,11 +13,12 @@ use crate::keys::Dimensions;
 use crate::quota::Quota;
 
 impl Policy {
-    /// Gives a limiter that is in use the quotas of this policy, all of them or none, while requests come; as
-    /// [`JointLimiter::set_quotas`] does for one dimension. Dimensions are matched by their names, whatever their order.
+    /// Gives a limiter that is in use the quotas of this policy, all of them or none, while
+    /// requests come; as [`JointLimiter::set_quotas`] does for one dimension. Dimensions are
+    /// matched by their names, whatever their order.
     ///
-    /// Keys with quotas of their own keep them. Of the policy's other fields none changes: the key cap, shadow mode and penalties are
-    /// those that the limiter was built with.
+    /// Keys with quotas of their own keep them. Of the policy's other fields none changes: the key
+    /// cap, shadow mode and penalties are those that the limiter was built with.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Policy};
@@ -37,8 +38,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`ApplyError`] when the dimensions are not those of the limiter, or the quotas of one can't be changed to these. Then none has
-    /// changed.
+    /// [`ApplyError`] when the dimensions are not those of the limiter, or the quotas of one can't
+    /// be changed to these. Then none has changed.
     pub fn apply<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
         &self,
         limiter: &JointLimiter<D, C, F>,

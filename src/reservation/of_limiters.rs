@@ -2,17 +2,30 @@
 
 use core::hash::Hash;
 use core::time::Duration;
+use std::sync::Arc;
 
 use super::sealed::TakeBack;
 use super::{Lents, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, JointStatus, Status};
 use crate::direct::DirectLimiter;
-use crate::fingerprint::Fingerprinter;
+use crate::engine::Engine;
+use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::single::Single;
+
+/// Permits of one key, and their delay.
+fn lend<C: Clock, F>(
+    engine: &Engine<C, F>,
+    key: Fingerprint,
+    cost: u32,
+    within: Duration,
+) -> Result<(Receipt, u64, Status), ReserveError> {
+    let (status, lents) = engine.acquire_within(key, cost, nanoseconds(within))?;
+    Ok((Receipt::new(engine.id(), cost, lents), delay_ns(status.decision)?, status))
+}
 
 /// The delay of what was admitted.
 fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
@@ -52,15 +65,40 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ReserveError`] when the request is denied, with the time after which the same reservation succeeds, or `cost` is more than the
     /// limit.
-    pub fn reserve(
-        &self,
+    pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
+        let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
+        Ok(Reservation::new(self, receipt, delay_ns, status))
+    }
+
+    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, so it can go to another thread or task.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Arc::new(Limiter::<String>::new(Quota::per_minute(3))?);
+    /// let reserved = limiter.reserve_owned("alice", 1, Duration::ZERO)?;
+    /// let task = std::thread::spawn(move || {
+    ///     let is_done = false;
+    ///     if is_done { reserved.commit().cost() } else { 0 }
+    /// });
+    /// assert_eq!(task.join().unwrap(), 0);
+    /// assert_eq!(limiter.peek("alice").remaining(), 3, "given back");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve`](Self::reserve).
+    pub fn reserve_owned(
+        self: &Arc<Self>,
         key: impl AsKey<K>,
         cost: u32,
         within: Duration,
-    ) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.engine.acquire_within(self.fingerprint(key), cost, nanoseconds(within))?;
-        let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.engine.id(), cost, lents), delay_ns, status))
+    ) -> Result<Reservation<Arc<Self>>, ReserveError> {
+        let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
+        Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
     /// Gives back the permits of a receipt, and returns how many came back. They are free at once.
@@ -119,10 +157,23 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Errors
     ///
     /// As [`Limiter::reserve`].
-    pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<'_, Self>, ReserveError> {
-        let (status, lents) = self.engine.acquire_within(Single::KEY, cost, nanoseconds(within))?;
-        let delay_ns = delay_ns(status.decision)?;
-        Ok(Reservation::new(self, Receipt::new(self.engine.id(), cost, lents), delay_ns, status))
+    pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
+        let (receipt, delay_ns, status) = lend(&self.engine, Single::KEY, cost, within)?;
+        Ok(Reservation::new(self, receipt, delay_ns, status))
+    }
+
+    /// As [`Limiter::reserve_owned`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::reserve`].
+    pub fn reserve_owned(
+        self: &Arc<Self>,
+        cost: u32,
+        within: Duration,
+    ) -> Result<Reservation<Arc<Self>>, ReserveError> {
+        let (receipt, delay_ns, status) = lend(&self.engine, Single::KEY, cost, within)?;
+        Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
     /// As [`Limiter::refund`].
@@ -151,12 +202,30 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
     /// dimensions, or `cost` is more than a limit.
-    pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<'_, Self>, ReserveError> {
+    pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
+        let (receipt, delay_ns, status) = self.lend(keys, cost)?;
+        Ok(Reservation::new(self, receipt, delay_ns, status))
+    }
+
+    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, as by [`Limiter::reserve_owned`].
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve`](Self::reserve).
+    pub fn reserve_owned(
+        self: &Arc<Self>,
+        keys: impl Keys<D>,
+        cost: u32,
+    ) -> Result<Reservation<Arc<Self>>, ReserveError> {
+        let (receipt, delay_ns, status) = self.lend(keys, cost)?;
+        Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
+    }
+
+    fn lend(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
         let (keys, mut lents) = (self.fingerprints(keys, cost)?, Vec::new());
         let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut lents));
         let delay_ns = delay_ns(status.decision())?;
-        let receipt = Receipt::new(self.engine.id(), cost, Lents::Several(lents.into()));
-        Ok(Reservation::new(self, receipt, delay_ns, status))
+        Ok((Receipt::new(self.engine.id(), cost, Lents::Several(lents.into())), delay_ns, status))
     }
 
     /// Gives back the permits of a receipt in each dimension, one after the other. Says how many: of the dimensions, what came back in

@@ -1,5 +1,6 @@
-//! A limiter of several dimensions with penalties, lists and keys with quotas of their own, the same one in shadow mode, and an oracle
-//! that is worked out the naive way: the same operations on one clock.
+//! A limiter of several dimensions with penalties, lists and keys with quotas of their own, the
+//! same one in shadow mode, and an oracle that is worked out the naive way: the same operations on
+//! one clock.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

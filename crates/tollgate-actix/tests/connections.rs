@@ -120,5 +120,5 @@ fn without_proxies_the_key_is_the_address_of_the_peer() {
     let limit = RateLimit::new(Arc::clone(&limiter)).key(ClientIp::peer());
     let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(|| async { "hello" })));
     assert_eq!(ask(&mut TcpStream::connect(server.address).unwrap(), ""), "200");
-    assert!(limiter.peek(&std::net::IpAddr::from([127, 0, 0, 1])).is_denied());
+    assert!(limiter.peek(std::net::IpAddr::from([127, 0, 0, 1])).is_denied());
 }

@@ -119,22 +119,22 @@ fn every_denial_of_a_limiter_has_an_answer() {
 
     let limiter = Limiter::<u32>::builder(Quota::per_minute(1)).list_cap(1).key_cap(1).at_key_cap(AtKeyCap::Deny);
     let limiter = limiter.build().unwrap();
-    limiter.deny(&9).unwrap();
-    assert!(limiter.try_acquire(&1).is_admitted());
+    limiter.deny(9).unwrap();
+    assert!(limiter.try_acquire(1).is_admitted());
     for (key, reason, kind) in [
         (1, DenialReason::Quota, DenialKind::Quota),
         (2, DenialReason::KeyCap, DenialKind::KeyCap),
         (9, DenialReason::DenyList, DenialKind::DenyList),
     ] {
-        let (of, problem) = problem(limiter.try_acquire(&key));
+        let (of, problem) = problem(limiter.try_acquire(key));
         assert_eq!((of, problem.kind()), (reason, kind));
         assert_eq!(problem.retry_after().is_some(), kind != DenialKind::DenyList);
     }
 
     let penalty = Penalty::new(1, Duration::from_secs(1), hour);
     let limiter = Limiter::<u32>::builder(Quota::per_minute(1)).penalty(penalty).build().unwrap();
-    assert!(limiter.try_acquire(&1).is_admitted());
-    let (of, problem) = problem(limiter.try_acquire(&1));
+    assert!(limiter.try_acquire(1).is_admitted());
+    let (of, problem) = problem(limiter.try_acquire(1));
     assert_eq!((of, problem.kind()), (DenialReason::Penalty, DenialKind::Penalty));
     assert_eq!(problem.retry_after(), Some(3_600));
 }

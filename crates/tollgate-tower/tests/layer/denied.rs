@@ -76,7 +76,7 @@ async fn each_reason_has_its_status() {
         .clock(MockClock::new())
         .build()
         .unwrap();
-    limiter.deny(&IpAddr::from([192, 0, 2, 9])).unwrap();
+    limiter.deny(IpAddr::from([192, 0, 2, 9])).unwrap();
     let layer = RateLimitLayer::new(Arc::new(limiter))
         .key(ClientIp::peer())
         .cost(|head| if head.headers.contains_key("huge") { 2 } else { 1 });

@@ -34,7 +34,7 @@ async fn a_keyed_limiter_admits_its_limit_for_each_key() {
     }
     assert_eq!(inner.calls(), 6);
     // The keys are those of the limiter, so that it can be asked and changed besides.
-    assert!(limiter.forget(&"192.0.2.1".parse::<IpAddr>().unwrap()));
+    assert!(limiter.forget("192.0.2.1".parse::<IpAddr>().unwrap()));
     assert!(ask(&service, from("192.0.2.1")).await.status.is_success());
     assert!(ask(&service, from("192.0.2.2")).await.status.is_client_error());
 }

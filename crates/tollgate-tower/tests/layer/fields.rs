@@ -86,7 +86,7 @@ async fn what_is_not_counted_is_not_told() {
         .list_cap(1)
         .build()
         .unwrap();
-    limiter.allow(&IpAddr::from([192, 0, 2, 1])).unwrap();
+    limiter.allow(IpAddr::from([192, 0, 2, 1])).unwrap();
     let limiter = Arc::new(limiter);
     for refunds in [false, true] {
         let layer = RateLimitLayer::new(Arc::clone(&limiter)).key(ClientIp::peer()).refund_unanswered(refunds);
@@ -128,7 +128,7 @@ async fn quotas_that_change_are_told_anew() {
     };
     assert_eq!(policy("192.0.2.1").await, r#""default";q=10;w=60"#);
     limiter.set_quotas(&[Quota::per_hour(20)]).unwrap();
-    limiter.set_quotas_of(&IpAddr::from([192, 0, 2, 9]), &[Quota::per_hour(500)]).unwrap();
+    limiter.set_quotas_of(IpAddr::from([192, 0, 2, 9]), &[Quota::per_hour(500)]).unwrap();
     for _ in 0..3 {
         assert_eq!(policy("192.0.2.1").await, r#""default";q=20;w=3600"#);
         assert_eq!(policy("192.0.2.9").await, r#""default";q=500;w=3600"#);

@@ -39,7 +39,7 @@ async fn nothing_is_rejected_in_shadow_mode_and_all_is_charged() {
     assert_eq!(ask(&service, get("/")).await.status, 200, "without a peer");
     let answer = ask(&service, from("192.0.2.1")).await;
     assert!(answer.status.is_success() && answer.fields.contains_key("ratelimit"));
-    assert_eq!(limiter.peek(&IpAddr::from([192, 0, 2, 1])).remaining(), 1);
+    assert_eq!(limiter.peek(IpAddr::from([192, 0, 2, 1])).remaining(), 1);
     let mut huge = from("192.0.2.1");
     *huge.uri_mut() = "/huge".parse().unwrap();
     assert_eq!(ask(&service, huge).await.status, 200);

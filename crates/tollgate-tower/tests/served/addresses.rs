@@ -31,9 +31,9 @@ fn behind() -> ClientIp {
 async fn counts_for(clients: ClientIp, fields: &str, client: &str) -> bool {
     let (address, limiter) = server(clients).await;
     let client: IpAddr = client.parse().unwrap();
-    assert_eq!(limiter.peek(&client).remaining(), 1);
+    assert_eq!(limiter.peek(client).remaining(), 1);
     assert_eq!(raw_status(address, &format!("GET / HTTP/1.1\nHost: localhost\n{fields}")).await, 200);
-    limiter.peek(&client).remaining() == 0
+    limiter.peek(client).remaining() == 0
 }
 
 #[tokio::test]

@@ -66,9 +66,9 @@ async fn ipv4_clients_of_a_listener_for_both_have_their_own_address() {
             assert_eq!(connection.send(get("/")).await.status, 200);
         }
     }
-    assert_eq!(limiter.peek(&v4).remaining(), 3);
+    assert_eq!(limiter.peek(v4).remaining(), 3);
     // An IPv6 client counts by its network.
-    assert_eq!(limiter.peek(&IpAddr::V6(Ipv6Addr::UNSPECIFIED)).remaining(), 2);
+    assert_eq!(limiter.peek(IpAddr::V6(Ipv6Addr::UNSPECIFIED)).remaining(), 2);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn the_mock_connect_info_of_tests_is_found() {
     let layer = RateLimitLayer::new(Arc::clone(&limiter)).key(ClientIp::peer());
     let address = serve_without(app().layer(layer).layer(mock)).await;
     assert_eq!(Connection::open(address).await.send(get("/")).await.status, 200);
-    assert_eq!(limiter.peek(&IpAddr::from([192, 0, 2, 1])).remaining(), 0);
+    assert_eq!(limiter.peek(IpAddr::from([192, 0, 2, 1])).remaining(), 0);
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn by_a_unix_socket_the_proxy_names_the_client_if_it_is_trusted() {
         let request = crate::support::with(get("/"), "x-forwarded-for", "203.0.113.9, 192.0.2.7");
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.status(), if trusted { 200 } else { 500 });
-        assert_eq!(limiter.peek(&IpAddr::from([192, 0, 2, 7])).remaining(), u32::from(!trusted));
+        assert_eq!(limiter.peek(IpAddr::from([192, 0, 2, 7])).remaining(), u32::from(!trusted));
     }
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -93,13 +93,13 @@ fn one(limiter: &Limiter<u32, Ticks>, clock: &Ticks, plan: Plan, notes: &mut Not
             let limit = 1 + chance.below(plan.limit);
             return limiter.set_quotas(&[plan.quota(limit)]).expect("another limit");
         }
-        2..8 => match limiter.peek_n(&key, cost).map(|status| status.decision()) {
+        2..8 => match limiter.peek_n(key, cost).map(|status| status.decision()) {
             // Nothing was granted.
             Ok(Decision::Admitted(_)) => return,
             told => told,
         },
         // A reservation does not say whether it is counted.
-        8..16 if plan.at_cap != AtKeyCap::Admit => match limiter.reserve(&key, cost, Duration::ZERO) {
+        8..16 if plan.at_cap != AtKeyCap::Admit => match limiter.reserve(key, cost, Duration::ZERO) {
             Ok(reservation) if plan.cancels && chance.one_in(2) => {
                 reservation.cancel();
                 return;
@@ -111,7 +111,7 @@ fn one(limiter: &Limiter<u32, Ticks>, clock: &Ticks, plan: Plan, notes: &mut Not
             Err(ReserveError::Denied(denial)) => Ok(Decision::Denied(denial)),
             Err(_) => return,
         },
-        _ => limiter.try_acquire_n(&key, cost),
+        _ => limiter.try_acquire_n(key, cost),
     };
     // More than the limit, since that has changed.
     let Ok(decision) = decision else { return };
@@ -159,7 +159,7 @@ fn check_snapshot(seed: u64, plan: Plan, granted: &BTreeMap<u32, Vec<Event>>, ta
         let least = permits(&|event| event.after < *before && event.before + plan.window > *after);
         let most = permits(&|event| event.before <= *after && event.after + plan.window > *before);
         may_be_there += usize::from(most > 0);
-        let held = plan.limit - restored.peek(&key).remaining();
+        let held = plan.limit - restored.peek(key).remaining();
         assert!(
             least <= held && held <= most,
             "seed {seed}, {plan:?}: the snapshot from {before} to {after} holds {held} permits of key {key}, not {least} to {most}"

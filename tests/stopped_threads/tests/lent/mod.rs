@@ -44,13 +44,13 @@ pub(crate) fn round(seed: u64) -> Stops {
             if changes && *number == 0 && chance.one_in(16) {
                 let quota = quota(kind, 1 + chance.below(MOST));
                 match chance.below(3) {
-                    0 => limiter.set_quotas_of(&1, &[quota]).expect("another limit"),
+                    0 => limiter.set_quotas_of(1, &[quota]).expect("another limit"),
                     _ => limiter.set_quotas(&[quota]).expect("another limit"),
                 }
                 return;
             }
             let (key, cost) = (chance.below(u32::try_from(KEYS).expect("a few")) as usize, 1 + chance.below(3));
-            if let Ok(reservation) = limiter.reserve(&key, cost, Duration::ZERO) {
+            if let Ok(reservation) = limiter.reserve(key, cost, Duration::ZERO) {
                 let now = out[key].fetch_add(cost.into(), Ordering::SeqCst) + i64::from(cost);
                 let fits = !remembers || now <= MOST.into();
                 assert!(fits, "seed {seed}, {}: {now} permits of key {key} are out", quota(kind, MOST));
@@ -67,7 +67,7 @@ pub(crate) fn round(seed: u64) -> Stops {
     );
     for (key, _, receipt) in held.into_iter().flat_map(|(_, held)| held) {
         limiter.refund(receipt).expect("of this limiter");
-        assert!(limiter.peek(&key).remaining() <= MOST);
+        assert!(limiter.peek(key).remaining() <= MOST);
     }
     stops
 }

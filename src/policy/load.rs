@@ -1,0 +1,70 @@
+//! Policies from files.
+
+use core::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::PolicyError;
+use super::model::Policy;
+
+impl Policy {
+    /// Reads and checks a policy file.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`], with the path, when the file can't be read or is no policy.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let path = path.as_ref();
+        let text = fs::read_to_string(path).map_err(|error| LoadError::Read { path: path.to_owned(), error })?;
+        Self::from_toml(&text).map_err(|error| LoadError::Policy { path: path.to_owned(), error })
+    }
+}
+
+/// Why a policy was not read from a file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file can't be read.
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the file system says.
+        error: io::Error,
+    },
+    /// The file is no policy.
+    Policy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        error: PolicyError,
+    },
+}
+
+impl LoadError {
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Read { path, .. } | Self::Policy { path, .. } => path,
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { path, error } => write!(f, "the policy {} can't be read: {error}", path.display()),
+            Self::Policy { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl core::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(match self {
+            Self::Read { error, .. } => error,
+            Self::Policy { error, .. } => error,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Each mistake is an error that says the remedy. None is a panic.
+//!
+//! ```text
+//! E
+//! ```
+
+use std::time::Duration;
+
+use tollgate::{JointLimiter, Limiter, Quota};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let Err(error) = Limiter::<String>::new(Quota::new(5, Duration::ZERO)) {
+        println!("{error}");
+    }
+    let limiter = Limiter::<String>::new(Quota::per_minute(5))?;
+    if let Err(error) = limiter.try_acquire_n("alice", 6) {
+        println!("{error}");
+    }
+    let other = Quota::token_bucket(5, 1, Duration::from_secs(1));
+    if let Err(error) = limiter.set_quotas(&[other]) {
+        println!("{error}");
+    }
+    let joint = JointLimiter::<(String, String)>::builder().dimension("user", [Quota::per_minute(5)]);
+    if let Err(error) = joint.build() {
+        println!("{error}");
+    }
+    Ok(())
+}

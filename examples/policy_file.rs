@@ -1,0 +1,28 @@
+//! Limits from a file, and the file changed while requests come.
+//!
+//! ```text
+//! alice: true, true, false
+//! with the limit raised to 5: true
+//! ```
+
+use tollgate::{JointLimiter, Policy};
+
+// A service reads its file by `Policy::load("limits.toml")`.
+const FILE: &str = r#"
+[[dimension]]
+name = "user"
+
+[[dimension.quota]]
+limit = 2
+per = "1h"
+"#;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let limiter: JointLimiter<(String,)> = Policy::from_toml(FILE)?.builder().build()?;
+    let admits_alice = || limiter.try_acquire(("alice",)).map(|decision| decision.is_admitted());
+    println!("alice: {}, {}, {}", admits_alice()?, admits_alice()?, admits_alice()?);
+
+    Policy::from_toml(&FILE.replace("limit = 2", "limit = 5"))?.apply(&limiter)?;
+    println!("with the limit raised to 5: {}", admits_alice()?);
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! A worker that waits for its turn: ten jobs a second, and no job waits for longer than a minute.
+//!
+//! ```text
+//! job 1
+//! job 2
+//! job 3
+//! ```
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use tollgate::{DirectLimiter, Quota};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let jobs = DirectLimiter::new(Quota::token_bucket(1, 10, Duration::from_secs(1)))?;
+    for job in 1..=3 {
+        let reservation = jobs.reserve(1, Duration::from_secs(60))?;
+        sleep(reservation.delay());
+        reservation.commit();
+        println!("job {job}");
+    }
+    Ok(())
+}

@@ -136,7 +136,9 @@ impl Table {
         loop {
             let seat = match self.bring_in(self.route(), fingerprint, cost, clock) {
                 BroughtIn::Seat(seat) => seat,
-                BroughtIn::Granted(status) => return Placed::Decided(status),
+                BroughtIn::Granted { time } => {
+                    return Placed::Decided(self.cells.first_status(fingerprint, cost, time));
+                }
                 BroughtIn::NoRoom { retry_after_ns } => {
                     self.count_refused();
                     return Placed::NoRoom { retry_after_ns };
@@ -308,7 +310,7 @@ impl Table {
             let time = time_of(clock.now());
             self.cells.publish_first(created, clock);
             self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
-            return BroughtIn::Granted(self.cells.first_status(fingerprint, cost, time));
+            return BroughtIn::Granted { time };
         }
         self.cells.discard(created.id);
         self.unreserve(route);
@@ -336,7 +338,9 @@ fn number(count: usize) -> u32 {
 pub(super) enum BroughtIn<'a> {
     Seat(Seat<'a>),
     /// The first permits have been granted.
-    Granted(Status),
+    Granted {
+        time: u64,
+    },
     /// The key cap is reached. A place may be free after this long.
     NoRoom {
         retry_after_ns: u64,

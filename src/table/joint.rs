@@ -232,7 +232,7 @@ impl Table {
             match self.bring_in(self.route(), fingerprint, 0, clock) {
                 BroughtIn::Seat(seat) => return Ok(seat),
                 BroughtIn::NoRoom { retry_after_ns } => return Err(retry_after_ns),
-                BroughtIn::Granted(_) | BroughtIn::Retry => {}
+                BroughtIn::Granted { .. } | BroughtIn::Retry => {}
             }
         }
     }

@@ -360,3 +360,32 @@ fn tempfile_folder() -> PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
+
+#[test]
+fn errors_of_files_begin_with_the_path() {
+    let folder = folder_in_target();
+    let missing = folder.join("missing");
+    let error = Snapshot::load(&missing).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(error.to_string().starts_with(missing.to_str().unwrap()), "{error}");
+
+    let damaged = folder.join("damaged");
+    std::fs::write(&damaged, b"no snapshot").unwrap();
+    let error = Snapshot::load(&damaged).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    assert!(error.to_string().starts_with(damaged.to_str().unwrap()), "{error}");
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    assert!(inner.is_some_and(|inner| inner.is::<SnapshotError>()), "{error:?}");
+
+    let nowhere = folder.join("no folder").join("file");
+    let error = limiter(Quota::per_day(1), &MockClock::new()).snapshot().save(&nowhere).unwrap_err();
+    assert!(error.to_string().starts_with(nowhere.to_str().unwrap()), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A new folder of this process, among the build's.
+fn folder_in_target() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("snapshot-errors-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}

@@ -1,5 +1,7 @@
 //! Snapshots in files: the old one or the new one, whole, at any time.
 
+use core::error::Error;
+use core::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -28,9 +30,13 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// The error of the file system. The old file is unchanged then.
+    /// The error of the file system, with the path. The old file is unchanged then.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
+        self.write(path).map_err(|error| naming(path, error))
+    }
+
+    fn write(&self, path: &Path) -> io::Result<()> {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -67,9 +73,37 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// The error of the file system. If the file is no snapshot, the kind is
-    /// [`io::ErrorKind::InvalidData`] and the source is a [`SnapshotError`](super::SnapshotError).
+    /// The error of the file system, with the path. If the file is no snapshot, the kind is
+    /// [`io::ErrorKind::InvalidData`], and the source is a [`SnapshotError`](super::SnapshotError).
     pub fn load(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::from_bytes(&fs::read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        let path = path.as_ref();
+        let read =
+            || Self::from_bytes(&fs::read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+        read().map_err(|error| naming(path, error))
+    }
+}
+
+/// The same kind of error, whose text begins with the path.
+fn naming(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), AtPath { path: path.into(), error })
+}
+
+/// An error about a file.
+#[derive(Debug)]
+struct AtPath {
+    path: Box<Path>,
+    error: io::Error,
+}
+
+impl fmt::Display for AtPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.error)
+    }
+}
+
+impl Error for AtPath {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // Of an error that only carries another, that one.
+        self.error.get_ref().map_or(Some(&self.error), |inner| Some(inner))
     }
 }

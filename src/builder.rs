@@ -40,16 +40,34 @@ pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinte
 }
 
 impl<K: Hash + ?Sized> Limiter<K> {
-    /// A limiter with the default clock, hasher and key cap.
+    /// Makes a limiter with the default clock, hasher and key cap.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(Limiter::<String>::new(Quota::per_minute(0)).is_err());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated maxima.
+    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated
+    /// maxima.
     pub fn new(quota: Quota) -> Result<Self, BuildError> {
         Self::builder(quota).build()
     }
 
     /// Starts a limiter whose key cap, clock, hasher and the like are not the defaults.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).key_cap(100).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn builder(quota: Quota) -> LimiterBuilder<K> {
         LimiterBuilder::new(quota)
     }
@@ -68,13 +86,16 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
-    /// One more quota that each key has: a request is admitted if it fits into all of them, and is charged to all or to none.
+    /// Adds a quota that each key has: a request is admitted if it fits into all of them, and is
+    /// charged to all or to none.
+    ///
     /// It costs one look at one more stamp. Quotas that share a key have to be sliding window logs.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
-    /// let limiter = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(3)).build()?;
+    /// let builder = Limiter::<String>::builder(Quota::per_second(2));
+    /// let limiter = builder.and(Quota::per_minute(3)).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// match limiter.try_acquire("alice") {
     ///     Decision::Denied(denial) => assert_eq!(denial.quota(), 0, "two a second"),
@@ -87,38 +108,54 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// The most keys held at once; 1,048,576 unless said. Memory is taken as keys come, not for the cap.
+    /// The most keys held at once; 1,048,576 unless set. Memory is taken as keys come, not for the
+    /// cap.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
         self.settings.key_cap = key_cap;
         self
     }
 
-    /// What a new key is told at the cap; [`AtKeyCap::Deny`] unless said.
+    /// How a new key is answered at the cap; [`AtKeyCap::Deny`] unless set.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
     }
 
-    /// How many keys to make room for from the start, so that the table does not have to grow to them; none unless said.
+    /// How many keys to make room for from the start, so that the table does not have to grow to
+    /// them; none unless set.
     pub fn expected_keys(mut self, expected_keys: usize) -> Self {
         self.settings.expected_keys = expected_keys;
         self
     }
 
-    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless said.
+    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless set.
     ///
-    /// Counting costs a write a decision (to one of several counters, chosen by thread), where a denial otherwise
-    /// writes nothing.
+    /// Counting costs a write a decision (to one of several counters, chosen by thread), where a
+    /// denial otherwise writes nothing.
+    ///
+    /// ```
+    /// use tollgate::{DecisionCounts, Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_hour(1));
+    /// let limiter = builder.count_decisions(true).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// let counted = DecisionCounts { admitted: 1, denied: 0 };
+    /// assert_eq!(limiter.counts().decisions, Some(counted));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn count_decisions(mut self, count_decisions: bool) -> Self {
         self.settings.count_decisions = count_decisions;
         self
     }
 
-    /// Whether to admit what would be denied, to see what a limit would do before it does it; not unless said.
+    /// Whether to admit requests that would be denied, to see the effect of a limit before it is
+    /// enforced; not unless set.
     ///
-    /// All is decided, charged, penalised and counted as ever, and then nobody is denied: an admission in place of a denial says
-    /// [which](crate::Admission::overruled), charges nothing, and is counted in [`Counts::overruled`](crate::Counts::overruled) (a
-    /// write for each, to one of several counters).
+    /// Each request is decided, charged, penalised and counted as without shadow mode. But no
+    /// request is denied. An admission in place of a denial [names the
+    /// denial](crate::Admission::overruled) and charges nothing.
+    /// [`Counts::overruled`](crate::Counts::overruled) counts it, with one write to one of several
+    /// counters.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -126,8 +163,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true).build()?;
     /// assert!(limiter.try_acquire("alice").is_admitted());
     /// match limiter.try_acquire("alice") {
-    ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some(), "one a minute"),
-    ///     Decision::Denied(_) => unreachable!("nobody is denied"),
+    ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some()),
+    ///     Decision::Denied(_) => unreachable!("no request is denied"),
     /// }
     /// assert_eq!(limiter.counts().overruled, 1);
     /// # Ok::<(), tollgate::BuildError>(())
@@ -137,64 +174,146 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// Keys that are denied too often are blocked for a while; none unless said. [`Penalty`] says what counts and what it costs.
+    /// Blocks keys for a while that are denied too often; none unless set. [`Penalty`] says which
+    /// denials count and the cost.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Penalty, Quota};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(MockClock::new());
+    /// let limiter = builder.penalty(Penalty::new(1, minute, 10 * minute)).build()?;
+    /// assert!(limiter.try_acquire("mallory").is_admitted());
+    /// assert_eq!(limiter.try_acquire("mallory").retry_after(), Some(10 * minute));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn penalty(mut self, penalty: Penalty) -> Self {
         self.settings.modes.penalties = vec![(0, penalty)];
         self
     }
 
-    /// Makes the limiter one with lists, of keys that are always admitted and keys that never are, with room for so many listed
-    /// keys (of both lists together); without lists unless said. Keys are listed at run time: [`Limiter::allow`],
-    /// [`Limiter::deny`], [`Limiter::unlist`].
+    /// Gives the limiter an allow list and a deny list, with room for so many keys on both
+    /// together; without lists unless set.
     ///
-    /// Each decision then looks its key up in the lists first, which are a small table of their own: two look-ups more. Memory is
-    /// taken as keys are listed.
+    /// Keys are listed at run time: [`Limiter::allow`], [`Limiter::deny`], [`Limiter::unlist`].
+    /// Each decision then looks its key up in the lists first, which are a small table of their
+    /// own: two look-ups more. Memory is taken as keys are listed.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(1).build()?;
+    /// limiter.deny("mallory")?;
+    /// assert!(limiter.try_acquire("mallory").is_denied());
+    /// assert!(limiter.allow("alice").is_err(), "there is room for one");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn list_cap(mut self, list_cap: usize) -> Self {
         self.settings.modes.list_cap = Some(list_cap);
         self
     }
 
-    /// How many keys may come to have [quotas of their own](Limiter::set_quotas_of), at most as many as the key cap allows; none
-    /// unless said. That takes 8 to 16 bytes for each of them from the start, and each decision one look whether its key is one. More can be given
-    /// quotas, and are found more slowly.
+    /// How many keys may come to have [quotas of their own](Limiter::set_quotas_of), at most as
+    /// many as the key cap allows; none unless set.
+    ///
+    /// That takes 8 to 16 bytes for each of them from the start. Each decision then looks whether
+    /// its key is one of them. More keys can be given quotas, and are found more slowly.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+    /// let limiter = builder.keys_with_quotas(1000).build()?;
+    /// limiter.set_quotas_of("alice", &[Quota::per_minute(5)])?;
+    /// assert_eq!(limiter.peek("alice").limit(), 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keys_with_quotas(mut self, keys_with_quotas: usize) -> Self {
         self.settings.keys_with_quotas = keys_with_quotas;
         self
     }
 
-    /// The clock; [`MonotonicClock`] unless said.
+    /// The clock that decisions are taken by; [`MonotonicClock`] unless set.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let clock = MockClock::new();
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+    /// let limiter = builder.clock(clock.clone()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
         let Self { quotas, settings, fingerprinter, key, .. } = self;
         LimiterBuilder { quotas, settings, clock, fingerprinter, key }
     }
 
-    /// A standard hasher to make fingerprints with, in place of the default; see [`HashTwice`].
+    /// Makes fingerprints with a standard hasher, in place of the default; see [`HashTwice`].
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+    /// let limiter = builder.hasher(RandomState::new()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn hasher<S: BuildHasher>(self, hasher: S) -> LimiterBuilder<K, C, HashTwice<S>> {
         self.fingerprinter(HashTwice::new(hasher))
     }
 
-    /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
+    /// Makes fingerprints in another way, in place of [`DefaultFingerprinter`].
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota, SipFingerprinter};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+    /// let limiter = builder.fingerprinter(SipFingerprinter::new()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
         let Self { quotas, settings, clock, key, .. } = self;
         LimiterBuilder { quotas, settings, clock, fingerprinter, key }
     }
 
-    /// The limiter.
+    /// Makes the limiter.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP), or more keys are
-    /// expected than the cap allows.
+    /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than
+    /// [`MAX_KEY_CAP`](crate::MAX_KEY_CAP), or more keys are expected than the cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
         let Self { quotas, settings, clock, fingerprinter, .. } = self;
         Ok(Limiter::of(settings.keyed(&Quotas::new(&quotas)?, clock, fingerprinter)?))
     }
 
-    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`]. What has expired since, by
-    /// the clock on the wall, is left out. What keys shared that found no place at the key cap is not in a snapshot.
+    /// Makes the limiter, with the permits that another held when the snapshot was taken; see
+    /// [`Snapshot`].
     ///
-    /// The limits and windows of sliding window logs may be others than they were: of what was live then, as much is remembered as
-    /// the new ones ask for.
+    /// Permits that have expired since, by the system's clock, are left out. The permits that keys
+    /// without a place share are not in a snapshot.
+    ///
+    /// The limits and windows of sliding window logs may differ from those of the snapshot. Of the
+    /// permits that were live then, as many are kept as the new quotas ask for.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let before = Limiter::<String>::new(Quota::per_hour(3))?;
+    /// assert!(before.try_acquire_n("alice", 2)?.is_admitted());
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_hour(5));
+    /// let after = builder.restore(&before.snapshot())?;
+    /// assert_eq!(after.peek("alice").remaining(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -205,7 +324,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self.restore_after(snapshot, elapsed)
     }
 
-    /// As [`restore`](Self::restore), by so much time since the snapshot was taken.
+    /// As [`restore`](Self::restore), with the given time since the snapshot was taken.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let before = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(before.try_acquire("alice").is_admitted());
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_hour(1));
+    /// let after = builder.restore_after(&before.snapshot(), Duration::from_secs(3600))?;
+    /// assert!(after.try_acquire("alice").is_admitted(), "an hour later");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -17,11 +17,12 @@ use crate::quotas::Shown;
 #[cfg(feature = "serde")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by reference or `Arc`.
+/// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by
+/// reference or `Arc`.
 ///
-/// `K` is the type of the keys. Requests take the key in any form that hashes as `K` does: `&str` for
-/// `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. They hash it once, and
-/// allocate nothing for a key that is known.
+/// `K` is the type of the keys. Requests take the key in any form that hashes as `K` does: `&str`
+/// for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. They hash it once,
+/// and allocate nothing for a key that is known.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -43,15 +44,28 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Self { engine, key: PhantomData }
     }
 
-    /// One permit for `key`, now or not at all.
+    /// Takes one permit for `key` now, or denies the request.
     ///
-    /// Costs one hash, one clock reading and one look-up. A denial writes nothing, unless denials are counted
-    /// (see [`Decision::Denied`]) or the quota has changed and its algorithm is not the log: then the first request of a key writes that down.
+    /// Costs one hash, one clock reading and one look-up. A denial writes nothing, with two
+    /// exceptions. The limiter may count denials (see [`Decision::Denied`]). And after a change of
+    /// the quota, the first request of a key writes the change down, unless its algorithm is the
+    /// log.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         self.engine.decide(self.fingerprint(key), 1)
     }
 
-    /// `cost` permits for `key`, all of them now or none. A cost of zero charges nothing and is always admitted.
+    /// Takes `cost` permits for `key` now, all of them or none. A cost of zero charges nothing and
+    /// is always admitted.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire_n("alice", 4)?.is_admitted());
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_denied());
+    /// assert!(limiter.try_acquire_n("alice", 6).is_err(), "more than the limit");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -61,18 +75,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.decide(key, cost))
     }
 
-    /// One permit for each of these keys, as so many calls of [`try_acquire`](Self::try_acquire) one after the other: each is decided on
-    /// its own, in order. A key may come more than once.
+    /// Takes one permit for each of these keys, as so many calls of
+    /// [`try_acquire`](Self::try_acquire) one after the other: each is decided on its own, in
+    /// order. A key may come more than once.
     ///
-    /// The memory that the keys need is fetched for a few dozen of them at the same time, so where keys are many and far apart it takes a
-    /// fraction of the time; see `BENCHMARKS.md`.
+    /// The memory of a few dozen keys is fetched at the same time. So where keys are many and far
+    /// apart, this takes a fraction of the time; see `BENCHMARKS.md`.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///
     /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
     /// let decisions = limiter.try_acquire_many(["alice", "bob", "alice"]);
-    /// assert_eq!(decisions.iter().map(Decision::is_admitted).collect::<Vec<_>>(), [true, true, false]);
+    /// let admitted: Vec<bool> = decisions.iter().map(Decision::is_admitted).collect();
+    /// assert_eq!(admitted, [true, true, false]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use = "decisions that are not looked at limit nothing"]
@@ -80,24 +96,29 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
     }
 
-    /// As [`try_acquire`](Self::try_acquire), and tells what is left of each quota and when more is, as of the same instant and
-    /// without another look-up. Counting what is left costs O(log limit) loads for each quota.
+    /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota and the time
+    /// until more are free, as of the same instant and without another look-up.
+    ///
+    /// Counting the permits left costs O(log limit) loads for each quota.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
-    /// let limiter = Limiter::<String>::builder(Quota::per_minute(5)).clock(MockClock::new()).build()?;
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(5));
+    /// let limiter = builder.clock(MockClock::new()).build()?;
     /// let status = limiter.try_acquire_status("alice");
     /// assert!(status.is_admitted());
-    /// assert_eq!((status.limit(), status.remaining(), status.next_after()), (5, 4, Duration::from_secs(60)));
+    /// assert_eq!((status.limit(), status.remaining()), (5, 4));
+    /// assert_eq!(status.next_after(), Duration::from_secs(60));
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
         self.engine.decide_in_full(self.fingerprint(key), 1)
     }
 
-    /// As [`try_acquire_n`](Self::try_acquire_n), and tells what is left: see [`try_acquire_status`](Self::try_acquire_status).
+    /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
+    /// [`try_acquire_status`](Self::try_acquire_status).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -115,14 +136,36 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.decide_in_full(key, cost))
     }
 
-    /// What [`try_acquire`](Self::try_acquire) would answer now, and what remains. Charges nothing.
+    /// The answer that [`try_acquire`](Self::try_acquire) would give now, with the permits left.
+    /// Charges nothing.
     ///
     /// At the key cap, a look at a new key sweeps out expired keys as its request would.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert_eq!(limiter.peek("alice").remaining(), 1);
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.peek("alice").is_denied());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
         self.engine.look(self.fingerprint(key), 1)
     }
 
-    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now. Charges nothing, as [`peek`](Self::peek).
+    /// The answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges nothing, as
+    /// [`peek`](Self::peek).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire_n("alice", 3)?.is_admitted());
+    /// assert!(limiter.peek_n("alice", 2)?.is_admitted());
+    /// assert!(limiter.peek_n("alice", 3)?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -132,27 +175,76 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.look(key, cost))
     }
 
-    /// Gives the key its full quota back, as if it had never been seen. Says whether the limiter held anything for it,
-    /// which may have been permits that had all expired. Ends a [penalty](crate::Penalty) too, and changes no list.
+    /// Gives the key its full quota back, as if it had never been seen. Ends a
+    /// [penalty](crate::Penalty) too, and changes no list.
+    ///
+    /// Returns whether the limiter held anything for the key, even if all of its permits had
+    /// expired.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.forget("alice"));
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(!limiter.forget("bob"));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn forget(&self, key: impl AsKey<K>) -> bool {
         self.engine.forget(self.fingerprint(key))
     }
 
-    /// Forgets every key, its penalties, and what keys that found no place were charged together. Changes no list.
+    /// Forgets every key, its penalties, and the permits that keys without a place share. Changes
+    /// no list.
     ///
-    /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in proportion to the cells.
+    /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in
+    /// proportion to the cells.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// let _ = limiter.try_acquire_many(["alice", "bob"]);
+    /// limiter.clear();
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.try_acquire("bob").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn clear(&self) {
         self.engine.clear();
     }
 
-    /// What the limiter holds and has done. Takes time in proportion to the cells, to count the live keys.
+    /// Counts the keys that the limiter holds, its memory and its decisions. Takes time in
+    /// proportion to the cells, to count the live keys.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert_eq!(limiter.counts().live_keys, 1);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.engine.counts(size_of::<Self>())
     }
 
-    /// What the limiter holds, to be restored after a restart; see [`Snapshot`]. Takes time in proportion to the
-    /// cells, and nobody's turn.
+    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. Takes
+    /// time in proportion to the cells. No request waits for it.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let before = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(before.try_acquire("alice").is_admitted());
+    /// let snapshot = before.snapshot();
+    ///
+    /// let after = Limiter::<String>::builder(Quota::per_hour(1)).restore(&snapshot)?;
+    /// assert!(after.try_acquire("alice").is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[cfg(feature = "serde")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -160,12 +252,33 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// The quotas that each key has, in the order in which they were given.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(9));
+    /// let limiter = builder.build()?;
+    /// assert_eq!(limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
         self.engine.quotas(0)
     }
 
     /// The clock that decisions are taken by.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+    /// let limiter = builder.clock(MockClock::new()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// limiter.clock().advance(Duration::from_secs(60));
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock

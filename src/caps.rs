@@ -22,12 +22,26 @@ pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 /// let key_cap = MAX_KEY_CAP + 1;
 /// assert_eq!(with_cap(key_cap).unwrap_err(), BuildError::KeyCapTooLarge { key_cap });
 /// ```
-// Cells have numbers of 28 bits, and so have rings of stamps. Threads that replace a ring need a few
-// rings beyond those of the keys.
+// Cells have numbers of 28 bits, and so have rings of stamps. Threads that replace a ring need a
+// few rings beyond those of the keys.
 pub const MAX_KEY_CAP: usize = 250_000_000;
 const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
 
 /// The most dimensions that a [`JointLimiter`](crate::JointLimiter) may have.
+///
+/// ```
+/// use tollgate::{JointLimiter, MAX_DIMENSIONS, Quota};
+///
+/// let of_dimensions = |count: usize| {
+///     let mut builder = JointLimiter::<[String]>::builder();
+///     for place in 0..count {
+///         builder = builder.dimension(place.to_string(), [Quota::per_minute(5)]);
+///     }
+///     builder.build()
+/// };
+/// assert!(of_dimensions(MAX_DIMENSIONS).is_ok());
+/// assert!(of_dimensions(MAX_DIMENSIONS + 1).is_err());
+/// ```
 pub const MAX_DIMENSIONS: usize = 8;
 
 /// The cap on keys where none is given: 1,048,576.

@@ -15,33 +15,49 @@ use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::Quotas;
 
-/// Why quotas were not changed; those that there were go on.
+/// Why quotas were not changed. The old ones stay in force.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{ChangeError, Limiter, Quota};
+///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
+/// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
+/// let error = limiter.set_quotas(&[bucket]).unwrap_err();
+/// assert!(matches!(error, ChangeError::OtherAlgorithm { .. }));
+/// assert_eq!(limiter.quotas(), [Quota::per_minute(2)]);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// They could not be built either.
+    /// No limiter can be built with them either.
     Quotas(BuildError),
-    /// They are of another algorithm. What one has granted says nothing to another: build another limiter.
+    /// They are of another algorithm. The grants of one algorithm say nothing to another: build
+    /// another limiter.
     OtherAlgorithm {
         /// The algorithm that the limiter was built with.
         is: Algorithm,
         /// The one that was asked for.
         asked: Algorithm,
     },
-    /// A key's account has no room for so many permits: build the limiter with as many as there may come to be.
+    /// A key's account has no room for so many permits: build the limiter with the largest quota
+    /// that it may come to have.
     TooLarge {
         /// The quota that was asked for.
         quota: Quota,
     },
-    /// They have been changed as often as may be: build another limiter, from a snapshot if keys are to keep what they have.
+    /// The quotas have been changed as often as they can be: build another limiter, from a snapshot
+    /// if keys are to keep their permits.
     TooManyChanges {
         /// The most changes.
         most: u64,
     },
-    /// The new quotas [count refused requests](Quota::counting_refused) and the present ones do not, or the other way round. Build
-    /// another limiter.
+    /// The new quotas [count refused requests](Quota::counting_refused) and the present ones do
+    /// not, or the other way round. Build another limiter.
     OtherRefused,
-    /// The window or the resolution of a quantised log is another: what was counted in steps can't be counted in others.
+    /// The window or the resolution of a quantised log is another: permits that were counted in
+    /// steps can't be counted in others.
     OtherSteps {
         /// The quota that there is.
         is: Quota,
@@ -119,26 +135,36 @@ impl core::error::Error for ChangeError {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Changes the quotas of all keys, from now on, while requests come. Keys keep what they have been granted; no request waits, and
-    /// nothing is done to the keys, so the cost is the same for one key and for a million. Changes wait for one another.
+    /// Changes the quotas of all keys, from now on, while requests come.
     ///
-    /// A request that is halfway is decided by the old quotas or by the new ones. What a key has been granted counts as follows:
+    /// Keys keep the permits that they have been granted. No request waits, and the keys are not
+    /// touched, so the cost is the same for one key and for a million. Changes wait for one
+    /// another. A request that is halfway is decided by the old quotas or by the new ones.
     ///
-    /// | quota | limit | window or rate |
-    /// |---|---|---|
-    /// | sliding window log | permits are permits: under a smaller limit a key waits until few enough are live | live permits stay live for as long as the new windows say; permits that have left the widest of the old windows do not come back under a longer one |
-    /// | token bucket, leaky bucket | as much is missing from the new bucket as was from the old one, rounded up to a whole permit and at most all of it; and permits that are reserved ahead are owed as before, at most as many again | flows at the new rate from now on |
-    /// | leaky queue | places that were given stay | the next place leaves when it would have, or less than one interval of the new rate later, if the queue can be as long |
-    /// | quantised log | as the log | can't change |
-    /// | fixed window | what was granted in the window that runs counts in it | the window keeps its start, or, aligned, is the one in which it opened; it ends by its new length. One that is over stays over |
-    /// | sliding counter | both counts are kept | as the fixed window |
+    /// The permits that a key has been granted count as follows:
     ///
-    /// Permits that were lent under other quotas can still be given back to logs and windows, and not to buckets and queues.
+    /// - **Sliding window log**: a permit counts for as long as the new windows say. Under a
+    ///   smaller limit a key waits until few enough are live. Permits that have left the widest of
+    ///   the old windows do not come back under a longer one.
+    /// - **Token bucket, leaky bucket**: as much is missing from the new bucket as was from the old
+    ///   one, rounded up to a whole permit and at most all of it. Permits that are reserved ahead
+    ///   are owed as before, at most as many again. The bucket flows at the new rate from now on.
+    /// - **Leaky queue**: places that were given stay. The next place leaves when it would have, or
+    ///   less than one interval of the new rate later, if the queue can be as long.
+    /// - **Quantised log**: the limit changes as that of a sliding window log. The window can't
+    ///   change.
+    /// - **Fixed window**: permits of the window that runs count in it. The window keeps its start,
+    ///   or, aligned, is the one in which it opened. It ends by its new length. A window that is
+    ///   over stays over.
+    /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does.
     ///
-    /// Each change takes some 400 bytes that are given back with the limiter, and there can be 1,048,575 of them.
+    /// Permits that were lent under other quotas can still be given back to logs and windows, and
+    /// not to buckets and queues.
+    ///
+    /// Each change takes some 400 bytes that are given back with the limiter, and there can be
+    /// 1,048,575 of them.
     ///
     /// ```
-    /// use std::time::Duration;
     /// use tollgate::{Limiter, Quota};
     ///
     /// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
@@ -150,26 +176,31 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, count refused requests
-    /// where the present ones do not (or the other way round), or have changed too often. Those that there were go on.
+    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, count refused
+    /// requests where the present ones do not (or the other way round), or have changed too often.
+    /// The old ones stay in force.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
         let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
         self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
-    /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own; as [`set_quotas`](Self::set_quotas)
-    /// does for all. So a key can be in one tier or another: choose the quotas by a function of the key when it first comes, and change
-    /// them when the customer pays for more.
+    /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own,
+    /// as [`set_quotas`](Self::set_quotas) does for all.
     ///
-    /// The limiter has to be built for it, with [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas); then each decision looks whether
-    /// its key is one of them. They last as long as the limiter, whatever becomes of the key or of the quotas of all keys, and are not in a
-    /// snapshot.
+    /// So a key can be in one tier or another: choose the quotas by a function of the key when it
+    /// first comes, and change them when the customer pays for more.
+    ///
+    /// The limiter has to be built for it, with
+    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks
+    /// whether its key is one of them. They last as long as the limiter, whatever becomes of the
+    /// key or of the quotas of all keys, and are not in a snapshot.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<String>::builder(Quota::per_minute(2)).keys_with_quotas(1000).build()?;
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(2));
+    /// let limiter = builder.keys_with_quotas(1000).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
     /// assert_eq!(limiter.peek("alice").remaining(), 8);
@@ -187,13 +218,34 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// The quotas that a key has: its own, or those of all keys.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(2));
+    /// let limiter = builder.keys_with_quotas(1000).build()?;
+    /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
+    /// assert_eq!(limiter.quotas_of("alice"), [Quota::per_minute(10)]);
+    /// assert_eq!(limiter.quotas_of("bob"), [Quota::per_minute(2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
         &self.engine.table.revision_for(self.fingerprint(key)).quotas
     }
 }
 
 impl<C: Clock> DirectLimiter<C> {
-    /// As [`Limiter::set_quotas`].
+    /// Changes the quotas, from now on, as [`Limiter::set_quotas`] does.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_minute(2))?;
+    /// assert!(limiter.try_acquire_n(2)?.is_admitted());
+    /// limiter.set_quotas(&[Quota::per_minute(3)])?;
+    /// assert_eq!(limiter.peek().remaining(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -207,6 +259,19 @@ impl<C: Clock> DirectLimiter<C> {
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Changes the quotas of all keys of one dimension, as [`Limiter::set_quotas`] does.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(2)])
+    ///     .dimension("tenant", [Quota::per_minute(1)])
+    ///     .build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// limiter.set_quotas(1, &[Quota::per_minute(100)])?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -224,8 +289,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.change(&[change]).map_err(|(_, error)| error)
     }
 
-    /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those of all keys or of its own; all of
-    /// them or none. As [`Limiter::set_quotas_of`]. The limiter has to be built for it, with
+    /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those
+    /// of all keys or of its own: all of them or none.
+    ///
+    /// As [`Limiter::set_quotas_of`]. The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::JointLimiterBuilder::keys_with_quotas).
     ///
     /// ```
@@ -244,7 +311,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// As [`Limiter::set_quotas_of`], and [`ChangeError::Keys`] when there is no key, or, for a slice, not as many keys as dimensions.
+    /// As [`Limiter::set_quotas_of`], and [`ChangeError::Keys`] when there is no key, or, for a
+    /// slice, not as many keys as dimensions.
     pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
         if quotas.iter().any(Quota::is_counting_refused) {
@@ -256,7 +324,20 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| error)
     }
 
-    /// The quotas that these keys have, by dimension: their own, or those of all keys. `None` where there is no key.
+    /// The quotas that these keys have, by dimension: their own, or those of all keys. `None` where
+    /// there is no key.
+    ///
+    /// ```
+    /// use tollgate::{Absent, JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(1)])
+    ///     .dimension("tenant", [Quota::per_minute(100)])
+    ///     .build()?;
+    /// let quotas = limiter.quotas_of(("alice", Absent))?;
+    /// assert_eq!(quotas, [Some(&[Quota::per_minute(1)][..]), None]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

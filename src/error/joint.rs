@@ -5,6 +5,20 @@ use core::fmt;
 use super::cost::CostExceedsLimit;
 
 /// Why a request in several dimensions could not be decided.
+///
+/// ```
+/// use tollgate::{Absent, JointError, JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::<[String]>::builder()
+///     .dimension("user", [Quota::per_minute(1)])
+///     .dimension("endpoint", [Quota::per_minute(2)])
+///     .build()?;
+/// let error = limiter.try_acquire(["alice"]).unwrap_err();
+/// assert_eq!(error, JointError::WrongNumberOfKeys { keys: 1, dimensions: 2 });
+/// let error = limiter.try_acquire([Absent, Absent]).unwrap_err();
+/// assert_eq!(error, JointError::NoKeys);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum JointError {
@@ -15,9 +29,9 @@ pub enum JointError {
         /// The dimensions that there are.
         dimensions: usize,
     },
-    /// The request has no key in any dimension: nothing is asked, so there is nothing to decide.
+    /// The request has no key in any dimension, so no dimension is asked.
     NoKeys,
-    /// More permits at once than a limit.
+    /// The request asks for more permits at once than a limit.
     Cost(CostExceedsLimit),
 }
 

@@ -15,13 +15,36 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 ///   type.
 ///
 /// This trait is implemented for these; it is not meant to be implemented elsewhere.
+///
+/// ```
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let builder = JointLimiter::<(String, u64)>::builder();
+/// let builder = builder.dimension("user", [Quota::per_minute(5)]);
+/// let fixed = builder.dimension("tenant", [Quota::per_minute(9)]).build()?;
+/// assert!(fixed.try_acquire(("alice", 7))?.is_admitted());
+///
+/// let mut builder = JointLimiter::<[String]>::builder();
+/// for name in ["user", "endpoint"] {
+///     builder = builder.dimension(name, [Quota::per_minute(5)]);
+/// }
+/// assert!(builder.build()?.try_acquire(["alice", "/login"])?.is_admitted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name the keys of dimensions",
     note = "name a tuple of up to eight key types, such as `JointLimiter::<(String, IpAddr)>`, or `[T]` for a number of \
             dimensions that is known at run time"
 )]
 pub trait Dimensions: sealed::Dimensions {
-    /// How many dimensions there are; `None` where that is known at run time only.
+    /// The number of dimensions; `None` where it is known at run time only.
+    ///
+    /// ```
+    /// use tollgate::Dimensions;
+    ///
+    /// assert_eq!(<(String, u64)>::COUNT, Some(2));
+    /// assert_eq!(<[String]>::COUNT, None);
+    /// ```
     const COUNT: Option<usize>;
 }
 
@@ -54,6 +77,19 @@ pub struct Absent;
 /// - [`Absent`].
 ///
 /// This trait is implemented for these; it is not meant to be implemented elsewhere.
+///
+/// ```
+/// use tollgate::{Absent, JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::<(String, u64)>::builder()
+///     .dimension("user", [Quota::per_minute(1)])
+///     .dimension("tenant", [Quota::per_minute(2)])
+///     .build()?;
+/// assert!(limiter.try_acquire((&String::from("alice"), Absent))?.is_admitted());
+/// let user: Option<&str> = None;
+/// assert!(limiter.try_acquire((user, 7))?.is_admitted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no key of a dimension whose keys are `{K}`",
     label = "not a form of the key `{K}`",
@@ -75,6 +111,19 @@ pub trait DimensionKey<K: ?Sized>: sealed::DimensionKey<K> {
 /// [`JointError::NoKeys`](crate::JointError::NoKeys).
 ///
 /// This trait is implemented for these; it is not meant to be implemented elsewhere.
+///
+/// ```
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::<(String, u64)>::builder()
+///     .dimension("user", [Quota::per_minute(1)])
+///     .dimension("tenant", [Quota::per_minute(2)])
+///     .build()?;
+/// let keys = ("alice", 7);
+/// assert!(limiter.try_acquire(&keys)?.is_admitted());
+/// assert!(limiter.try_acquire(keys)?.is_denied());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` are not the keys of dimensions `{D}`",
     note = "pass a tuple with one key for each dimension, in order; for dimensions `[T]` a slice or an array of keys"

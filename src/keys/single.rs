@@ -14,13 +14,13 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 ///
 /// | keys of the limiter | a request passes |
 /// |---|---|
-/// | any `K` | `&K`, or a reference to a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
+/// | any `K` | `&K`, or a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
 /// | an integer, `bool`, `char`, an IP or socket address | the value itself as well: `7`, `addr` |
 /// | an array | the array itself as well |
-/// | a tuple of up to eight parts | a tuple of anything that stands for each part: `(7, "x")` for `(u64, String)` |
+/// | a tuple of up to eight parts | a tuple of a form of each: `(7, "x")` for `(u64, String)` |
 ///
-/// None of these allocates. `Limiter<String>` and `Limiter<String>` are the same thing for that
-/// reason: both take `&str`. The examples name `String`, which takes `&String` as well.
+/// None of these allocates. `Limiter<str>` and `Limiter<String>` both take `&str` for that reason.
+/// The examples name `String`, which takes `&String` as well.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -98,6 +98,16 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 )]
 pub trait AsKey<K: ?Sized> {
     /// Feeds the hasher as `K`'s [`Hash`] does for this key.
+    ///
+    /// ```
+    /// use std::hash::{DefaultHasher, Hash, Hasher};
+    /// use tollgate::AsKey;
+    ///
+    /// let (mut of_key, mut of_form) = (DefaultHasher::new(), DefaultHasher::new());
+    /// String::from("alice").hash(&mut of_key);
+    /// AsKey::<String>::hash_key(&"alice", &mut of_form);
+    /// assert_eq!(of_form.finish(), of_key.finish());
+    /// ```
     fn hash_key<H: Hasher>(&self, state: &mut H);
 }
 

@@ -23,10 +23,30 @@ impl LimiterId {
     }
 }
 
-/// A limiter that reserves permits and takes them back: [`Limiter`](crate::Limiter), [`DirectLimiter`](crate::DirectLimiter) and
-/// [`JointLimiter`](crate::JointLimiter).
+/// A limiter that reserves permits and takes them back: [`Limiter`](crate::Limiter),
+/// [`DirectLimiter`](crate::DirectLimiter) and [`JointLimiter`](crate::JointLimiter).
+///
+/// This trait is not meant to be implemented elsewhere. It is for functions that take a reservation
+/// of any limiter:
+///
+/// ```
+/// use std::ops::Deref;
+/// use std::time::Duration;
+/// use tollgate::{Lender, Limiter, Quota, Reservation};
+///
+/// fn finish<P: Deref<Target: Lender>>(reserved: Reservation<P>, is_used: bool) -> u32 {
+///     if is_used { reserved.commit().cost() } else { 0 }
+/// }
+///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
+/// assert_eq!(finish(limiter.reserve("alice", 2, Duration::ZERO)?, true), 2);
+/// assert_eq!(finish(limiter.reserve("alice", 1, Duration::ZERO)?, false), 0);
+/// assert_eq!(limiter.peek("alice").remaining(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Lender: sealed::TakeBack {
-    /// What a reservation of this limiter was told: [`Status`](crate::Status), or [`JointStatus`](crate::JointStatus).
+    /// The type of [`Reservation::status`]: [`Status`](crate::Status), or
+    /// [`JointStatus`](crate::JointStatus).
     type Status;
 }
 
@@ -45,11 +65,12 @@ pub(crate) mod sealed {
     }
 }
 
-/// Permits that are taken, for now or for a moment ahead, until it is known whether they are used.
+/// Permits that are taken until it is known whether they are used.
 ///
-/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like. **Dropped, it gives its permits back**;
-/// [`commit`](Self::commit) keeps them. `P` is what it holds its limiter by: a reference, or an [`Arc`](std::sync::Arc) for one that
-/// goes to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
+/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like, for now or for a moment
+/// ahead. **Dropped, it gives its permits back**; [`commit`](Self::commit) keeps them. `P` is the
+/// pointer to its limiter: a reference, or an [`Arc`](std::sync::Arc) for a reservation that goes
+/// to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -88,19 +109,31 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     }
 
     /// How long to wait before going on; zero if the permits are for now.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// let limiter = DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new())?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// let reserved = limiter.reserve(1, Duration::MAX)?;
+    /// assert_eq!(reserved.delay(), Duration::from_secs(60));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns)
     }
 
-    /// What was left when the permits were reserved, and when more is: a [`Status`](crate::Status), or of a
-    /// [`JointLimiter`](crate::JointLimiter) a [`JointStatus`](crate::JointStatus).
+    /// The permits left when these were reserved, and the time until more are free: a
+    /// [`Status`](crate::Status), or of a [`JointLimiter`](crate::JointLimiter) a
+    /// [`JointStatus`](crate::JointStatus).
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// let limiter = Limiter::<str>::new(Quota::per_minute(3))?;
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
     /// let reservation = limiter.reserve("alice", 1, Duration::ZERO)?;
     /// assert_eq!(reservation.status().remaining(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,13 +143,23 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         &self.status
     }
 
-    /// Keeps the permits. The receipt is for whoever may want to give them back later; it can be dropped.
+    /// Keeps the permits. The receipt can give them back later, and can be dropped.
     pub fn commit(mut self) -> Receipt {
         self.receipt.take().unwrap_or_else(Receipt::of_nothing)
     }
 
-    /// Gives the permits back, as dropping the reservation does, and says how many that were: see
+    /// Gives the permits back, as dropping the reservation does. Returns how many came back: see
     /// [`refund`](crate::Limiter::refund).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(3))?;
+    /// assert_eq!(limiter.reserve("alice", 2, Duration::ZERO)?.cancel(), 2);
+    /// assert_eq!(limiter.peek("alice").remaining(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel(mut self) -> u32 {
         self.give_back()
     }
@@ -138,8 +181,21 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
     }
 }
 
-/// Permits that were granted and can be given back once, by [`Limiter::refund`](crate::Limiter::refund) and its like. Dropped, it
-/// does nothing.
+/// Permits that were granted and can be given back once, by
+/// [`Limiter::refund`](crate::Limiter::refund) and its like.
+///
+/// Dropped, it does nothing.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Quota, Receipt};
+///
+/// let limiter = Limiter::<String>::new(Quota::per_hour(3))?;
+/// let receipt: Receipt = limiter.reserve("alice", 2, Duration::ZERO)?.commit();
+/// assert_eq!(receipt.cost(), 2);
+/// assert_eq!(limiter.refund(receipt)?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Receipt {
     limiter: Option<LimiterId>,
@@ -147,13 +203,13 @@ pub struct Receipt {
     lent: Lents,
 }
 
-/// What a receipt is for.
+/// The permits of a receipt.
 #[derive(Debug)]
 pub(crate) enum Lents {
-    /// Nothing was charged.
+    /// No permit was charged.
     Nothing,
     One(Lent),
-    /// What keys that found no place share.
+    /// Permits that keys without a place share.
     Overflow(Lent),
     Several(Box<[Lent]>),
 }
@@ -167,7 +223,7 @@ impl Receipt {
         Self { limiter: None, cost: 0, lent: Lents::Nothing }
     }
 
-    /// The permits that were granted.
+    /// The number of permits that were granted.
     #[must_use]
     pub const fn cost(&self) -> u32 {
         self.cost
@@ -184,14 +240,26 @@ impl Receipt {
     }
 }
 
-/// A receipt was shown to a limiter that did not write it.
+/// A receipt was given to a limiter that did not write it.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{DirectLimiter, OtherLimiter, Quota};
+///
+/// let uploads = DirectLimiter::new(Quota::per_hour(3))?;
+/// let downloads = DirectLimiter::new(Quota::per_hour(3))?;
+/// let receipt = uploads.reserve(1, Duration::ZERO)?.commit();
+/// let error: OtherLimiter = downloads.refund(receipt).unwrap_err();
+/// assert_eq!(uploads.refund(error.into_receipt())?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct OtherLimiter {
     receipt: Receipt,
 }
 
 impl OtherLimiter {
-    /// The receipt, to be shown to the limiter that wrote it.
+    /// The receipt, for the limiter that wrote it.
     #[must_use]
     pub fn into_receipt(self) -> Receipt {
         self.receipt
@@ -207,14 +275,28 @@ impl fmt::Display for OtherLimiter {
 impl core::error::Error for OtherLimiter {}
 
 /// Why nothing was reserved.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, MockClock, Quota, ReserveError};
+///
+/// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+/// let limiter = builder.clock(MockClock::new()).build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// let error = limiter.reserve("alice", 1, Duration::ZERO).unwrap_err();
+/// assert_eq!(error.denial().map(|denial| denial.retry_after()), Some(Duration::from_secs(60)));
+/// let error = limiter.reserve("alice", 2, Duration::ZERO).unwrap_err();
+/// assert!(matches!(error, ReserveError::CostExceedsLimit(_)));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReserveError {
     /// The request is denied; the denial says when the same request passes.
     Denied(Denial),
-    /// It could never pass.
+    /// The cost is more than the limit, so the request could never pass.
     CostExceedsLimit(CostExceedsLimit),
-    /// The keys are not those of the limiter's dimensions, or it could never pass in one of them.
+    /// The keys are not those of the limiter's dimensions, or the cost is more than a limit.
     Joint(JointError),
 }
 

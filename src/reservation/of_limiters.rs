@@ -34,26 +34,32 @@ fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// `cost` permits for `key` that may be given back, now or `within` so much time: all of them, or none.
+    /// Takes `cost` permits for `key` that may be given back, now or `within` this time: all of
+    /// them, or none.
     ///
-    /// What does not fit now is taken as of the moment at which it does, and [`delay`](Reservation::delay) says how long that is.
-    /// **Nobody overtakes a reservation**: until its moment has come, the key's other requests are denied, or reserved for later.
+    /// Permits that do not fit now are taken as of the moment at which they do, and
+    /// [`delay`](Reservation::delay) says how long that is. **No request overtakes a reservation**:
+    /// until its moment has come, the key's other requests are denied, or reserved for later.
     ///
-    /// - A sliding window log reserves up to one window ahead; no window ever holds more than its limit.
+    /// - A sliding window log reserves up to one window ahead; no window ever holds more than its
+    ///   limit.
     /// - A token bucket, or a leaky bucket, reserves as far ahead as it takes to fill.
-    /// - A [leaky queue](crate::Quota::leaky_queue) gives places with a delay anyhow; here none is longer than `within`.
-    /// - A fixed window and a sliding counter have no window but the one that runs: they reserve nothing ahead. Nor does a
-    ///   [quantised log](crate::Quota::quantised_log), nor one that [counts refused requests](crate::Quota::counting_refused).
+    /// - A [leaky queue](crate::Quota::leaky_queue) gives places with a delay anyhow; here none is
+    ///   longer than `within`.
+    /// - A fixed window and a sliding counter have no window but the one that runs: they reserve
+    ///   nothing ahead. Nor does a [quantised log](crate::Quota::quantised_log), nor a quota that
+    ///   [counts refused requests](crate::Quota::counting_refused).
     ///
-    /// Costs what [`try_acquire_n`](Self::try_acquire_n) does if it is for now; if not, or given back, a log copies the key's live stamps. A
-    /// cost of zero reserves nothing.
+    /// A reservation for now costs as much as [`try_acquire_n`](Self::try_acquire_n). For a
+    /// reservation ahead, and for permits that are given back, a log copies the key's live stamps.
+    /// A cost of zero reserves nothing.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Limiter, MockClock, Quota};
     ///
-    /// let clock = MockClock::new();
-    /// let limiter = Limiter::<String>::builder(Quota::new(2, Duration::from_secs(10))).clock(clock.clone()).build()?;
+    /// let builder = Limiter::<String>::builder(Quota::new(2, Duration::from_secs(10)));
+    /// let limiter = builder.clock(MockClock::new()).build()?;
     /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
     /// let ahead = limiter.reserve("alice", 1, Duration::from_secs(60))?;
     /// assert_eq!(ahead.delay(), Duration::from_secs(10));
@@ -63,14 +69,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] when the request is denied, with the time after which the same reservation succeeds, or `cost` is more than the
-    /// limit.
+    /// [`ReserveError`] when the request is denied, with the time after which the same reservation
+    /// succeeds, or `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
         let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
-    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, so it can go to another thread or task.
+    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, so it can
+    /// go to another thread or task.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -152,7 +159,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F>
 }
 
 impl<C: Clock> DirectLimiter<C> {
-    /// As [`Limiter::reserve`].
+    /// Takes `cost` permits that may be given back, now or `within` this time, as
+    /// [`Limiter::reserve`] does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(3))?;
+    /// let reserved = limiter.reserve(2, Duration::ZERO)?;
+    /// assert_eq!(limiter.peek().remaining(), 1);
+    /// drop(reserved);
+    /// assert_eq!(limiter.peek().remaining(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -162,7 +182,21 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
-    /// As [`Limiter::reserve_owned`].
+    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, as by
+    /// [`Limiter::reserve_owned`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_hour(3))?);
+    /// let reserved = limiter.reserve_owned(2, Duration::ZERO)?;
+    /// let task = std::thread::spawn(move || reserved.commit().cost());
+    /// assert_eq!(task.join().unwrap(), 2);
+    /// assert_eq!(limiter.peek().remaining(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -176,7 +210,20 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    /// As [`Limiter::refund`].
+    /// Gives back the permits of a receipt, and returns how many came back, as [`Limiter::refund`]
+    /// does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(1))?;
+    /// let receipt = limiter.reserve(1, Duration::ZERO)?.commit();
+    /// assert!(limiter.try_acquire().is_denied());
+    /// assert_eq!(limiter.refund(receipt)?, 1);
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -195,8 +242,23 @@ impl<C: Clock> TakeBack for DirectLimiter<C> {
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    /// `cost` permits of each of the keys that may be given back: all of them now, or none. (Nothing is reserved ahead here: it would
-    /// block the other keys of all dimensions.)
+    /// Takes `cost` permits of each of the keys that may be given back: all of them now, or none.
+    ///
+    /// Nothing is reserved ahead here: it would block the other keys of all dimensions.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_hour(3)])
+    ///     .dimension("tenant", [Quota::per_hour(100)])
+    ///     .build()?;
+    /// let reserved = limiter.reserve(("alice", 7), 2)?;
+    /// assert!(limiter.peek_n(("alice", 7), 2)?.is_denied());
+    /// drop(reserved);
+    /// assert!(limiter.peek_n(("alice", 7), 2)?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -207,7 +269,23 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
-    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, as by [`Limiter::reserve_owned`].
+    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, as by
+    /// [`Limiter::reserve_owned`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_hour(3)])
+    ///     .dimension("tenant", [Quota::per_hour(100)])
+    ///     .build()?;
+    /// let limiter = Arc::new(limiter);
+    /// let reserved = limiter.reserve_owned(("alice", 7), 2)?;
+    /// let task = std::thread::spawn(move || reserved.commit().cost());
+    /// assert_eq!(task.join().unwrap(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -228,8 +306,24 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok((Receipt::new(self.engine.id(), cost, Lents::Several(lents.into())), delay_ns, status))
     }
 
-    /// Gives back the permits of a receipt in each dimension, one after the other. Says how many: of the dimensions, what came back in
-    /// the one where most did. See [`Limiter::refund`] for what no longer counts.
+    /// Gives back the permits of a receipt in each dimension, one after the other.
+    ///
+    /// Returns the largest number of permits that came back in one dimension. See
+    /// [`Limiter::refund`] for permits that no longer count.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_hour(3)])
+    ///     .dimension("tenant", [Quota::per_hour(100)])
+    ///     .build()?;
+    /// let receipt = limiter.reserve(("alice", 7), 3)?.commit();
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_denied());
+    /// assert_eq!(limiter.refund(receipt)?, 3);
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -43,7 +43,17 @@ impl DirectLimiter {
         Self::builder(quota).build()
     }
 
-    /// Starts a limiter with several quotas, another clock, and the like.
+    /// Starts a limiter with several quotas, another clock, or another setting of
+    /// [`DirectLimiterBuilder`].
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let builder = DirectLimiter::builder(Quota::per_second(10));
+    /// let limiter = builder.and(Quota::per_minute(100)).build()?;
+    /// assert_eq!(limiter.quotas(), [Quota::per_second(10), Quota::per_minute(100)]);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn builder(quota: Quota) -> DirectLimiterBuilder {
         DirectLimiterBuilder::new(vec![quota], MonotonicClock::new())
     }
@@ -52,6 +62,18 @@ impl DirectLimiter {
 impl<C: Clock> DirectLimiter<C> {
     /// A limiter with a clock of the caller's choice.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// let clock = MockClock::new();
+    /// let limiter = DirectLimiter::with_clock(Quota::per_minute(1), clock.clone())?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`BuildError`] when the quota can't be used.
@@ -59,8 +81,18 @@ impl<C: Clock> DirectLimiter<C> {
         DirectLimiterBuilder::new(vec![quota], clock).build()
     }
 
-    /// A limiter with several quotas, each of which every request must fit into, and a clock of the
-    /// caller's choice.
+    /// A limiter with several quotas and a clock of the caller's choice. A request is admitted if
+    /// it fits into every quota.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// let quotas = [Quota::per_second(10), Quota::per_minute(12)];
+    /// let limiter = DirectLimiter::with_quotas(&quotas, MockClock::new())?;
+    /// assert!(limiter.try_acquire_n(10)?.is_admitted());
+    /// assert_eq!(limiter.peek().quotas().map(|it| it.remaining()).collect::<Vec<_>>(), [0, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -82,28 +114,49 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         self
     }
 
-    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless
-    /// said.
+    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); `false` by
+    /// default.
     pub fn count_decisions(mut self, count_decisions: bool) -> Self {
         self.settings.count_decisions = count_decisions;
         self
     }
 
-    /// Whether to admit what would be denied, and tell so; not unless said. As
-    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
+    /// Whether to admit requests that the quotas deny, and report each such denial; `false` by
+    /// default. As [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).shadow(true).build()?;
+    /// assert_eq!(limiter.try_acquire().into_result()?.overruled(), None);
+    /// assert!(limiter.try_acquire().into_result()?.overruled().is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
         self.settings.modes.shadow = shadow;
         self
     }
 
-    /// After too many denials everything is denied for a while; never unless said. As
-    /// [`LimiterBuilder::penalty`](crate::LimiterBuilder::penalty).
+    /// After too many denials, all requests are denied for a while; without a penalty by default.
+    /// As [`LimiterBuilder::penalty`](crate::LimiterBuilder::penalty).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, MockClock, Penalty, Quota};
+    ///
+    /// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+    /// let builder = DirectLimiter::builder(Quota::per_second(1)).clock(MockClock::new());
+    /// let limiter = builder.penalty(Penalty::new(1, minute, hour)).build()?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// assert_eq!(limiter.try_acquire().retry_after(), Some(hour));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn penalty(mut self, penalty: Penalty) -> Self {
         self.settings.modes.penalties = vec![(0, penalty)];
         self
     }
 
-    /// The clock; [`MonotonicClock`] unless said.
+    /// The clock; [`MonotonicClock`] by default.
     pub fn clock<T: Clock>(self, clock: T) -> DirectLimiterBuilder<T> {
         let Self { quotas, settings, .. } = self;
         DirectLimiterBuilder { quotas, settings, clock }
@@ -120,19 +173,43 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         Ok(DirectLimiter::of(settings.direct(&Quotas::new(&quotas)?, clock, OneKey)?))
     }
 
-    /// The limiter, with what another held when the snapshot was taken; see
-    /// [`LimiterBuilder::restore`](crate::LimiterBuilder::restore).
+    /// The limiter, with the permits that were live when the snapshot was taken and have not
+    /// expired since; see [`LimiterBuilder::restore`](crate::LimiterBuilder::restore).
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let before = DirectLimiter::new(Quota::per_day(2))?;
+    /// assert!(before.try_acquire().is_admitted());
+    ///
+    /// let after = DirectLimiter::builder(Quota::per_day(2)).restore(&before.snapshot())?;
+    /// assert_eq!(after.peek().remaining(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
+    /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "serde")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<DirectLimiter<C>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
     }
 
-    /// As [`restore`](Self::restore), by so much time since the snapshot was taken.
+    /// As [`restore`](Self::restore), with the time since the snapshot was taken.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let before = DirectLimiter::new(Quota::per_minute(1))?;
+    /// assert!(before.try_acquire().is_admitted());
+    ///
+    /// let builder = DirectLimiter::builder(Quota::per_minute(1));
+    /// let after = builder.restore_after(&before.snapshot(), Duration::from_secs(60))?;
+    /// assert!(after.try_acquire().is_admitted(), "the permit has expired");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -96,14 +96,33 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.engine.decide_in_full(key, cost))
     }
 
-    /// What [`try_acquire`](Self::try_acquire) would answer now; charges nothing and writes
-    /// nothing.
+    /// The answer that [`try_acquire_status`](Self::try_acquire_status) would give now. Charges
+    /// nothing and writes nothing.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(5))?;
+    /// assert!(limiter.peek().is_admitted());
+    /// assert_eq!(limiter.peek().remaining(), 5);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn peek(&self) -> Status {
         self.engine.look(Single::KEY, 1)
     }
 
-    /// What [`try_acquire_n`](Self::try_acquire_n) would answer now; charges nothing and writes
-    /// nothing.
+    /// The answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now. Charges
+    /// nothing and writes nothing.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire_n(3)?.is_admitted());
+    /// assert!(limiter.peek_n(2)?.is_admitted());
+    /// assert!(limiter.peek_n(3)?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -114,17 +133,39 @@ impl<C: Clock> DirectLimiter<C> {
     }
 
     /// Gives back the full quota. Ends a [penalty](crate::Penalty) too.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(1))?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// assert!(limiter.try_acquire().is_denied());
+    /// limiter.clear();
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn clear(&self) {
         self.engine.forget(Single::KEY);
     }
 
-    /// What the limiter holds and has done: as those of a [`Limiter`](crate::Limiter) with one key.
+    /// The figures of the limiter: those of a [`Limiter`](crate::Limiter) with one key.
+    ///
+    /// ```
+    /// use tollgate::{DecisionCounts, DirectLimiter, Quota};
+    ///
+    /// let builder = DirectLimiter::builder(Quota::per_hour(1)).count_decisions(true);
+    /// let limiter = builder.build()?;
+    /// let _ = (limiter.try_acquire(), limiter.try_acquire());
+    /// let decisions = DecisionCounts { admitted: 1, denied: 1 };
+    /// assert_eq!(limiter.counts().decisions, Some(decisions));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.engine.counts(size_of::<Self>())
     }
 
-    /// What the limiter holds, to be restored after a restart; see [`Snapshot`].
+    /// The live permits of the limiter, to restore after a restart; see [`Snapshot`].
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -144,12 +185,31 @@ impl<C: Clock> DirectLimiter<C> {
     }
 
     /// The quotas, in the order in which they were given.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_second(10))?;
+    /// assert_eq!(limiter.quotas(), [Quota::per_second(10)]);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
         self.engine.quotas(0)
     }
 
-    /// The clock that decisions are taken by.
+    /// The clock of the limiter.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, MockClock, Quota};
+    ///
+    /// let limiter = DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new())?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// limiter.clock().advance(Duration::from_secs(60));
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock

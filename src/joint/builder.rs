@@ -20,6 +20,23 @@ use crate::quotas::Quotas;
 use crate::snapshot::{RestoreError, Snapshot};
 
 /// Makes a [`JointLimiter`]. Start from [`JointLimiter::builder`].
+///
+/// ```
+/// use tollgate::{AtKeyCap, JointLimiter, MockClock, Quota};
+///
+/// let limiter = JointLimiter::<(String, u64)>::builder()
+///     .dimension("user", [Quota::per_second(10), Quota::per_minute(100)])
+///     .dimension("tenant", [Quota::per_minute(1000)])
+///     .key_cap(100_000)
+///     .at_key_cap(AtKeyCap::Admit)
+///     .expected_keys(10_000)
+///     .clock(MockClock::new())
+///     .count_decisions(true)
+///     .build()?;
+/// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+/// assert_eq!(limiter.counts().live_keys, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
@@ -31,8 +48,18 @@ pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerp
 }
 
 impl<D: Dimensions + ?Sized> JointLimiter<D> {
-    /// Starts a limiter, to which the dimensions are added in the order in which `D` names their
-    /// keys.
+    /// Starts a limiter. [`dimension`](JointLimiterBuilder::dimension) adds the dimensions, in the
+    /// order in which `D` names their keys.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(10)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_minute(100)]).build()?;
+    /// assert_eq!(limiter.dimension(1), "tenant");
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn builder() -> JointLimiterBuilder<D> {
         let (dimensions, settings) = (Vec::new(), Settings::default());
         let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
@@ -48,48 +75,60 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// The most keys held at once, of all dimensions together; 1,048,576 unless said.
+    /// The most keys held at once, of all dimensions together; 1,048,576 by default.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
         self.settings.key_cap = key_cap;
         self
     }
 
-    /// What a request with a new key is told at the cap: [`AtKeyCap::Deny`] unless said. With
-    /// [`AtKeyCap::Admit`] the key is passed over and the others are asked; [`AtKeyCap::Share`] is
-    /// not possible here.
+    /// The answer to a request with a new key at the cap; [`AtKeyCap::Deny`] by default. With
+    /// [`AtKeyCap::Admit`] the limiter passes the key over and asks the others.
+    /// [`AtKeyCap::Share`] is not possible here.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
     }
 
-    /// How many keys to make room for from the start; none unless said.
+    /// The number of keys to make room for from the start; zero by default.
     pub fn expected_keys(mut self, expected_keys: usize) -> Self {
         self.settings.expected_keys = expected_keys;
         self
     }
 
-    /// Whether to count admitted and denied requests for [`Counts`]; not unless said.
+    /// Whether to count admitted and denied requests for [`Counts`]; `false` by default.
     pub fn count_decisions(mut self, count_decisions: bool) -> Self {
         self.settings.count_decisions = count_decisions;
         self
     }
 
-    /// Whether to admit what would be denied, and tell so ([`Admission::overruled`],
-    /// [`Counts::overruled`]); not unless said. As
+    /// Whether to admit requests that a quota denies, and report each such denial
+    /// ([`Admission::overruled`], [`Counts::overruled`]); `false` by default. As
     /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.shadow(true).build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// let overruled = limiter.try_acquire(("alice",))?.into_result()?.overruled();
+    /// assert_eq!(overruled.map(|denial| denial.dimension()), Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
         self.settings.modes.shadow = shadow;
         self
     }
 
-    /// Keys of this dimension that are denied too often are blocked for a while; none unless said.
-    /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] says
-    /// what counts and what it costs, with what follows for several dimensions:
+    /// Keys of this dimension that are denied too often are blocked for a while; without a penalty
+    /// by default. Dimensions are counted from zero, in the order in which they were added.
+    /// [`Penalty`] has the rules and the cost. With several dimensions:
     ///
     /// - A request that is denied counts for each of its keys whose own quota is in the way
     ///   ([`Denial::violated`](crate::Denial::violated)), and for no other.
     /// - A request with a key that is blocked is denied; it counts for none of its keys.
-    /// - The denial tells the longest of all waits, and of the dimension that decides it.
+    /// - The denial has the longest of all waits, and the dimension that decides it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -112,30 +151,63 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// Makes the limiter one with lists, of keys that are always admitted and keys that never are,
-    /// with room for so many listed keys (of both lists and all dimensions together); without lists
-    /// unless said. As [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap); see
-    /// [`JointLimiter::allow`], [`JointLimiter::deny`].
+    /// Gives the limiter an allow list and a deny list, with room for this many keys of both lists
+    /// and all dimensions together; without lists by default. As
+    /// [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap); see [`JointLimiter::allow`],
+    /// [`JointLimiter::deny`].
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.list_cap(1).build()?;
+    /// assert!(limiter.deny(("mallory",))?);
+    /// assert!(limiter.deny(("trudy",)).is_err(), "the lists are full");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn list_cap(mut self, list_cap: usize) -> Self {
         self.settings.modes.list_cap = Some(list_cap);
         self
     }
 
-    /// How many keys of each dimension may come to have [quotas of their
-    /// own](JointLimiter::set_quotas_of); none unless said. As
+    /// How many keys of each dimension may get [quotas of their own](JointLimiter::set_quotas_of);
+    /// zero by default. As
     /// [`LimiterBuilder::keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.keys_with_quotas(1000).build()?;
+    /// limiter.set_quotas_of(("alice",), &[Quota::per_minute(10)])?;
+    /// assert!(limiter.try_acquire_n(("alice",), 10)?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keys_with_quotas(mut self, keys_with_quotas: usize) -> Self {
         self.settings.keys_with_quotas = keys_with_quotas;
         self
     }
 
-    /// The clock; [`MonotonicClock`] unless said.
+    /// The clock; [`MonotonicClock`] by default.
     pub fn clock<T: Clock>(self, clock: T) -> JointLimiterBuilder<D, T, F> {
         let Self { dimensions, settings, fingerprinter, keys, .. } = self;
         JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys }
     }
 
     /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use tollgate::{HashTwice, JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.fingerprinter(HashTwice::new(RandomState::new())).build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<D, C, G> {
         let Self { dimensions, settings, clock, keys, .. } = self;
         JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys }
@@ -145,10 +217,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there is no dimension, more than [`MAX_DIMENSIONS`], or not as many as
-    /// `D` names, a name is empty or given twice, a quota or a penalty can't be used, a penalty is
-    /// for a dimension that there is not or has none to share its key with, the cap is zero or too
-    /// large or less than the keys expected, or [`AtKeyCap::Share`] was asked for.
+    /// [`BuildError`] in these cases:
+    ///
+    /// - There is no dimension, there are more than [`MAX_DIMENSIONS`], or not as many as `D`
+    ///   names.
+    /// - A name is empty, or two dimensions have the same name.
+    /// - A quota can't be used, or counts refused requests, or a dimension has none.
+    /// - A penalty can't be used, or names no dimension of the limiter.
+    /// - The key cap or the list cap is zero or too large, or more keys are expected than the key
+    ///   cap allows.
+    /// - [`at_key_cap`](Self::at_key_cap) is [`AtKeyCap::Share`].
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
         let Self { dimensions, settings, clock, fingerprinter, .. } = self;
         let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
@@ -157,18 +235,46 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         Ok(JointLimiter::of(settings.joint(&quotas, clock, fingerprinter)?, names.into()))
     }
 
-    /// The limiter, with what another held when the snapshot was taken; see [`Snapshot`].
+    /// The limiter, with the permits that were live when the snapshot was taken and have not
+    /// expired since; see [`Snapshot`].
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let quotas = [Quota::per_day(1)];
+    /// let builder = || JointLimiter::<(String,)>::builder().dimension("user", quotas);
+    /// let before = builder().build()?;
+    /// assert!(before.try_acquire(("alice",))?.is_admitted());
+    ///
+    /// let after = builder().restore(&before.snapshot())?;
+    /// assert!(after.try_acquire(("alice",))?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
+    /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "serde")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
     }
 
-    /// As [`restore`](Self::restore), by so much time since the snapshot was taken.
+    /// As [`restore`](Self::restore), with the time since the snapshot was taken.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let quotas = [Quota::per_minute(1)];
+    /// let builder = || JointLimiter::<(String,)>::builder().dimension("user", quotas);
+    /// let before = builder().build()?;
+    /// assert!(before.try_acquire(("alice",))?.is_admitted());
+    ///
+    /// let after = builder().restore_after(&before.snapshot(), Duration::from_secs(60))?;
+    /// assert!(after.try_acquire(("alice",))?.is_admitted(), "the permit has expired");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -31,7 +31,8 @@ use crate::snapshot::Snapshot;
 /// ```compile_fail,E0277
 /// # use std::net::IpAddr;
 /// # use tollgate::{JointLimiter, Quota};
-/// # let builder = JointLimiter::<(String, IpAddr)>::builder().dimension("user", [Quota::per_minute(5)]);
+/// # let builder = JointLimiter::<(String, IpAddr)>::builder();
+/// # let builder = builder.dimension("user", [Quota::per_minute(5)]);
 /// # let limiter = builder.dimension("address", [Quota::per_minute(5)]).build().unwrap();
 /// let address: IpAddr = [192, 0, 2, 7].into();
 /// limiter.try_acquire((address, "alice"));
@@ -40,15 +41,16 @@ use crate::snapshot::Snapshot;
 /// ```compile_fail,E0277
 /// # use std::net::IpAddr;
 /// # use tollgate::{JointLimiter, Quota};
-/// # let builder = JointLimiter::<(String, IpAddr)>::builder().dimension("user", [Quota::per_minute(5)]);
+/// # let builder = JointLimiter::<(String, IpAddr)>::builder();
+/// # let builder = builder.dimension("user", [Quota::per_minute(5)]);
 /// # let limiter = builder.dimension("address", [Quota::per_minute(5)]).build().unwrap();
 /// limiter.try_acquire(("alice",));
 /// ```
 ///
-/// The decision is one, whatever other threads do: no dimension is ever over its quota, a denied
-/// request leaves no trace, and none is denied for permits that another request took and then gave
-/// back. Nobody waits for anybody: whoever meets a request halfway finishes it. Sources are named
-/// in the crate's `cell/joint.rs`.
+/// The decision is atomic, whatever other threads do: no dimension is ever over its quota, a denied
+/// request leaves no trace, and no request is denied for permits that another request took and then
+/// gave back. No thread waits for another: a thread that meets a request halfway finishes it. The
+/// crate's `cell/joint.rs` names the sources.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -69,6 +71,8 @@ use crate::snapshot::Snapshot;
 ///     Decision::Denied(denial) => assert_eq!(limiter.dimension(denial.dimension()), "address"),
 ///     Decision::Admitted(_) => unreachable!("two a minute"),
 /// }
+/// limiter.clear();
+/// assert!(limiter.try_acquire(("bob", address, "/login"))?.is_admitted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
@@ -101,6 +105,17 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// `cost` permits of each of the keys, all of them now or none. A cost of zero charges nothing
     /// and is always admitted.
     ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(5)]);
+    /// let limiter = builder.build()?;
+    /// assert!(limiter.try_acquire_n(("alice",), 4)?.is_admitted());
+    /// assert!(limiter.try_acquire_n(("alice",), 2)?.is_denied(), "one is left");
+    /// assert!(limiter.try_acquire_n(("alice",), 6).is_err(), "more than the limit");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions; and
@@ -117,15 +132,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`Limiter::try_acquire_many`](crate::Limiter::try_acquire_many).
     ///
     /// ```
-    /// use tollgate::{JointLimiter, Quota};
+    /// use tollgate::{JointError, JointLimiter, Quota};
     ///
     /// let limiter = JointLimiter::<(String, u64)>::builder()
     ///     .dimension("user", [Quota::per_minute(1)])
     ///     .dimension("tenant", [Quota::per_minute(2)])
     ///     .build()?;
     /// let decisions = limiter.try_acquire_many([("alice", 7), ("alice", 7), ("bob", 7)]);
-    /// let admitted = decisions.into_iter().map(|decision| Ok(decision?.is_admitted()));
-    /// assert_eq!(admitted.collect::<Result<Vec<_>, tollgate::JointError>>()?, [true, false, true]);
+    /// let admitted: Result<Vec<_>, JointError> =
+    ///     decisions.into_iter().map(|decision| Ok(decision?.is_admitted())).collect();
+    /// assert_eq!(admitted?, [true, false, true]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -150,8 +166,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///     .build()?;
     /// let status = limiter.try_acquire_status(("alice", 7))?;
     /// assert!(status.is_admitted());
-    /// let left: Vec<_> = status.items().map(|item| (item.dimension(), item.remaining())).collect();
-    /// assert_eq!(left, [(0, 9), (0, 99), (1, 49)]);
+    /// let left = status.items().map(|item| (item.dimension(), item.remaining()));
+    /// assert_eq!(left.collect::<Vec<_>>(), [(0, 9), (0, 99), (1, 49)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -165,6 +181,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
     /// [`try_acquire_status`](Self::try_acquire_status).
     ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(5)]);
+    /// let limiter = builder.build()?;
+    /// let status = limiter.try_acquire_n_status(("alice",), 3)?;
+    /// assert_eq!(status.tightest().map(|item| item.remaining()), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
@@ -175,6 +201,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// The answer that [`try_acquire_status`](Self::try_acquire_status) would give now. Charges
     /// nothing; see [`peek_n`](Self::peek_n).
     ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(5)]);
+    /// let limiter = builder.build()?;
+    /// let status = limiter.peek(("alice",))?;
+    /// assert_eq!(status.tightest().map(|item| item.remaining()), Some(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
@@ -183,8 +219,19 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     /// The answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now. Charges
-    /// nothing. The delay is that of the longest queue, and new keys are told if there is no place
-    /// for them.
+    /// nothing. The delay is that of the longest queue. At the key cap the answer for a new key is
+    /// that of [`at_key_cap`](crate::JointLimiterBuilder::at_key_cap).
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(5)]);
+    /// let limiter = builder.build()?;
+    /// assert!(limiter.try_acquire_n(("alice",), 3)?.is_admitted());
+    /// assert!(limiter.peek_n(("alice",), 2)?.is_admitted());
+    /// assert!(limiter.peek_n(("alice",), 3)?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -193,8 +240,20 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(self.engine.look_together(&self.fingerprints(keys, cost)?, cost))
     }
 
-    /// Gives each of these keys its full quota back, in its own dimension. Says whether anything
-    /// was held for one of them. Ends their [penalties](Penalty) too, and changes no list.
+    /// Gives each of these keys its full quota back, in its own dimension. Returns whether the
+    /// limiter held anything for one of them. Ends their [penalties](Penalty) too, and changes no
+    /// list.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(1)]);
+    /// let limiter = builder.build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// assert!(limiter.forget(("alice",))?);
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -205,20 +264,46 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(held.fold(false, |any, held| any | held))
     }
 
-    /// Forgets every key.
+    /// Forgets every key of every dimension, as [`forget`](Self::forget) forgets one.
     pub fn clear(&self) {
         self.engine.clear();
     }
 
-    /// What the limiter holds and has done, in all dimensions together. Takes time in proportion to
-    /// the cells.
+    /// The figures of the limiter, of all dimensions together. Takes time in proportion to the
+    /// cells.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_hour(1)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_hour(10)]).build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// assert!(limiter.try_acquire(("bob", 7))?.is_admitted());
+    /// assert_eq!(limiter.counts().live_keys, 3, "two users and a tenant");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
         let names = self.names.iter().map(|name| size_of::<Box<str>>() + name.len());
         self.engine.counts(size_of::<Self>() + names.sum::<usize>())
     }
 
-    /// What the limiter holds, to be restored after a restart; see [`Snapshot`].
+    /// The live permits of all keys, to restore after a restart; see [`Snapshot`].
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota, Snapshot};
+    ///
+    /// let quotas = [Quota::per_day(1)];
+    /// let builder = || JointLimiter::<(String,)>::builder().dimension("user", quotas);
+    /// let before = builder().build()?;
+    /// assert!(before.try_acquire(("alice",))?.is_admitted());
+    /// let bytes = before.snapshot().to_bytes();
+    ///
+    /// let after = builder().restore(&Snapshot::from_bytes(&bytes)?)?;
+    /// assert!(after.try_acquire(("alice",))?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[cfg(feature = "serde")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -229,18 +314,42 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Panics
     ///
-    /// When there are not so many dimensions.
+    /// When the limiter has no dimension at this place.
     #[must_use]
     pub fn dimension(&self, place: usize) -> &str {
         &self.names[place]
     }
 
     /// The dimensions, in order: their names, and the quotas that each of their keys has.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(1)]);
+    /// let limiter = builder.build()?;
+    /// for (name, quotas) in limiter.dimensions() {
+    ///     assert_eq!((name, quotas), ("user", &[Quota::per_hour(1)][..]));
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
         self.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
     }
 
-    /// The clock that decisions are taken by.
+    /// The clock of the limiter.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{JointLimiter, MockClock, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.clock(MockClock::new()).build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// limiter.clock().advance(Duration::from_secs(60));
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock

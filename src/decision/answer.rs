@@ -45,7 +45,7 @@ impl Decision {
         matches!(self, Self::Denied(_))
     }
 
-    /// The same decision, admitted: what shadow mode makes of a denial.
+    /// The same decision, admitted: shadow mode turns a denial into this.
     pub(crate) const fn overrule(self) -> Self {
         match self {
             Self::Admitted(_) => self,
@@ -135,8 +135,8 @@ impl core::fmt::Display for Decision {
     }
 }
 
-/// A decision that took nothing out of the ordinary. Two words, `None` included, so that it stays in registers: a decision that is written
-/// and read again on its way makes the next one wait.
+/// A decision by a quota of the key alone. It has two words, `None` included, so that it stays in
+/// registers: a decision that is written and read again on its way makes the next one wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AtOnce {
     /// [`ADMITTED`](Self::ADMITTED), or the number of the quota that denied, and one.

@@ -49,7 +49,8 @@ impl Denial {
         Self { dimension, violated, by_quota: if self.by_quota == 0 { 0 } else { violated }, ..self }
     }
 
-    /// The denial of a request that is denied for both reasons: the one with the longer wait, and both dimensions.
+    /// The denial of a request that is denied for both reasons: the one with the longer wait, and
+    /// both dimensions.
     pub(crate) fn and(self, other: Self) -> Self {
         let violated = self.violated | other.violated;
         let longer = if other.retry_after_ns > self.retry_after_ns { other } else { self };
@@ -78,7 +79,6 @@ impl Denial {
         }
     }
 
-    /// The wait in nanoseconds.
     /// The same denial with another wait.
     pub(crate) const fn after(self, retry_after_ns: u64) -> Self {
         Self { retry_after_ns, ..self }
@@ -89,6 +89,7 @@ impl Denial {
         (0..8).filter(move |dimension| self.by_quota & (1 << dimension) != 0)
     }
 
+    /// The wait in nanoseconds.
     pub(crate) const fn wait_ns(&self) -> u64 {
         self.retry_after_ns
     }
@@ -112,6 +113,18 @@ impl Denial {
 
     /// The dimension of a [`JointLimiter`](crate::JointLimiter) that decides the wait, counted from
     /// zero. For other limiters it is zero.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_hour(5)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_hour(1)]).build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// let denial = limiter.try_acquire(("bob", 7))?.into_result().unwrap_err();
+    /// assert_eq!(limiter.dimension(denial.dimension()), "tenant");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn dimension(&self) -> usize {
         self.dimension as usize
@@ -119,6 +132,20 @@ impl Denial {
 
     /// Each dimension of a [`JointLimiter`](crate::JointLimiter) that denies the request, in order.
     /// For other limiters it is the number zero alone.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_hour(1)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_hour(1)]).build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// let denial = limiter.try_acquire(("alice", 7))?.into_result().unwrap_err();
+    /// assert_eq!(denial.violated().collect::<Vec<_>>(), [0, 1]);
+    /// let denial = limiter.try_acquire(("bob", 7))?.into_result().unwrap_err();
+    /// assert_eq!(denial.violated().collect::<Vec<_>>(), [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn violated(&self) -> impl Iterator<Item = usize> + use<> {
         let violated = self.violated;
         (0..8).filter(move |dimension| violated & (1 << dimension) != 0)

@@ -8,20 +8,23 @@ use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 
-/// A decision on several keys, one for each dimension, and what is left of each of their quotas at the same instant.
+/// A decision on several keys, one for each dimension, and what is left of each of their quotas at
+/// the same instant.
 ///
-/// Dimensions that the request has no key for are not listed. What the numbers are of a key that found no place is told as
-/// in [`Status`](crate::Status).
+/// Dimensions that the request has no key for are not listed. For a key that found no place, the
+/// numbers are those that [`Status`](crate::Status) describes.
 ///
-/// The first sixteen quotas are kept inline, so that most requests allocate nothing; those beyond take an allocation.
+/// The first sixteen quotas are kept inline, so that most requests allocate nothing. More quotas
+/// take an allocation.
 ///
-/// Waits are counted from the clock reading of each key. The permits of a granted request are stamped right after it is decided, so
-/// on a clock that moves they may expire later than is told here by as long as that takes.
+/// Waits are counted from the clock reading of each key. The permits of a granted request are
+/// stamped right after the decision. On a clock that moves they may expire later than these numbers
+/// say, by the time between the two.
 ///
 /// ```
 /// use tollgate::{JointLimiter, Quota};
 ///
-/// let limiter = JointLimiter::builder()
+/// let limiter = JointLimiter::<(String, String)>::builder()
 ///     .dimension("user", [Quota::per_minute(5)])
 ///     .dimension("address", [Quota::per_second(10), Quota::per_minute(100)])
 ///     .build()?;
@@ -54,12 +57,14 @@ const INLINE: usize = 16;
 /// use tollgate::{JointLimiter, MockClock, Quota};
 ///
 /// let quotas = [Quota::per_second(10), Quota::per_minute(100)];
-/// let limiter = JointLimiter::builder().dimension("address", quotas).clock(MockClock::new()).build()?;
+/// let builder = JointLimiter::<(String,)>::builder().dimension("address", quotas);
+/// let limiter = builder.clock(MockClock::new()).build()?;
 /// let reservation = limiter.reserve(("192.0.2.7",), 2)?;
 /// let item = reservation.status().items().nth(1).unwrap();
 /// assert_eq!((item.dimension(), item.quota(), item.is_violated()), (0, 1, false));
 /// assert_eq!((item.limit(), item.remaining()), (100, 98));
-/// assert_eq!((item.next_after(), item.reset_after()), (Duration::from_secs(60), Duration::from_secs(60)));
+/// let minute = Duration::from_secs(60);
+/// assert_eq!((item.next_after(), item.reset_after()), (minute, minute));
 /// assert_eq!(item.status().remaining(), item.remaining());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -88,8 +93,8 @@ impl JointStatus {
         self.others.clear();
     }
 
-    /// Lists the quotas of one more dimension. A request of `cost` permits was not granted them, if there is one: then a quota that
-    /// leaves fewer is violated.
+    /// Lists the quotas of one more dimension. With `cost`, the request was denied that many
+    /// permits, and a quota that leaves fewer is violated.
     pub(crate) fn push(&mut self, dimension: usize, left: &PerQuota, cost: Option<u32>) {
         let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
         for (place, left) in (0..).zip(left.iter()) {
@@ -147,13 +152,14 @@ impl JointStatus {
         self.decision.retry_after_secs()
     }
 
-    /// What is left of each quota, dimension by dimension, and in each in the order in which they were given.
+    /// What is left of each quota, dimension by dimension, and in each in the order in which they
+    /// were given.
     pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
         self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
     }
 
-    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes longest to leave more, and of
-    /// those the first. `None` when no dimension was asked.
+    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes
+    /// longest to leave more, and of those the first. `None` when no dimension was asked.
     #[must_use]
     pub fn tightest(&self) -> Option<JointQuotaStatus> {
         self.items().min_by_key(|item| (item.remaining(), Reverse(item.next_after())))
@@ -182,7 +188,8 @@ impl JointQuotaStatus {
         self.dimension as usize
     }
 
-    /// Which of the dimension's quotas it is, counted from zero in the order in which they were given.
+    /// Which of the dimension's quotas it is, counted from zero in the order in which they were
+    /// given.
     #[must_use]
     pub const fn quota(&self) -> usize {
         self.status.quota()

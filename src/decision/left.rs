@@ -49,7 +49,8 @@ impl PerQuota {
         all
     }
 
-    /// Of these quotas, in place of those before: at least one, and at most as many as a key may have.
+    /// Of these quotas, in place of those before: at least one, and at most as many as a key may
+    /// have.
     #[inline]
     pub(crate) fn set(&mut self, each: impl IntoIterator<Item = Left>) {
         (self.others, self.count) = (None, 0);

@@ -11,15 +11,20 @@ use crate::quota::Quota;
 
 /// A decision with the numbers that response headers show, taken at the same instant.
 ///
-/// [`quotas`](Self::quotas) lists every quota of the key. [`limit`](Self::limit), [`remaining`](Self::remaining),
-/// [`next_after`](Self::next_after) and [`reset_after`](Self::reset_after) are those of one of them, the [tightest](Self::tightest).
-/// Times are counted from the clock reading of the decision. Nothing is allocated: a key has at most eight quotas.
+/// [`quotas`](Self::quotas) lists every quota of the key. [`limit`](Self::limit),
+/// [`remaining`](Self::remaining), [`next_after`](Self::next_after) and
+/// [`reset_after`](Self::reset_after) are those of one of them, the [tightest](Self::tightest).
+/// Times are counted from the clock reading of the decision. Nothing is allocated: a key has at
+/// most eight quotas.
 ///
 /// The numbers are those of the permits that decided:
 ///
-/// - A key that found no place, under [`AtKeyCap::Share`](crate::AtKeyCap::Share): those that such keys share.
-/// - Under [`AtKeyCap::Deny`](crate::AtKeyCap::Deny): none remain until the wait of the denial is over, and then all.
-/// - Admitted without a charge ([`AtKeyCap::Admit`](crate::AtKeyCap::Admit), the [allow list](crate::Limiter::allow)): all remain.
+/// - A key that found no place, under [`AtKeyCap::Share`](crate::AtKeyCap::Share): those that such
+///   keys share.
+/// - Under [`AtKeyCap::Deny`](crate::AtKeyCap::Deny): none remain until the wait of the denial is
+///   over, and then all.
+/// - Admitted without a charge ([`AtKeyCap::Admit`](crate::AtKeyCap::Admit), the
+///   [allow list](crate::Limiter::allow)): all remain.
 /// - On the [deny list](crate::Limiter::deny): none remain, for ever ([`Duration::MAX`]).
 /// - Blocked by a [`Penalty`](crate::Penalty): none remain before the block has ended.
 /// - In [shadow mode](crate::LimiterBuilder::shadow): those of the decision that was overruled.
@@ -37,8 +42,14 @@ use crate::quota::Quota;
 /// // All of one quota: ten a second.
 /// assert_eq!(status.tightest().quota(), 0);
 /// assert_eq!((status.limit(), status.remaining()), (10, 9));
-/// assert_eq!((status.next_after(), status.reset_after()), (Duration::from_secs(1), Duration::from_secs(1)));
-/// # Ok::<(), tollgate::BuildError>(())
+/// let second = Duration::from_secs(1);
+/// assert_eq!((status.next_after(), status.reset_after()), (second, second));
+///
+/// assert!(limiter.try_acquire_n("alice", 9)?.is_admitted());
+/// let status = limiter.try_acquire_status("alice");
+/// assert!(status.is_denied() && status.decision().is_denied());
+/// assert_eq!((status.retry_after(), status.retry_after_secs()), (Some(second), Some(1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a decision that is not looked at limits nothing"]
@@ -54,12 +65,12 @@ impl Status {
         Self::bare(Decision::Admitted(Admission::UNCOUNTED))
     }
 
-    /// A decision that asked nobody for the numbers.
+    /// A decision without numbers.
     pub(crate) const fn bare(decision: Decision) -> Self {
         Self { decision, left: PerQuota::NONE }
     }
 
-    /// A decision by something else than these quotas, which leaves so much of each.
+    /// A decision that these quotas did not take, which leaves this much of each.
     pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
         Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))) }
     }
@@ -101,16 +112,16 @@ impl Status {
         self.decision.retry_after_secs()
     }
 
-    /// What is left of each quota of the key, in the order in which they were given. At least one, and also those that another
-    /// quota implies.
+    /// What is left of each quota of the key, in the order in which they were given. There is at
+    /// least one. Quotas that another quota implies are listed too.
     #[must_use]
     pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
         let left = self.left;
         (0..left.count()).map(move |place| QuotaStatus::new(place, left.at(place)))
     }
 
-    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes longest to leave more, and of
-    /// those the first that was given.
+    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes
+    /// longest to leave more, and of those the first that was given.
     #[must_use]
     pub fn tightest(&self) -> QuotaStatus {
         let mut tightest = (0, self.left.first());
@@ -130,21 +141,22 @@ impl Status {
         self.tightest().limit()
     }
 
-    /// Permits that are still free after this decision, of the [tightest](Self::tightest) quota. A request of that cost would be
-    /// admitted now, and none of a larger cost.
+    /// Permits that are still free after this decision, of the [tightest](Self::tightest) quota. A
+    /// request of that cost would be admitted now, and none of a larger cost.
     #[must_use]
     pub fn remaining(&self) -> u32 {
         self.tightest().remaining()
     }
 
-    /// How long until the [tightest](Self::tightest) quota leaves at least one permit more: see [`QuotaStatus::next_after`].
+    /// How long until the [tightest](Self::tightest) quota leaves at least one permit more: see
+    /// [`QuotaStatus::next_after`].
     #[must_use]
     pub fn next_after(&self) -> Duration {
         self.tightest().next_after()
     }
 
-    /// How long until all of the [tightest](Self::tightest) quota is free: see [`QuotaStatus::reset_after`]. Another quota of the
-    /// key may take longer.
+    /// How long until all of the [tightest](Self::tightest) quota is free: see
+    /// [`QuotaStatus::reset_after`]. Another quota of the key may take longer.
     #[must_use]
     pub fn reset_after(&self) -> Duration {
         self.tightest().reset_after()

@@ -1,4 +1,5 @@
-//! Decisions as serde writes them (feature `serde`), for logs and answers. Waits are nanoseconds; one that never ends is none.
+//! Decisions as serde writes them (feature `serde`), for logs and answers. Waits are nanoseconds; a
+//! wait that never ends is none.
 
 use core::time::Duration;
 

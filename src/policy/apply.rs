@@ -24,7 +24,8 @@ impl Policy {
     /// use tollgate::{JointLimiter, Policy};
     ///
     /// let policy = |limit: u32| {
-    ///     Policy::from_toml(&format!("[[dimension]]\nname = \"user\"\nquota = [{{ limit = {limit}, per = 60 }}]"))
+    ///     let quota = format!("quota = [{{ limit = {limit}, per = 60 }}]");
+    ///     Policy::from_toml(&format!("[[dimension]]\nname = \"user\"\n{quota}"))
     /// };
     /// let limiter: JointLimiter<(String,)> = policy(1)?.builder().build()?;
     /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
@@ -65,6 +66,19 @@ impl Policy {
 }
 
 /// Why a policy was not [applied](Policy::apply). Nothing has changed.
+///
+/// ```
+/// use tollgate::policy::{ApplyError, Policy};
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let builder = JointLimiter::<(String,)>::builder().dimension("tenant", [Quota::per_minute(5)]);
+/// let limiter = builder.build()?;
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = 60 }]";
+/// let error = Policy::from_toml(text)?.apply(&limiter).unwrap_err();
+/// assert!(matches!(error, ApplyError::NotInLimiter { .. }));
+/// assert_eq!(error.dimension(), "user");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApplyError {

@@ -36,7 +36,7 @@ impl Visitor<'_> for Written {
     }
 
     fn visit_i64<E: Error>(self, seconds: i64) -> Result<FileDuration, E> {
-        // What is below zero is refused as its text is.
+        // A number below zero is refused as its text is.
         Ok(u64::try_from(seconds).map_or_else(|_| FileDuration::Text(seconds.to_string()), FileDuration::Seconds))
     }
 
@@ -47,7 +47,7 @@ impl Visitor<'_> for Written {
 
 /// Reads a value where it stands.
 pub(super) trait Read {
-    /// The duration, or what is wrong with that field and where.
+    /// The duration, or the problem with that field and its place.
     fn read(&self, field: &'static str) -> Result<Duration, (Range<usize>, PolicyProblem)>;
 }
 

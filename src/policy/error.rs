@@ -1,4 +1,4 @@
-//! What can be wrong with a policy file.
+//! The problems that a policy file can have.
 
 use core::fmt;
 
@@ -6,7 +6,16 @@ use crate::duration::DurationError;
 use crate::error::BuildError;
 use crate::quota::Algorithm;
 
-/// Why a policy file was refused: what is wrong, at which line and column, and what to do about it.
+/// Why a policy file was refused: the problem, its line and column, and a remedy.
+///
+/// ```
+/// use tollgate::policy::{Policy, PolicyProblem};
+///
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"10x\" }]";
+/// let error = Policy::from_toml(text).unwrap_err();
+/// assert_eq!((error.line(), error.column(), error.dimension()), (3, 29, Some("user")));
+/// assert!(matches!(error.problem(), PolicyProblem::Duration { field: "per", .. }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError {
     line: usize,
@@ -40,13 +49,14 @@ impl PolicyError {
         self.column
     }
 
-    /// The name of the dimension that it is in, if it is in one and the file could be read that far.
+    /// The name of the dimension with the problem. `None` when the problem is in no dimension, or
+    /// the file could not be read that far.
     #[must_use]
     pub fn dimension(&self) -> Option<&str> {
         self.dimension.as_deref()
     }
 
-    /// What is wrong there.
+    /// The problem at that place.
     #[must_use]
     pub const fn problem(&self) -> &PolicyProblem {
         &self.problem
@@ -73,18 +83,26 @@ impl core::error::Error for PolicyError {
     }
 }
 
-/// What is wrong with a policy file.
+/// A problem in a policy file.
+///
+/// ```
+/// use tollgate::policy::{Policy, PolicyProblem};
+///
+/// let text = "[[dimension]]\nname = \"\"\nquota = [{ limit = 5, per = 60 }]";
+/// let error = Policy::from_toml(text).unwrap_err();
+/// assert_eq!(error.problem(), &PolicyProblem::EmptyName);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyProblem {
     /// Not TOML, a field that no policy has, or a value of the wrong type or out of range.
     Toml {
-        /// What the parser says, which names what is allowed there.
+        /// The message of the parser, which names the fields or values that are allowed there.
         message: String,
     },
-    /// The algorithm is none that there is.
+    /// The file names an unknown algorithm.
     UnknownAlgorithm {
-        /// What was written.
+        /// The name in the file.
         name: String,
     },
     /// The algorithm needs a field that the quota lacks.
@@ -112,7 +130,7 @@ pub enum PolicyProblem {
     },
     /// `at_key_cap` is neither `deny` nor `admit`.
     UnknownAtKeyCap {
-        /// What was written.
+        /// The word in the file.
         word: String,
     },
     /// A dimension without a name.
@@ -122,7 +140,7 @@ pub enum PolicyProblem {
         /// The name.
         name: String,
     },
-    /// A key made of nothing, or of a field without a name.
+    /// A key without a field, or of a field without a name.
     EmptyKey,
     /// The numbers are all there and the limiter refuses them.
     Refused(BuildError),

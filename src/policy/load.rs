@@ -11,6 +11,17 @@ use super::model::Policy;
 impl Policy {
     /// Reads and checks a policy file.
     ///
+    /// ```
+    /// use tollgate::policy::Policy;
+    ///
+    /// let path = std::env::temp_dir().join(format!("tollgate-{}.toml", std::process::id()));
+    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = 60 }]";
+    /// std::fs::write(&path, text)?;
+    /// assert_eq!(Policy::load(&path)?, Policy::from_toml(text)?);
+    /// std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`LoadError`], with the path, when the file can't be read or is no policy.
@@ -22,6 +33,15 @@ impl Policy {
 }
 
 /// Why a policy was not read from a file.
+///
+/// ```
+/// use std::path::Path;
+/// use tollgate::policy::{LoadError, Policy};
+///
+/// let error = Policy::load("no/such/policy.toml").unwrap_err();
+/// assert!(matches!(error, LoadError::Read { .. }));
+/// assert_eq!(error.path(), Path::new("no/such/policy.toml"));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -29,14 +49,14 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the file system says.
+        /// The error of the file system.
         error: io::Error,
     },
     /// The file is no policy.
     Policy {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The problem, and its place.
         error: PolicyError,
     },
 }

@@ -1,4 +1,4 @@
-//! What a policy says.
+//! [`Policy`] and [`Dimension`]: the contents of a policy file.
 
 use core::fmt;
 
@@ -10,9 +10,26 @@ use crate::keys::Dimensions;
 use crate::penalty::Penalty;
 use crate::quota::{Kind, Quota};
 
-/// Dimensions and their quotas, as a file says them. See [the module](crate::policy) for the file.
+/// Dimensions and their quotas, from a file. See [the module](crate::policy) for the file.
 ///
-/// Printed, it is such a file again: what is read from that is equal.
+/// `Display` writes such a file. A policy that is read from it is equal.
+///
+/// ```
+/// use tollgate::{AtKeyCap, Policy};
+///
+/// let policy = Policy::from_toml(r#"
+///     key_cap = 1000
+///     at_key_cap = "admit"
+///     shadow = true
+///     [[dimension]]
+///     name = "user"
+///     quota = [{ limit = 5, per = "1m" }]
+/// "#)?;
+/// assert_eq!((policy.key_cap(), policy.at_key_cap()), (Some(1000), Some(AtKeyCap::Admit)));
+/// assert_eq!((policy.shadow(), policy.dimensions().len()), (Some(true), 1));
+/// assert_eq!(Policy::from_toml(&policy.to_string())?, policy);
+/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     pub(super) key_cap: Option<usize>,
@@ -22,6 +39,26 @@ pub struct Policy {
 }
 
 /// One dimension of a [`Policy`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::policy::Policy;
+/// use tollgate::{Penalty, Quota};
+///
+/// let policy = Policy::from_toml(r#"
+///     [[dimension]]
+///     name = "login"
+///     key = ["client", "user"]
+///     quota = [{ limit = 5, per = "1m" }]
+///     penalty = { denials = 3, within = "1m", blocked_for = "1h" }
+/// "#)?;
+/// let login = &policy.dimensions()[0];
+/// assert_eq!((login.name(), login.quotas()), ("login", &[Quota::per_minute(5)][..]));
+/// assert_eq!(login.key().collect::<Vec<_>>(), ["client", "user"]);
+/// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+/// assert_eq!(login.penalty(), Some(Penalty::new(3, minute, hour)));
+/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
     pub(super) name: Box<str>,
@@ -31,18 +68,19 @@ pub struct Dimension {
 }
 
 impl Policy {
-    /// Starts a limiter with these dimensions, in this order, and this cap on keys. What a policy does not say, such as the clock,
-    /// can still be set.
+    /// Starts a limiter with these dimensions, in this order, and with the key cap, shadow mode and
+    /// penalties of the policy. The builder still sets everything else, such as the clock.
     ///
-    /// `D` names the types of the keys, in the order of the dimensions, or is a slice where the service does not know the
-    /// dimensions; see [`JointLimiter`]. The limiter can be built if `D` names as many as there are: all else that could be
-    /// wrong with a policy was seen to when it was read.
+    /// `D` names the types of the keys, in the order of the dimensions, or is a slice where the
+    /// service does not know the dimensions; see [`JointLimiter`]. The limiter can be built if `D`
+    /// names as many dimensions as the policy has: reading a policy checks everything else.
     ///
     /// ```
     /// use std::net::IpAddr;
     /// use tollgate::policy::Policy;
     ///
-    /// let policy = Policy::from_toml("[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"10s\" }]")?;
+    /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"10s\" }]";
+    /// let policy = Policy::from_toml(text)?;
     /// let limiter = policy.builder::<(IpAddr,)>().build()?;
     /// assert!(limiter.try_acquire((IpAddr::from([192, 0, 2, 7]),))?.is_admitted());
     /// assert!(policy.builder::<(String, IpAddr)>().build().is_err());
@@ -68,19 +106,19 @@ impl Policy {
         &self.dimensions
     }
 
-    /// The most keys held at once, if the policy says so.
+    /// The most keys held at once, if the policy has `key_cap`.
     #[must_use]
     pub const fn key_cap(&self) -> Option<usize> {
         self.key_cap
     }
 
-    /// What a request with a new key is told at the cap, if the policy says so.
+    /// The answer to a request with a new key at the cap, if the policy has `at_key_cap`.
     #[must_use]
     pub const fn at_key_cap(&self) -> Option<AtKeyCap> {
         self.at_key_cap
     }
 
-    /// Whether to admit what would be denied, if the policy says so.
+    /// Whether to admit requests that a quota denies, if the policy has `shadow`.
     #[must_use]
     pub const fn shadow(&self) -> Option<bool> {
         self.shadow
@@ -94,7 +132,7 @@ impl Dimension {
         &self.name
     }
 
-    /// What its keys are made of, together; at least one field. The library makes nothing of it.
+    /// The fields that make up its keys, at least one. The library only carries them.
     pub fn key(&self) -> impl ExactSizeIterator<Item = &str> {
         self.key.iter().map(String::as_str)
     }
@@ -105,7 +143,7 @@ impl Dimension {
         &self.quotas
     }
 
-    /// What keys that are denied too often are blocked by, if the policy says so.
+    /// The penalty for keys that are denied too often, if the dimension has one.
     #[must_use]
     pub const fn penalty(&self) -> Option<Penalty> {
         self.penalty

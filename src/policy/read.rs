@@ -1,4 +1,4 @@
-//! From the text of a policy file to a [`Policy`], or to what is wrong with it.
+//! From the text of a policy file to a [`Policy`], or to its first problem.
 
 use core::ops::Range;
 use core::str::FromStr;
@@ -146,7 +146,7 @@ fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
     Ok(penalty)
 }
 
-/// A quota as it is written, and what it was found to be.
+/// A quota as it is written, and its algorithm.
 struct Fields<'a> {
     quota: &'a FileQuota,
     place: Range<usize>,
@@ -182,7 +182,7 @@ impl Fields<'_> {
         self.duration("per", self.quota.per.as_ref())
     }
 
-    /// Refuses what is written and not of this algorithm. `own` names its fields.
+    /// Refuses fields that are not of this algorithm. `own` names its fields.
     fn only(&self, own: &'static [&'static str], fields: &'static str) -> Result<(), Placed> {
         let FileQuota {
             name: _,
@@ -295,9 +295,19 @@ impl FromStr for Policy {
 impl Policy {
     /// Reads and checks the text of a policy file.
     ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate::policy::Policy;
+    ///
+    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// assert_eq!(policy.dimensions()[0].quotas(), [Quota::per_minute(5)]);
+    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`PolicyError`] for the first thing that is wrong with it.
+    /// [`PolicyError`] for the first problem in the text.
     pub fn from_toml(text: &str) -> Result<Self, PolicyError> {
         policy(text)
     }

@@ -1,4 +1,4 @@
-//! Caps on keys, and what happens at them.
+//! Caps on keys, and the answers at them.
 
 use crate::quota::Quota;
 

@@ -57,10 +57,10 @@ impl<L: sealed::TakeBack> Lender for L {
 pub(crate) mod sealed {
     /// Only limiters of this crate do.
     pub trait TakeBack {
-        /// What is told with a decision.
+        /// The type of the status of a decision.
         type Told;
 
-        /// Gives back what still counts of the permits of a receipt, which is this limiter's.
+        /// Gives back the permits of a receipt of this limiter that still count.
         fn take_back(&self, receipt: &super::Receipt) -> u32;
     }
 }

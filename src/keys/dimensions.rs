@@ -71,7 +71,7 @@ pub struct Absent;
 
 /// A key of one dimension whose keys are of type `K`, or the lack of one.
 ///
-/// - What stands for a key as in [`AsKey`]: `&K` or a reference to a borrowed form, and by value
+/// - A form of a key as in [`AsKey`]: `&K` or a reference to a borrowed form, and by value
 ///   integers, addresses, arrays and tuples.
 /// - `Option` of anything that is [`AsKey<K>`](AsKey), so of your own types as well.
 /// - [`Absent`].
@@ -150,7 +150,7 @@ impl<K: ?Sized, A: AsKey<K>> DimensionKey<K> for Option<A> {
 
 impl<K: ?Sized, A: AsKey<K>> sealed::DimensionKey<K> for Option<A> {}
 
-/// Implements [`DimensionKey`] for what is [`AsKey`].
+/// Implements [`DimensionKey`] for types that are [`AsKey`].
 macro_rules! given {
     ($([$($generics:tt)*] $type:ty => $key:ty;)*) => { $(
         impl<$($generics)*> DimensionKey<$key> for $type {

@@ -27,7 +27,7 @@ fn lend<C: Clock, F>(
     Ok((Receipt::new(engine.id(), cost, lents), delay_ns(status.decision)?, status))
 }
 
-/// The delay of what was admitted.
+/// The delay of an admission.
 fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
     let admission: Admission = decision.into_result()?;
     Ok(nanoseconds(admission.delay()))

@@ -286,7 +286,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });
         }
         let change = Change { dimension, whose: Whose::All, quotas: checked.given() };
-        self.change(&[change]).map_err(|(_, error)| error)
+        self.change(&[change]).map_err(|(_, error)| *error)
     }
 
     /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those
@@ -321,7 +321,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
         let given = keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)));
         let change = |(dimension, key)| Change { dimension, whose: Whose::Key(key), quotas: checked.given() };
-        self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| error)
+        self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| *error)
     }
 
     /// The quotas that these keys have, by dimension: their own, or those of all keys. `None` where
@@ -349,10 +349,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     /// Makes all of these changes, or none. An error says in which dimension.
-    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, ChangeError)> {
+    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Box<ChangeError>)> {
         self.engine.change(changes).map_err(|(at, unchanged)| {
             let Change { dimension, quotas, .. } = changes[at];
-            (dimension, ChangeError::of(unchanged, self.engine.quotas(dimension), quotas))
+            (dimension, Box::new(ChangeError::of(unchanged, self.engine.quotas(dimension), quotas)))
         })
     }
 }

@@ -214,9 +214,9 @@ fn the_names_of_quotas_may_change_across_a_restart() {
     let bucket = Quota::token_bucket(5, 1, SECOND);
     for (before, after) in [(bucket, bucket.named("api")), (bucket.named("api"), bucket.named("login"))] {
         let old = limiter(before, &MockClock::new());
-        assert!(old.try_acquire_n(&1, 3).unwrap().is_admitted());
+        assert!(old.try_acquire_n(1, 3).unwrap().is_admitted());
         let new = Limiter::<u32>::builder(after).clock(MockClock::new()).restore_after(&old.snapshot(), Duration::ZERO);
-        assert_eq!(new.expect("the same quota").peek(&1).remaining(), 2);
+        assert_eq!(new.expect("the same quota").peek(1).remaining(), 2);
     }
 }
 

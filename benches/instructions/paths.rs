@@ -194,7 +194,7 @@ fn status_denied_bucket(repeat: &mut Repeat) {
 fn status_denied(repeat: &mut Repeat, builder: LimiterBuilder<u64>, quotas: usize) {
     let key = 7;
     let limiter = exhausted(builder, key);
-    let status = limiter.try_acquire_status(&key);
+    let status = limiter.try_acquire_status(key);
     assert_eq!(
         (status.quotas().len(), status.remaining(), status.next_after()),
         (quotas, 0, status.retry_after().unwrap())
@@ -205,14 +205,14 @@ fn status_denied(repeat: &mut Repeat, builder: LimiterBuilder<u64>, quotas: usiz
 fn status_admitted_log(repeat: &mut Repeat) {
     let (key, clock) = (7, Moving::new());
     let limiter = limiter(log(LIMIT, FULL_AFTER).clock(&clock));
-    (0..10 * LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..10 * LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire_status(black_box(&key)), |it| it.is_admitted());
 }
 
 fn status_admitted_bucket(repeat: &mut Repeat) {
     let (key, clock) = (7, Moving::new());
     let limiter = limiter(Limiter::<u64>::builder(Quota::token_bucket(1 << 20, 1, 2 * STEP)).clock(&clock));
-    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(&key).is_admitted()));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire_status(black_box(&key)), |it| it.is_admitted());
 }
 

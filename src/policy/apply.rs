@@ -97,7 +97,7 @@ pub enum ApplyError {
         /// The name of the dimension.
         dimension: String,
         /// Why.
-        error: ChangeError,
+        error: Box<ChangeError>,
     },
 }
 
@@ -130,7 +130,7 @@ impl fmt::Display for ApplyError {
 impl core::error::Error for ApplyError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Change { error, .. } => Some(error),
+            Self::Change { error, .. } => Some(&**error),
             Self::NotInLimiter { .. } | Self::NotInPolicy { .. } => None,
         }
     }

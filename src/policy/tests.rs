@@ -259,7 +259,7 @@ fn what_the_limiter_refuses() {
     let mixed = "{ limit = 5, per = \"1s\" },\n{ algorithm = \"fixed-window\", limit = 9, per = \"1s\" }";
     let problem = BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow };
     assert_eq!(refused(&with_quotas(mixed)), (4, 1, problem.into()));
-    let quotas = vec![r#"{ limit = 5, per = "1s" }"#; 9].join(",");
+    let quotas = [r#"{ limit = 5, per = "1s" }"#; 9].join(",");
     assert_eq!(refused(&with_quotas(&quotas)).2, BuildError::TooManyQuotas { quotas: 9, most: 8 }.into());
 }
 
@@ -334,7 +334,7 @@ fn a_policy_is_applied_whole_and_by_name() {
     let before = quotas();
     let error = two(&log(9), bucket).apply(&limiter).unwrap_err();
     assert!(
-        matches!(&error, ApplyError::Change { dimension, error: ChangeError::OtherAlgorithm { .. } } if dimension == "address")
+        matches!(&error, ApplyError::Change { dimension, error } if dimension == "address" && matches!(**error, ChangeError::OtherAlgorithm { .. }))
     );
     assert!(error.to_string().starts_with("dimension \"address\": ") && error.dimension() == "address", "{error}");
     assert_eq!(quotas(), before);

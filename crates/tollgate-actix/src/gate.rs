@@ -82,6 +82,7 @@ pub struct Request {
 }
 
 /// What a limiter says.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
 #[derive(Debug)]
 pub enum Verdict {
     /// It may pass and was not charged.

@@ -82,6 +82,7 @@ pub struct Request {
 }
 
 /// What a limiter says.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
 #[derive(Debug)]
 pub enum Verdict {
     /// It may pass and was not charged.
@@ -102,6 +103,7 @@ pub struct Granted {
 }
 
 /// What is left of the quotas of a request's keys.
+#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
 #[derive(Debug, Clone, Copy)]
 pub enum Left {
     /// So much.

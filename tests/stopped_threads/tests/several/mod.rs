@@ -35,7 +35,11 @@ pub(crate) fn round(seed: u64) -> Stops {
             let cost = 1 + chance.below(least);
             let (before, is_look) = (clock.now(), chance.one_in(6));
             let named = asked.each_ref().map(Option::as_ref);
-            let decision = if is_look { limiter.peek_n(named, cost) } else { limiter.try_acquire_n(named, cost) };
+            let decision = if is_look {
+                limiter.peek_n(named, cost).map(|it| it.decision())
+            } else {
+                limiter.try_acquire_n(named, cost)
+            };
             let (decision, after) = (decision.expect("two keys, a small cost"), clock.now());
             let mut note = |dimension: usize, told| {
                 let key = asked[dimension]

@@ -12,7 +12,7 @@ use crate::limiter::Limiter;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
 /// Makes a [`Limiter`]. Start from [`Limiter::builder`].
@@ -318,7 +318,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Errors
     ///
     /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<Limiter<K, C, F>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
@@ -342,7 +342,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Errors
     ///
     /// As [`restore`](Self::restore).
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub fn restore_after(
         self,
         snapshot: &Snapshot,

@@ -7,9 +7,9 @@ mod changing_loom_tests;
 mod counter;
 mod descriptor;
 mod joint;
-#[cfg(all(test, tollgate_loom, feature = "serde"))]
+#[cfg(all(test, tollgate_loom, feature = "snapshot"))]
 mod keep_loom_tests;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 mod kept;
 #[cfg(test)]
 mod kit;
@@ -34,7 +34,7 @@ pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 pub(crate) use kept::Kept;
 pub(crate) use life::Reclaimed;
 pub(crate) use revisions::{Revision, Revisions, Whose};

@@ -22,12 +22,13 @@
 //! ```
 //!
 //! # Features
-//! All are off by default. This turns two of them on: `cargo add tollgate --features policy,serde`.
+//! All are off by default. This turns two of them on: `cargo add tollgate --features policy,snapshot`.
 //!
 //! | feature | adds |
 //! |---|---|
 //! | `policy` | [`Policy`]: dimensions and quotas from a TOML file |
-//! | `serde` | [`Snapshot`]: the state of a limiter as bytes or a file, for a restart |
+//! | `snapshot` | [`Snapshot`]: the state of a limiter as bytes or a file, for a restart |
+//! | `serde` | [`Quota`] in configurations; decisions and statuses in logs and answers |
 //! | `macros` | the attribute [`#[rate_limit]`][rate_limit]: a limit above a function |
 //! | `tokio` | [`TokioClock`]: tests under the paused time of tokio |
 //! | `cli` | the program `tollgate`; a library does not need it |
@@ -93,7 +94,7 @@
 //! | a block for keys that were denied too often | [`Penalty`] |
 //! | keys that are always admitted or always denied | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
 //! | the number of keys, bytes and denials | [`counts`](Limiter::counts) |
-//! | limits that survive a restart | [`Snapshot`] (feature `serde`) |
+//! | limits that survive a restart | [`Snapshot`] (feature `snapshot`) |
 //! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
 //! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`) |
 //! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service (feature `cli`) |
@@ -166,12 +167,12 @@
 //! ```
 //!
 //! ## A restart
-//! With the feature `serde`, save the state when the service stops, and load it when it starts:
+//! With the feature `snapshot`, save the state when the service stops, and load it when it starts:
 //!
 //! ```
-//! # #[cfg(not(feature = "serde"))]
+//! # #[cfg(not(feature = "snapshot"))]
 //! # fn main() {}
-//! # #[cfg(feature = "serde")]
+//! # #[cfg(feature = "snapshot")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("limits");
@@ -218,9 +219,9 @@
     not(feature = "policy"),
     doc = "[`Policy`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Policy.html"
 )]
-#![cfg_attr(feature = "serde", doc = "[`Snapshot`]: crate::Snapshot")]
+#![cfg_attr(feature = "snapshot", doc = "[`Snapshot`]: crate::Snapshot")]
 #![cfg_attr(
-    not(feature = "serde"),
+    not(feature = "snapshot"),
     doc = "[`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html"
 )]
 #![cfg_attr(feature = "tokio", doc = "[`TokioClock`]: crate::TokioClock")]
@@ -257,7 +258,7 @@ mod reservation;
 mod rule;
 mod single;
 mod slab;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 mod snapshot;
 mod sync;
 mod table;
@@ -282,7 +283,7 @@ pub use penalty::Penalty;
 pub use policy::{ApplyError, Policy, PolicyError};
 pub use quota::{Algorithm, Quota, QuotaError};
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
 #[cfg(feature = "macros")]
 pub use tollgate_macros::rate_limit;

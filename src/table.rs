@@ -55,7 +55,7 @@ mod joint_stalled_tests;
 mod joint_status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_status_tests;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 mod keep;
 #[cfg(test)]
 mod kit;
@@ -73,7 +73,7 @@ mod turn;
 
 pub(crate) use find::{Placed, Table};
 pub(crate) use joint::Together;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 pub(crate) use keep::PutBackError;
 pub(crate) use lend::Lent;
 pub(crate) use touch::TOGETHER;

@@ -1,6 +1,6 @@
 //! Bytes as snapshots: a corpus of good and bad ones, and random damage to good ones, on every run of the tests.
 
-#![cfg(feature = "serde")]
+#![cfg(feature = "snapshot")]
 
 #[path = "../fuzz/bodies/snapshot.rs"]
 mod snapshot;

@@ -1,5 +1,5 @@
 //! A limiter that goes on where another stopped: across a restart, a clock that starts anew, and a process that was killed.
-#![cfg(feature = "serde")]
+#![cfg(feature = "snapshot")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,7 @@
 //! The trait that each algorithm implements, and the types of its results.
 
 use super::descriptor::Part;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use super::kept::{Kept, Restored};
 use super::memory::{At, Cell};
 use super::store::Store;
@@ -74,7 +74,7 @@ pub(super) trait NewKeys {
     fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status;
 
     /// Whether these quotas can have produced this export.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn can_have(&self, kept: &Kept) -> bool;
 
     /// The most slots of a key's ring.
@@ -145,11 +145,11 @@ pub(super) trait Algorithm<'a>: Copy {
     }
 
     /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>>;
 
     /// Imports: the ring and the head of a cell with the exported permits that still matter.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head);
 
     /// Offers a ring in place of the old one, and opens the cell on it. Returns whether it was

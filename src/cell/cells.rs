@@ -95,7 +95,7 @@ impl Cells {
     }
 
     /// Whether the key's plan exists and can have exported this.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub(crate) fn can_have(&self, key: Fingerprint, kept: &super::kept::Kept) -> bool {
         self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(kept))
     }
@@ -245,7 +245,7 @@ impl Cells {
 
     /// Exports the permits of a cell, if any matter. Blocks no decision. `None` if the cell may no
     /// longer decide for the key.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub(crate) fn keep(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::kept::Kept>> {
         loop {
             let kept = by!(self.rules_at(seat), algorithm => algorithm.keep(seat.at(), clock));

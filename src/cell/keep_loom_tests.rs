@@ -4,7 +4,7 @@
 //! An export shows the cell at one moment: before a step of the other thread or after it, never a
 //! mixture (INV-EXPORT).
 //!
-//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features serde --lib loom_`
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features snapshot --lib loom_`
 
 use core::time::Duration;
 

@@ -3,7 +3,7 @@
 
 use super::algorithm::{Algorithm, Known};
 use super::cells::{Cells, Rules, Seat, by};
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use super::kept::{Kept, Restored};
 use super::memory::At;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
@@ -264,7 +264,7 @@ impl Cells {
     /// A cell for a key with the permits that were exported `elapsed` nanoseconds ago, as far as
     /// they still matter. The caller owns it until it inserts the number and incarnation that this
     /// returns. `None` if all cells are taken.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
         let id = self.store.cells.take()?;
         let cell = self.store.cells.element(id);

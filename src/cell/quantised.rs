@@ -61,7 +61,7 @@ mod algorithm;
 pub(super) mod blocks;
 mod decide;
 mod history;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 mod keep;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;

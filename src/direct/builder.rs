@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
 /// Makes a [`DirectLimiter`]. Start from [`DirectLimiter::builder`].
@@ -190,7 +190,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// # Errors
     ///
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<DirectLimiter<C>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
@@ -214,7 +214,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// # Errors
     ///
     /// As [`restore`](Self::restore).
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub fn restore_after(
         self,
         snapshot: &Snapshot,

@@ -12,7 +12,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::quota::Quota;
 use crate::quotas::Shown;
 use crate::single::Single;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
 /// A rate limiter for one thing as a whole (a service, an outgoing connection): a
@@ -178,7 +178,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// assert!(after.try_acquire().is_denied());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.engine.snapshot(1)

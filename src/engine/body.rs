@@ -6,14 +6,14 @@ use crate::cell::Revision;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
 use crate::modes::{Modes, Shadow};
 use crate::quota::Quota;
 use crate::reservation::LimiterId;
 use crate::single::Single;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::sync::Mutex;
 use crate::table::Table;
@@ -108,7 +108,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 }
 
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 impl<C: Clock, F: Fingerprinter> Engine<C, F> {
     /// What it holds, by quotas of so many dimensions.
     pub(crate) fn snapshot(&self, dimensions: usize) -> Snapshot {

@@ -16,7 +16,7 @@ use crate::keys::Dimensions;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
 /// Makes a [`JointLimiter`]. Start from [`JointLimiter::builder`].
@@ -254,7 +254,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// # Errors
     ///
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let elapsed = snapshot.age();
         self.restore_after(snapshot, elapsed)
@@ -279,7 +279,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// # Errors
     ///
     /// As [`restore`](Self::restore).
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub fn restore_after(
         self,
         snapshot: &Snapshot,

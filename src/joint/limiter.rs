@@ -16,7 +16,7 @@ use crate::keys::{Dimensions, Keys};
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 use crate::quotas::Shown;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
 /// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every
@@ -304,7 +304,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// assert!(after.try_acquire(("alice",))?.is_denied());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.engine.snapshot(self.names.len())

@@ -14,7 +14,7 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, fingerprint_of};
 use crate::quota::Quota;
 use crate::quotas::Shown;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
 /// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by
@@ -245,7 +245,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// assert!(after.try_acquire("alice").is_denied());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.engine.snapshot(1)

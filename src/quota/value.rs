@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     QuantisedLog { window: Duration, resolution: Duration },
 }
 
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 impl Kind {
     /// The number that stands for the algorithm in a snapshot. It must never change.
     pub(crate) const fn number(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Every interleaving of requests on several keys at once, on the production code.
 //!
-//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features serde --lib loom_`
+//! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --features snapshot --lib loom_`
 
 use core::time::Duration;
 
@@ -344,7 +344,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
 }
 
 /// A held cell is exported as it is before the claim or after it, never as an aborted claim.
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 #[test]
 fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
     use crate::cell::Kept;

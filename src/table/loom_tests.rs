@@ -262,7 +262,7 @@ fn loom_two_new_keys_share_a_tag() {
 
 /// A second first request for a key may have made a cell for it, too, until it finds that there is
 /// one.
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 #[test]
 fn loom_a_snapshot_holds_a_key_once() {
     use crate::cell::Kept;

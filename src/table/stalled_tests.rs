@@ -108,7 +108,7 @@ fn with_a_route_that_is_out_of_date() {
 }
 
 /// The stamps that a snapshot holds, by key.
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 fn kept(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
     let stamps = |(key, kept)| match kept {
         crate::cell::Kept::Stamps(ages) => (key, ages),
@@ -117,7 +117,7 @@ fn kept(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
     table.keep(clock).map(stamps).collect()
 }
 
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 #[test]
 fn before_making_a_new_cell_known_whose_key_another_makes_known() {
     let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
@@ -128,7 +128,7 @@ fn before_making_a_new_cell_known_whose_key_another_makes_known() {
     assert_eq!(kept(&table, &clock), [(key(1), vec![0; 5])]);
 }
 
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 #[test]
 fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
     let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);

@@ -3,7 +3,7 @@
 use super::view::Counter;
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
 use crate::cell::descriptor::Part;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::cell::kept::{Kept, Restored, age};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
@@ -78,7 +78,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         // An account is never resized: the head is out of date, and the cell was a log's.
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
         if at.head.state() == State::Held {
             self.store.help(at.head);
@@ -94,7 +94,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         (at.stands() && at.cell.refers_to(reference)).then_some(kept)
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
         let (head, slot) = match *kept {
             Kept::Account { age, used } => self.books.reopened(opened, restored.at(age), used),

@@ -359,7 +359,7 @@ fn publish(cell: &Cell, slot: Slot, anchor: Slot) -> Option<Slot> {
     cell.ring.compare_exchange(slot.0, anchor.0, Ordering::Release, Ordering::Relaxed).ok().map(|_| anchor)
 }
 
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 impl Books<'_> {
     /// The time at which an account opened and what it has used, if it matters at `now`. An account
     /// that is over and matters is like one of which nothing was used. `None` if it has to be

@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use crate::cell::algorithm::NewKeys;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::cell::kept::Kept;
 use crate::cell::words::TIME_ZERO;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
@@ -78,7 +78,7 @@ impl NewKeys for Metered {
         Status { decision: self.first_decision(cost, lead), ..self.opened(used, time, lead) }
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn can_have(&self, kept: &Kept) -> bool {
         matches!(kept, Kept::Account { used, .. } if *used < self.rule.used_below())
     }

@@ -5,7 +5,7 @@ use super::resize::Wanted;
 use super::view::Log;
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
 use crate::cell::descriptor::Part;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::cell::kept::{Kept, Restored, age};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
@@ -123,7 +123,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         self.offer(growing, old, by, offer);
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
         let view = self.view(at, clock)?;
         // Reserved stamps are exported beside live ones.
@@ -132,7 +132,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         view.stands().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
         let ages: &[i64] = if let Kept::Stamps(ages) = kept { ages } else { &[] };
         // At most the limit matters, and as many reserved stamps.

@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use crate::cell::algorithm::NewKeys;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::cell::kept::Kept;
 use crate::cell::words::Head;
 use crate::decision::{Admission, AtOnce, Decision, Status};
@@ -241,7 +241,7 @@ impl NewKeys for Limits {
         Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(cost as usize, lead) }
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn can_have(&self, kept: &Kept) -> bool {
         matches!(kept, Kept::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
     }

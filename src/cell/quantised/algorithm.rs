@@ -4,7 +4,7 @@ use super::history::low_half;
 use super::view::{Newest, Quantised};
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
 use crate::cell::descriptor::Part;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::cell::kept::{Kept, Restored};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
@@ -95,12 +95,12 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         self.opened_by(growing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
         self.kept(at, clock)
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
         let steps: &[_] = if let Kept::Steps(steps) = kept { steps } else { &[] };
         self.put_back(opened, steps, restored)

@@ -234,13 +234,13 @@ impl History<'_> {
     }
 
     /// The first entry that counts at `time`.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub(super) fn first_counting(&self, steps: &Steps, time: u64) -> usize {
         self.counting(steps, self.passed(steps, time).0).1
     }
 
     /// Whether the newest step counts at `time`.
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     pub(super) fn counts_at(&self, steps: &Steps, time: u64) -> bool {
         self.passed(steps, time).0 < self.step.saturating_add(steps.window)
     }

@@ -3,7 +3,7 @@
 use super::blocks::Block;
 use super::history::{History, Steps, low_half};
 use crate::cell::algorithm::NewKeys;
-#[cfg(feature = "serde")]
+#[cfg(feature = "snapshot")]
 use crate::cell::kept::Kept;
 use crate::cell::unchanged::Unchanged;
 use crate::cell::words::{Head, State, TIME_ZERO};
@@ -120,7 +120,7 @@ impl NewKeys for Stepped {
         admitted(Left { remaining: self.steps.limit.saturating_sub(cost), ..none })
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(feature = "snapshot")]
     fn can_have(&self, kept: &Kept) -> bool {
         matches!(kept, Kept::Steps(steps) if self.can_have_steps(steps))
     }

@@ -36,10 +36,13 @@ impl fmt::Display for Plain {
     }
 }
 
+#[cfg(all(feature = "serde", not(feature = "policy")))]
+pub(crate) use parsing::parse_duration;
 #[cfg(feature = "policy")]
 pub use parsing::{DurationError, parse_duration};
 
-#[cfg(feature = "policy")]
+#[cfg(any(feature = "policy", feature = "serde"))]
+#[cfg_attr(not(feature = "policy"), allow(unreachable_pub, reason = "public in the module `policy`"))]
 mod parsing {
     use super::{Duration, NANOS_PER_SECOND, fmt};
 

@@ -1,7 +1,10 @@
 //! Each mistake is an error that says the remedy. None is a panic.
 //!
 //! ```text
-//! E
+//! the window is zero: give at least one nanosecond
+//! a request of cost 6 can never be admitted under a limit of 5: ask for at most 5
+//! a sliding window log can't become a token bucket: build another limiter for it
+//! 1 dimensions for a limiter whose type names 2: give one for each key type
 //! ```
 
 use std::time::Duration;

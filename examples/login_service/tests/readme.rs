@@ -107,7 +107,7 @@ fn the_program_does_not_start_with_a_policy_that_is_wrong() {
     let file = directory.join("policy.toml");
     let whole = include_str!("../policy.toml");
     for (text, message) in [
-        (whole.replace("\"1s\" }, {", "\"1\" }, {"), "a unit is missing: did you mean 1s?"),
+        (whole.replace("\"1s\" }, {", "\"0s\" }, {"), "the window is zero: give at least one nanosecond"),
         (whole.replace("\"endpoint\"", "\"endpoints\""), "the policy has no dimension `endpoint`: add one"),
     ] {
         std::fs::write(&file, text).unwrap();

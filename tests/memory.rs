@@ -256,7 +256,7 @@ fn several_quotas_take_no_more_than_the_widest_of_them() {
     }
     assert!((0..1000).all(|key| !all.limiter.peek(key).is_admitted()));
     // What is more is what the quotas themselves take.
-    assert!(all.held - alone.held < 500, "{} bytes, and {} for the widest alone", all.held, alone.held);
+    assert!(all.held - alone.held < 600, "{} bytes, and {} for the widest alone", all.held, alone.held);
     alone.finish();
     all.finish();
 }
@@ -315,7 +315,7 @@ fn small_limiters_are_small() {
     let mut counted = Counted::new(100, |builder| builder);
     assert_at_most(counted.bytes_per(1), 3400.0, "bytes for nothing");
     counted.during(|limiter, _| admit(limiter, 0..10));
-    assert_at_most(counted.bytes_per(1), 5400.0, "bytes for ten keys with one permit each");
+    assert_at_most(counted.bytes_per(1), 5500.0, "bytes for ten keys with one permit each");
     counted.during(|limiter, _| (0..20).for_each(|_| admit(limiter, 0..10)));
     assert_at_most(counted.bytes_per(1), 22_000.0, "bytes for ten keys with 21 permits each");
     counted.finish();

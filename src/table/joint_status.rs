@@ -15,7 +15,7 @@ use super::joint::{Attempt, Extras, MAKES_ROOM, Together, by_dimension, no_place
 use super::lend::Lent;
 use crate::cell::{MAX_CELLS, Seat};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, JointStatus};
+use crate::decision::{Admission, Decision, Denial, JointStatus, Left};
 use crate::fingerprint::Fingerprint;
 
 /// The clock reading.
@@ -37,10 +37,18 @@ struct Looked {
     low: usize,
     /// The dimensions whose keys find no place and are skipped.
     passed_over: [bool; MAX_CELLS],
+    /// The dimensions whose keys find no place and are denied for it: how long until there may be one.
+    without_place: [Option<u64>; MAX_CELLS],
 }
 
 impl Looked {
-    const NOTHING: Self = Self { status: JointStatus::new(), new: 0, low: 0, passed_over: [false; MAX_CELLS] };
+    const NOTHING: Self = Self {
+        status: JointStatus::new(),
+        new: 0,
+        low: 0,
+        passed_over: [false; MAX_CELLS],
+        without_place: [None; MAX_CELLS],
+    };
 }
 
 impl Table {
@@ -132,6 +140,14 @@ impl Table {
                 looked.status.push(dimension, &self.cells.status_of_nothing(key, 0, shown).left, None);
                 continue;
             }
+            if let Some(wait_ns) = looked.without_place[dimension] {
+                let all = self.cells.status_of_nothing(key, 0, shown).left;
+                let none = all.map(|left| Left::none_for(left.limit, wait_ns));
+                looked.status.push(dimension, &none, Some(asked.cost));
+                let another = no_place(dimension, wait_ns);
+                denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
+                continue;
+            }
             let told = match seats[dimension] {
                 Some(seat) => self.cells.look_once(seat, asked.cost, shown),
                 None => Some(self.cells.status_of_nothing(key, asked.cost, shown)),
@@ -183,7 +199,8 @@ impl Table {
             return is_same;
         }
         let low = |&(dimension, key): &(usize, Fingerprint)| {
-            !looked.passed_over[dimension] && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
+            let is_settled = looked.passed_over[dimension] || looked.without_place[dimension].is_some();
+            !is_settled && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
         };
         let low: Vec<_> = self.new_keys(asked.keys).filter(low).collect();
         for (others, (dimension, key)) in low.into_iter().enumerate() {
@@ -193,7 +210,10 @@ impl Table {
                     looked.passed_over[dimension] = true;
                     is_same = false;
                 }
-                Err(retry_after_ns) => looked.status.deny_without_place(no_place(dimension, retry_after_ns)),
+                Err(retry_after_ns) => {
+                    looked.without_place[dimension] = Some(retry_after_ns);
+                    is_same = false;
+                }
             }
         }
         is_same

@@ -16,7 +16,7 @@ const MAX_LIMIT: u32 = 1 << 24;
 const MAX_WINDOW: Duration = Duration::from_nanos((1 << 60) - 1);
 
 /// The most quotas of one key.
-const MAX_QUOTAS: usize = 256;
+const MAX_QUOTAS: usize = 8;
 
 /// One or more quotas.
 pub(crate) struct Quotas {

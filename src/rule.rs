@@ -31,7 +31,7 @@ mod any;
 mod bucket;
 mod counter;
 #[cfg(all(test, not(tollgate_loom)))]
-#[path = "../tests/oracle/meter.rs"]
+#[path = "../tests/properties/oracle/meter.rs"]
 mod oracle;
 mod queue;
 mod rate;

@@ -1,7 +1,7 @@
 //! What the fuzz target `operations` does: turns bytes into a limiter and a script of operations, and plays the script on
 //! the limiter and on the oracle.
 //!
-//! Nothing here knows of libFuzzer: `tests/fuzz_corpus.rs` includes this file too and plays the corpus on any toolchain.
+//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/operations.rs` includes this file too and plays the corpus on any toolchain.
 //! The including crate has the modules `driver` and `oracle` of `tests/` at its root.
 
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //! panics: they are refused with a reason, or they are a snapshot that is the same when it is written and read again, and the
 //! limiters that are made of it keep to their quotas.
 //!
-//! Nothing here knows of libFuzzer: `tests/fuzz_snapshot.rs` includes this file too and plays the corpus on any toolchain.
+//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/snapshot.rs` includes this file too and plays the corpus on any toolchain.
 
 use std::time::Duration;
 

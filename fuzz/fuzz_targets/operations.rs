@@ -1,11 +1,11 @@
 //! `cargo +nightly fuzz run operations`: scripts of operations, the limiter against the oracle.
 #![no_main]
 
-#[path = "../../tests/driver/mod.rs"]
+#[path = "../../tests/properties/driver/mod.rs"]
 mod driver;
 #[path = "../bodies/operations.rs"]
 mod operations;
-#[path = "../../tests/oracle/mod.rs"]
+#[path = "../../tests/properties/oracle/mod.rs"]
 mod oracle;
 
 use libfuzzer_sys::fuzz_target;

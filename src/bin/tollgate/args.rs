@@ -90,7 +90,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = BY_OPTIONS)]
     pub(crate) policy: Option<PathBuf>,
 
-    /// How permits are counted; sliding-window-log unless said
+    /// How permits are counted; sliding-window-log by default
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) algorithm: Option<AlgorithmName>,
 
@@ -245,7 +245,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) cost: CostArgs,
 
-    /// Windows to look for bursts in; --per unless said, and 1s and 1m without it
+    /// Windows to look for bursts in; by default --per, or 1s and 1m without it
     #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
     pub(crate) window: Vec<Duration>,
 

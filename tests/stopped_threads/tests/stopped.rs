@@ -9,7 +9,7 @@
 //! came of it.
 #![cfg(target_os = "linux")]
 
-#[path = "../../checker/mod.rs"]
+#[path = "../../recorded/checker/mod.rs"]
 mod checker;
 mod keyed;
 mod lent;

@@ -1,15 +1,11 @@
 //! The limiter against the oracle: the same operations on the same clock must get the same answers, to the nanosecond.
 
-mod driver;
-mod oracle;
-mod strategies;
-
 use std::time::Duration;
 
-use driver::{Cost, Op, Pair, Subject};
-use oracle::{AtCap, Rule};
+use crate::driver::{Cost, Op, Pair, Subject};
+use crate::oracle::{AtCap, Rule};
+use crate::strategies::{back, cases, nasty_ops, starts, steps};
 use proptest::prelude::*;
-use strategies::{back, cases, nasty_ops, starts, steps};
 use tollgate::{Decision, MockClock, Quota};
 
 const HOUR: u64 = 3_600_000_000_000;

@@ -2,16 +2,14 @@
 //! answers, to the nanosecond; and so must they while quotas change. The clock moves on with each operation, or it stands still
 //! but for the operations that move it.
 
-mod lending_models;
-
 use std::time::Duration;
 
-use lending_models::bucket::Bucket;
-use lending_models::log::Log;
-use lending_models::queue::Queue;
-use lending_models::steps::Steps;
-use lending_models::windows::{Kind, Windows};
-use lending_models::{Naive, Number};
+use crate::lending_models::bucket::Bucket;
+use crate::lending_models::log::Log;
+use crate::lending_models::queue::Queue;
+use crate::lending_models::steps::Steps;
+use crate::lending_models::windows::{Kind, Windows};
+use crate::lending_models::{Naive, Number};
 
 use proptest::prelude::*;
 use tollgate::{Limiter, MockClock, Quota, Receipt};

@@ -1,12 +1,10 @@
 //! As `recorded_runs.rs`, for a token bucket, a fixed window and a quantised log: many threads, every call recorded, and the whole run checked.
 
-mod checker;
-
 use std::time::Duration;
 
-use checker::meters::{Bucket, Steps, Window};
-use checker::record::{Numbers, Plan, READING_ERROR, obey, record};
-use checker::{Event, Told};
+use crate::checker::meters::{Bucket, Steps, Window};
+use crate::checker::record::{Numbers, Plan, READING_ERROR, obey, record};
+use crate::checker::{Event, Told};
 use tollgate::{AtKeyCap, Clock, DirectLimiter, Limiter, MockClock, Quota};
 
 const BUCKETS: [Bucket; 4] = [

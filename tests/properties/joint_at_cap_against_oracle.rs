@@ -2,9 +2,7 @@
 //! follows, against naive accounts that know how many keys are live. Joint limiters, and limiters
 //! for keys of one kind.
 
-mod joint_models;
-
-use joint_models::{Model, Spec, Told};
+use crate::joint_models::{Model, Spec, Told};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -58,6 +56,8 @@ struct Case {
     specs: Vec<Spec>,
     cap: usize,
     admits: bool,
+    /// Whether requests are answered with a status.
+    by_status: bool,
     /// How many nanoseconds all times are multiples of. What a sweep notes is coarser than a
     /// microsecond.
     unit: u64,
@@ -66,10 +66,12 @@ struct Case {
 fn case_of() -> impl Strategy<Value = Case> {
     let unit = prop_oneof![Just(1_u64), Just(1 << 20)];
     let cap = prop_oneof![5 => 1..5_usize, 2 => 5..9_usize, 1 => Just(1000_usize)];
-    (prop::collection::vec(spec(), 1..5), cap, any::<bool>(), unit).prop_map(|(specs, cap, admits, unit)| Case {
+    let specs = prop::collection::vec(spec(), 1..5);
+    (specs, cap, any::<bool>(), any::<bool>(), unit).prop_map(|(specs, cap, admits, by_status, unit)| Case {
         specs,
         cap,
         admits,
+        by_status,
         unit,
     })
 }
@@ -83,7 +85,7 @@ enum Subject {
 
 impl Subject {
     fn of(case: &Case, is_keyed: bool, clock: &MockClock) -> Self {
-        let Case { specs, cap, admits, unit } = case;
+        let Case { specs, cap, admits, unit, .. } = case;
         let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
         if is_keyed {
             let quotas = specs[0].quotas(*unit);
@@ -110,6 +112,36 @@ impl Subject {
         match (self, keys) {
             (Self::Joint(limiter), keys) => limiter.try_acquire_n(keys, cost).expect("a good request"),
             (Self::Keyed(limiter), &[Some(key)]) => limiter.try_acquire_n(key, cost).expect("a good request"),
+            (Self::Keyed(_), _) => panic!("one key"),
+        }
+    }
+
+    /// A request by its status, with the permits left of each quota.
+    fn acquire_status(&self, keys: &[Option<&u32>], cost: u32) -> (Decision, Vec<u32>) {
+        match (self, keys) {
+            (Self::Joint(limiter), keys) => {
+                let status = limiter.try_acquire_n_status(keys, cost).expect("a good request");
+                (status.decision(), status.items().map(|item| item.remaining()).collect())
+            }
+            (Self::Keyed(limiter), &[Some(key)]) => {
+                let status = limiter.try_acquire_n_status(key, cost).expect("a good request");
+                (status.decision(), status.quotas().map(|quota| quota.remaining()).collect())
+            }
+            (Self::Keyed(_), _) => panic!("one key"),
+        }
+    }
+
+    /// The permits left of each quota.
+    fn left(&self, keys: &[Option<&u32>]) -> Vec<u32> {
+        match (self, keys) {
+            (Self::Joint(limiter), keys) => {
+                let status = limiter.peek_n(keys, 0).expect("a good request");
+                status.items().map(|item| item.remaining()).collect()
+            }
+            (Self::Keyed(limiter), &[Some(key)]) => {
+                let status = limiter.peek_n(key, 0).expect("a good request");
+                status.quotas().map(|quota| quota.remaining()).collect()
+            }
             (Self::Keyed(_), _) => panic!("one key"),
         }
     }
@@ -155,7 +187,7 @@ impl From<Decision> for Told {
 }
 
 fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
-    let Case { specs, cap, admits, unit } = case;
+    let Case { specs, cap, admits, by_status, unit } = case;
     let clock = MockClock::new();
     let specs = if is_keyed { &specs[..1] } else { specs };
     let limiter = Subject::of(case, is_keyed, &clock);
@@ -175,7 +207,16 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                 // At the cap a look may sweep out what has expired.
                 prop_assert!(after.cells <= before.cells && after.live_keys == before.live_keys);
                 prop_assert_eq!(before.refused_at_cap, after.refused_at_cap);
-                let told = limiter.acquire(&given, cost);
+                let told = if *by_status {
+                    let (told, left) = limiter.acquire_status(&given, cost);
+                    if told.is_admitted() {
+                        // A key without a place has all of its permits left, before and after.
+                        prop_assert_eq!(left, limiter.left(&given), "step {}, at {}: {:?} for {}", at, now, keys, cost);
+                    }
+                    told
+                } else {
+                    limiter.acquire(&given, cost)
+                };
                 let expected = model.ask(&keys, cost, now);
                 // A bucket that does not start full keeps its place for ever.
                 let wait = told.retry_after().filter(|wait| wait.as_secs() < 1 << 20);
@@ -237,7 +278,8 @@ proptest! {
 fn a_bucket_that_starts_below_full_fills_in_every_place_of_a_request() {
     for start in 0..=3 {
         let bucket = Spec::Bucket { capacity: 3, refill: 2, per: 7, start };
-        let case = Case { specs: vec![Spec::Log(vec![(3, 10)]), bucket], cap: 4, admits: false, unit: 1 };
+        let case =
+            Case { specs: vec![Spec::Log(vec![(3, 10)]), bucket], cap: 4, admits: false, by_status: false, unit: 1 };
         let ask = |cost| Op::Ask(vec![Some(1), Some(1), None, None], cost);
         let ops: Vec<Op> = (1..4)
             .flat_map(|cost| [ask(cost), Op::WaitAsTold(false), ask(cost), Op::WaitAsTold(true), ask(cost)])

@@ -1,14 +1,9 @@
 //! What fuzzing found worth keeping, and scripts that nobody chose, played on every run of the tests.
 
-mod driver;
-#[path = "../fuzz/bodies/operations.rs"]
-mod operations;
-mod oracle;
-
 use std::fs;
 use std::path::PathBuf;
 
-use operations::Script;
+use crate::bodies::operations::Script;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

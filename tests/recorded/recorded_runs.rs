@@ -2,12 +2,10 @@
 //!
 //! Nothing here passes or fails by timing: whatever the scheduler does, a limiter that is right is found right.
 
-mod checker;
-
 use std::time::Duration;
 
-use checker::record::{Numbers, Plan, READING_ERROR, obey, record};
-use checker::{Event, Expiry, Limit, Run, Summary, Told};
+use crate::checker::record::{Numbers, Plan, READING_ERROR, obey, record};
+use crate::checker::{Event, Expiry, Limit, Run, Summary, Told};
 use tollgate::{AtKeyCap, DirectLimiter, Limiter, MockClock, Quota};
 
 /// Permits are given back one by one, each a window after its own stamp.

@@ -6,14 +6,12 @@
 //!
 //! Nothing here passes or fails by timing: whatever the scheduler does, a limiter that is right is found right.
 
-mod checker;
-
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use checker::{Event, Expiry, Fault, Limit, Run, Told};
+use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
 use tollgate::{Clock, Decision, JointLimiter, MockClock, MonotonicClock, Quota};
 
 /// By how much readings of the real clock may disagree between processors, or be taken out of order on one.

@@ -1,11 +1,8 @@
 //! The checker of recorded runs, tried on runs made by hand and on runs of the oracle: it must accept what is right and
 //! catch a single permit too many, a single denial too many and advice that is one nanosecond off.
 
-mod checker;
-mod oracle;
-
-use checker::{Event, Expiry, Fault, Limit, Run, Told};
-use oracle::{Log, Rule};
+use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
+use crate::oracle::{Log, Rule};
 use proptest::prelude::*;
 
 fn admitted(before: u64, after: u64) -> Event {

@@ -1,18 +1,13 @@
 //! The algorithms beside the log, through the limiter and against the naive oracle: the same operations on the same clock must get
 //! the same answers, to the nanosecond. What may be asked for where the clock goes back is told in `metered/mod.rs`.
 
-mod driver;
-mod metered;
-mod oracle;
-mod strategies;
-
 use std::time::Duration;
 
-use driver::{Cost, Op, Subject};
-use metered::Pair;
-use oracle::meter::Meter;
+use crate::driver::{Cost, Op, Subject};
+use crate::metered::Pair;
+use crate::oracle::meter::Meter;
+use crate::strategies::{back, cases, nasty_ops, ops, starts, steps};
 use proptest::prelude::*;
-use strategies::{back, cases, nasty_ops, ops, starts, steps};
 use tollgate::{AtKeyCap, Limiter, MockClock, Quota};
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -49,7 +44,7 @@ fn meters(most: u32) -> impl Strategy<Value = Meter> {
     let quantised = (limits(), periods(), prop_oneof![1..4_u64, 1..40_u64, Just(1 << 14)])
         .prop_map(|(limit, resolution, steps)| Meter::QuantisedLog { limit, window: resolution * steps, resolution });
     prop_oneof![3 => bucket, 1 => meter, 2 => queue, 2 => window, 2 => counter, 4 => quantised]
-        .prop_filter("a quota that is allowed", |&meter| metered::quota(meter).validate().is_ok())
+        .prop_filter("a quota that is allowed", |&meter| crate::metered::quota(meter).validate().is_ok())
 }
 
 /// Without those that set the clock back.

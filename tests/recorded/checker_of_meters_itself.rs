@@ -1,12 +1,9 @@
 //! The checker of runs under a token bucket and a fixed window, tried on runs made by hand and on runs of the oracle: it must
 //! accept what is right and catch a single permit too many, a single denial too many and advice that is one nanosecond off.
 
-mod checker;
-mod oracle;
-
-use checker::meters::{Bucket, Fault, Window};
-use checker::{Event, Told};
-use oracle::meter::{Meter, Naive};
+use crate::checker::meters::{Bucket, Fault, Window};
+use crate::checker::{Event, Told};
+use crate::oracle::meter::{Meter, Naive};
 use proptest::prelude::*;
 
 fn admitted(before: u64, after: u64) -> Event {

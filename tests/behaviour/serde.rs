@@ -1,6 +1,4 @@
 //! Quotas to serde formats and back, and decisions as they are written.
-#![cfg(feature = "serde")]
-
 use std::time::Duration;
 
 use serde_json::{from_str, to_string};

@@ -1,6 +1,4 @@
 //! A limiter that goes on where another stopped: across a restart, a clock that starts anew, and a process that was killed.
-#![cfg(feature = "snapshot")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

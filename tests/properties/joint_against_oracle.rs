@@ -1,12 +1,10 @@
 //! Requests on several keys at once, one after the other on a mock clock, beside an oracle for each quota.
 
-mod oracle;
-
 use std::collections::HashMap;
 use std::time::Duration;
 
-use oracle::meter::{Meter, Naive};
-use oracle::{Oracle, Rule, Seen};
+use crate::oracle::meter::{Meter, Naive};
+use crate::oracle::{Oracle, Rule, Seen};
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter, MockClock, Quota};
 

@@ -1,0 +1,20 @@
+//! Properties: random operations on a mock clock, and the same on naive models written from the
+//! documentation. Answers must be equal, to the nanosecond.
+//!
+//! One program, as the models are shared by the tests.
+
+mod against_oracle;
+mod driver;
+mod joint_against_oracle;
+mod joint_at_cap_against_oracle;
+mod joint_models;
+mod lending_against_oracle;
+mod lending_by_clocks_that_go_back;
+mod lending_models;
+mod metered;
+mod meters_against_oracle;
+mod oracle;
+mod refused_against_oracle;
+mod sharing_against_oracle;
+mod statuses;
+mod strategies;

@@ -42,7 +42,8 @@ pub struct Counts {
     pub penalties: u64,
     /// Denials that did not count towards a penalty, or did not begin a block, for want of a place.
     pub penalties_refused: u64,
-    /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny) together.
+    /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny)
+    /// together.
     pub listed: usize,
 }
 
@@ -78,7 +79,8 @@ pub(crate) struct Tally {
     stripes: Box<[Stripe]>,
 }
 
-/// Two counters on cache lines of their own (a pair of lines, because processors fetch them in pairs).
+/// Two counters on cache lines of their own (a pair of lines, because processors fetch them in
+/// pairs).
 #[derive(Default)]
 #[repr(align(128))]
 struct Stripe {
@@ -102,7 +104,8 @@ impl Tally {
     }
 
     pub(crate) fn count(&self, admitted: bool) {
-        // A thread that is shutting down has no locals any more and may as well write the first stripe.
+        // A thread that is shutting down has no locals any more and may as well write the first
+        // stripe.
         let stripe = &self.stripes[STRIPE.try_with(|&stripe| stripe).unwrap_or(0)];
         let counter = if admitted { &stripe.admitted } else { &stripe.denied };
         counter.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Keys that are always admitted and keys that never are.
 //!
-//! A listed key has a cell in a table of its own: a log with one permit, taken by who lists the key. A key is on the list for
-//! as long as that permit is live, and off it when the cell is forgotten. So the lists are as lock-free as the table is, and a key
-//! that is listed by several threads at once is listed once. The clock of that table stands still: no listing expires.
+//! A listed key has a cell in a table of its own: a log with one permit, taken by who lists the
+//! key. A key is on the list for as long as that permit is live, and off it when the cell is
+//! forgotten. So the lists are as lock-free as the table is, and a key that is listed by several
+//! threads at once is listed once. The clock of that table stands still: no listing expires.
 
 use core::fmt;
 
@@ -57,8 +58,8 @@ impl Lists {
 
     /// Puts the key on the list. Says whether it was not on it yet.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        // A cell that was forgotten is found by the sweep, and each refusal has swept a part of the index: so often, and it has
-        // seen all of it, even if it was in the middle when this began.
+        // A cell that was forgotten is found by the sweep, and each refusal has swept a part of the
+        // index: so often, and it has seen all of it, even if it was in the middle when this began.
         let sweeps = 2 * (self.cap / 64 + 2);
         for _ in 0..sweeps {
             if let Placed::Decided(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {

@@ -1,4 +1,5 @@
-//! What a limiter may do beside deciding by quota: shadow mode, penalties, lists. A limiter that does none of it has no [`Modes`].
+//! What a limiter may do beside deciding by quota: shadow mode, penalties, lists. A limiter that
+//! does none of it has no [`Modes`].
 
 use crate::counts::Tally;
 use crate::decision::Decision;
@@ -17,7 +18,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What a limiter of so many dimensions and up to `key_cap` keys needs for it; `None` where nothing was asked for.
+    /// What a limiter of so many dimensions and up to `key_cap` keys needs for it; `None` where
+    /// nothing was asked for.
     pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<Option<Box<Modes>>, BuildError> {
         let Self { shadow, penalties: wanted, list_cap } = self;
         let mut penalties: Vec<Option<Penalties>> = core::iter::repeat_with(|| None).take(dimensions).collect();
@@ -50,7 +52,8 @@ impl Modes {
         self.penalties.iter().flatten()
     }
 
-    /// What is told of a decision. In shadow mode no request is denied: a denial is overruled and counted.
+    /// What is told of a decision. In shadow mode no request is denied: a denial is overruled and
+    /// counted.
     pub(crate) fn show(&self, decision: Decision) -> Decision {
         match &self.shadow {
             Some(shadow) if decision.is_denied() => {

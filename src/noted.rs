@@ -5,7 +5,8 @@ use core::cell::Cell;
 use crate::clock::Clock;
 use crate::decision::Status;
 
-/// A clock that knows what it showed last, so that waits which were told by different readings can be compared.
+/// A clock that knows what it showed last, so that waits which were told by different readings can
+/// be compared.
 pub(crate) struct Noted<'a, C> {
     clock: &'a C,
     last: Cell<u64>,

@@ -1,15 +1,17 @@
 //! Keys that are denied too often are blocked for a while.
 //!
 //! # How
-//! Two sliding window logs for each key that was denied, in a table of their own. The *denials* have room for one less than makes
-//! a block. A denial that fits is counted and that is all. One that does not fit asks the *block* for its one permit; whoever
-//! gets it has begun the block, and the key is blocked for as long as that permit is live.
+//! Two sliding window logs for each key that was denied, in a table of their own. The *denials*
+//! have room for one less than makes a block. A denial that fits is counted and that is all. One
+//! that does not fit asks the *block* for its one permit; whoever gets it has begun the block, and
+//! the key is blocked for as long as that permit is live.
 //!
 //! # Threads
-//! Both steps are claims on a cell, so they are as exact and as lock-free as any. Of denials that come at once, as many are counted as
-//! fit, and of the others one begins the block: one block, whatever the number of threads. The denial that begins a block is not
-//! itself written into the log. So a thread that stalls between the two steps leaves nothing half done: the log is as full as it
-//! was, and the next denial does not fit either and begins the block.
+//! Both steps are claims on a cell, so they are as exact and as lock-free as any. Of denials that
+//! come at once, as many are counted as fit, and of the others one begins the block: one block,
+//! whatever the number of threads. The denial that begins a block is not itself written into the
+//! log. So a thread that stalls between the two steps leaves nothing half done: the log is as full
+//! as it was, and the next denial does not fit either and begins the block.
 
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
@@ -151,8 +153,8 @@ impl Penalty {
     ///
     /// # Errors
     ///
-    /// [`PenaltyError`] when a number or a duration is zero or too large: [`MAX_DENIALS`](Self::MAX_DENIALS),
-    /// [`Quota::MAX_WINDOW`].
+    /// [`PenaltyError`] when a number or a duration is zero or too large:
+    /// [`MAX_DENIALS`](Self::MAX_DENIALS), [`Quota::MAX_WINDOW`].
     pub const fn validate(&self) -> Result<(), PenaltyError> {
         let Self { denials, within, blocked_for } = *self;
         if denials == 0 {

@@ -17,8 +17,9 @@ impl Single {
     /// The one key.
     pub(crate) const KEY: Fingerprint = Fingerprint::new(0, 0);
 
-    /// Places in the table: one for the key, and some for the cells of threads that lose the race to make it and for cells that were
-    /// forgotten and not swept yet. None takes memory before it is used.
+    /// Places in the table: one for the key, and some for the cells of threads that lose the race
+    /// to make it and for cells that were forgotten and not swept yet. None takes memory before it
+    /// is used.
     pub(crate) const PLACES: usize = if cfg!(tollgate_loom) { 4 } else { 1 << 16 };
 
     pub(crate) fn new(quotas: &Quotas) -> Self {

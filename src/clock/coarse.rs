@@ -59,7 +59,8 @@ impl CoarseClock {
         let thread = std::thread::Builder::new().name("tollgate-clock".into()).spawn(move || {
             while !ticking.stop.load(Ordering::Relaxed) {
                 ticking.now.store(source.now(), Ordering::Relaxed);
-                // Parking, not sleeping, so that dropping the last clock does not wait for a long resolution.
+                // Parking, not sleeping, so that dropping the last clock does not wait for a long
+                // resolution.
                 std::thread::park_timeout(resolution);
             }
         })?;

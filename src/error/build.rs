@@ -74,7 +74,8 @@ pub enum BuildError {
     },
     /// Keys of several dimensions that find no place can't share a quota.
     NothingToShare,
-    /// A quota of one of several dimensions counts refused requests: a request that is denied leaves no trace in any of them.
+    /// A quota of one of several dimensions counts refused requests: a request that is denied
+    /// leaves no trace in any of them.
     CountingRefusedAlone,
     /// The penalty cannot be used.
     Penalty(PenaltyError),

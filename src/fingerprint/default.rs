@@ -72,7 +72,8 @@ impl DefaultFingerprinter {
             (u128::from(hash.h1) << 64) | u128::from(hash.h2)
         };
         let (low, high) = (MultiplyShift::drawn_from(&mut draw), MultiplyShift::drawn_from(&mut draw));
-        // Keys of its own, so that nothing has the fingerprint that a `SipFingerprinter` with this seed gives it.
+        // Keys of its own, so that nothing has the fingerprint that a `SipFingerprinter` with this
+        // seed gives it.
         let sip = [upper(draw()), upper(draw())];
         Self { seed: [seed0, seed1], low, high, sip }
     }
@@ -113,8 +114,8 @@ impl fmt::Debug for DefaultFingerprinter {
     }
 }
 
-/// The upper half of the sum of each word by a number of its own, and another number, modulo 2^128. How many words there are counts as one
-/// more word.
+/// The upper half of the sum of each word by a number of its own, and another number, modulo 2^128.
+/// How many words there are counts as one more word.
 #[derive(Clone, Copy)]
 struct MultiplyShift {
     by: [u128; WORDS],
@@ -140,15 +141,17 @@ fn upper(number: u128) -> u64 {
     (number >> 64) as u64
 }
 
-/// Keys at equal distances are at equal distances once they are multiplied, and would fill some stretches of a table and leave others
-/// empty. This is a bijection, so what is universal stays so. The upper half of a product is the better one, and the place in a table is
-/// chosen by the lower bits.
+/// Keys at equal distances are at equal distances once they are multiplied, and would fill some
+/// stretches of a table and leave others empty. This is a bijection, so what is universal stays so.
+/// The upper half of a product is the better one, and the place in a table is chosen by the lower
+/// bits.
 #[inline]
 fn spread(half: u64) -> u64 {
     (half ^ (half >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
 
-/// Takes down integers as words; begins to hash by SipHash where there are more of them or other things.
+/// Takes down integers as words; begins to hash by SipHash where there are more of them or other
+/// things.
 struct Words {
     sip: [u64; 2],
     words: [u64; WORDS],
@@ -308,8 +311,8 @@ mod tests {
         assert_eq!(hash.hash(&[0, 0, 1]), 3000 + 7);
     }
 
-    /// Keys as they come: numbers in a row, with gaps, in steps that are powers of two, with few bits set, and addresses.
-    /// They must lie in a table as random ones do.
+    /// Keys as they come: numbers in a row, with gaps, in steps that are powers of two, with few
+    /// bits set, and addresses. They must lie in a table as random ones do.
     #[test]
     fn orderly_keys_lie_in_a_table_as_random_ones_do() {
         const BITS: u32 = 14;
@@ -328,7 +331,8 @@ mod tests {
             for (name, key) in sets {
                 let lows = (0..KEYS).map(|number| fingerprinter.fingerprint(&key(number)).low);
                 let looked_at = slots_looked_at(BITS, lows);
-                // (1 + 1 / (1 - load)) / 2 is 3.2, whatever the order of insertion: D. E. Knuth, "Notes on open addressing", 1963.
+                // (1 + 1 / (1 - load)) / 2 is 3.2, whatever the order of insertion: D. E. Knuth,
+                // "Notes on open addressing", 1963.
                 assert!((2.5..4.0).contains(&looked_at), "{name}, seed {seed}: {looked_at}");
             }
             let hosts = (0..KEYS).map(|host| IpAddr::V6(Ipv6Addr::from((0x2001_0db8 << 96) + u128::from(host))));

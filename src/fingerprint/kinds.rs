@@ -34,14 +34,15 @@ impl Fingerprint {
         Self { low, high }
     }
 
-    /// The fingerprint of the same key among the keys of one plan. What is given up for it are bits that only tell keys apart.
+    /// The fingerprint of the same key among the keys of one plan. What is given up for it are bits
+    /// that only tell keys apart.
     #[inline]
     pub(crate) fn of_plan(self, plan: usize) -> Self {
         Self { high: (self.high & !PLAN) | (plan as u64 & PLAN), ..self }
     }
 
-    /// The fingerprint of the same key in one of several dimensions, each with a plan of its own. The same key in two of them
-    /// has two places in the table.
+    /// The fingerprint of the same key in one of several dimensions, each with a plan of its own.
+    /// The same key in two of them has two places in the table.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let apart = (dimension as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { low: self.low ^ apart, ..self }.of_plan(dimension)

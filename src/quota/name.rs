@@ -10,7 +10,8 @@ use super::error::QuotaError;
 pub(super) struct Name {
     /// As much of it as fits.
     bytes: [u8; MAX_NAME],
-    /// Of all that was given, in bytes, as far as an octet can say. In one, because quotas are copied about.
+    /// Of all that was given, in bytes, as far as an octet can say. In one, because quotas are
+    /// copied about.
     length: u8,
 }
 

@@ -113,7 +113,8 @@ fn duration(field: &str, text: Option<String>) -> Result<Duration, String> {
 /// Written with the fields of a [policy file](crate::Policy), durations as texts.
 impl Serialize for Quota {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A format that a person reads needs no fields that say nothing. Another may have no names of fields, and needs them all.
+        // A format that a person reads needs no fields that say nothing. Another may have no names
+        // of fields, and needs them all.
         let all = !serializer.is_human_readable();
         let Written {
             name,

@@ -63,7 +63,8 @@ impl Snapshot {
         // Of a key that comes twice, the last counts.
         let keys: BTreeMap<_, _> = table.keep(clock).map(|(key, kept)| ((key.low, key.high), kept)).collect();
         Self {
-            // Read last: what was read of a key before counts as younger by the time it took, and so matters for longer, not less long.
+            // Read last: what was read of a key before counts as younger by the time it took, and
+            // so matters for longer, not less long.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
             probe: (low, high),
@@ -122,7 +123,8 @@ impl Snapshot {
         SystemTime::now().duration_since(taken_at).unwrap_or_default()
     }
 
-    /// The fingerprinter that gives keys the fingerprints that they have here, if it can be made from what it was.
+    /// The fingerprinter that gives keys the fingerprints that they have here, if it can be made
+    /// from what it was.
     pub(crate) fn fingerprinter<F: Fingerprinter>(&self, fingerprinter: F) -> Result<F, RestoreError> {
         let fingerprinter = match self.secret {
             Some(secret) => fingerprinter.with_secret(secret),
@@ -229,7 +231,8 @@ impl From<BuildError> for RestoreError {
     }
 }
 
-/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and phase (each plus one).
+/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
+/// phase (each plus one).
 type Numbers = [u64; 8];
 
 fn numbers(quota: &Quota) -> Numbers {

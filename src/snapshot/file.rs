@@ -45,7 +45,8 @@ impl Snapshot {
         file.write_all(&self.to_bytes())?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        // The name has to reach the disk, too. Where folders can't be opened as files the system sees to it itself.
+        // The name has to reach the disk, too. Where folders can't be opened as files the system
+        // sees to it itself.
         match File::open(folder) {
             Ok(folder) => folder.sync_all(),
             Err(_) => Ok(()),

@@ -37,7 +37,8 @@ struct Looked {
     low: usize,
     /// The dimensions whose keys find no place and are skipped.
     passed_over: [bool; MAX_CELLS],
-    /// The dimensions whose keys find no place and are denied for it: how long until there may be one.
+    /// The dimensions whose keys find no place and are denied for it: how long until there may be
+    /// one.
     without_place: [Option<u64>; MAX_CELLS],
 }
 

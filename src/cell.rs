@@ -6,6 +6,7 @@ mod cells;
 mod changing_loom_tests;
 mod counter;
 mod descriptor;
+mod incarnation;
 mod joint;
 #[cfg(all(test, tollgate_loom, feature = "snapshot"))]
 mod keep_loom_tests;
@@ -15,7 +16,6 @@ mod kept;
 mod kit;
 #[cfg(all(test, tollgate_loom))]
 mod lending_loom_tests;
-mod life;
 mod log;
 #[cfg(all(test, tollgate_loom))]
 mod loom_kit;
@@ -32,11 +32,11 @@ mod words;
 pub(crate) use algorithm::{Ask, Charged};
 pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
+pub(crate) use incarnation::Reclaimed;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
 #[cfg(feature = "snapshot")]
 pub(crate) use kept::Kept;
-pub(crate) use life::Reclaimed;
 pub(crate) use revisions::{Revision, Revisions, Whose};
 pub(crate) use unchanged::Unchanged;
 pub(crate) use words::{Head, MAX_TIME, time_of};

@@ -144,19 +144,19 @@ impl Cells {
 
     /// The cell, if it is of this incarnation and decides for this key (INV-ROUTE).
     #[inline(always)]
-    pub(crate) fn seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
+    pub(crate) fn seat_for(&self, id: u32, incarnation: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
         let cell = self.store.cells.element(id);
         let head = cell.head();
-        let decides = !matches!(head.state(), State::Free | State::Dead) && head.life() == life;
+        let decides = !matches!(head.state(), State::Free | State::Dead) && head.incarnation() == incarnation;
         (decides && cell.is_for(fingerprint)).then_some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
 
     /// The same, if the cell is also open and has no reserved stamps.
     #[inline(always)]
-    pub(crate) fn open_seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
+    pub(crate) fn open_seat_for(&self, id: u32, incarnation: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
         let cell = self.store.cells.element(id);
         let head = cell.head();
-        let decides = head.is_open_in(life) && cell.is_for(fingerprint);
+        let decides = head.is_open_in(incarnation) && cell.is_for(fingerprint);
         decides.then_some(OpenSeat(Seat { id, head, plan: fingerprint.plan(), cell }))
     }
 
@@ -231,7 +231,7 @@ impl Cells {
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
     /// back. `None` if the cell may no longer decide for the key.
     pub(crate) fn give_back(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        if seat.head.life() != charged.head.life() || charged.mark == 0 {
+        if seat.head.incarnation() != charged.head.incarnation() || charged.mark == 0 {
             return Some(0);
         }
         loop {
@@ -285,7 +285,7 @@ impl Cells {
 
     /// Whether the cell was freed since the part was prepared.
     pub(crate) fn has_lost(&self, part: &Part) -> bool {
-        self.store.cells.element(part.id).head().life() != part.seen.life()
+        self.store.cells.element(part.id).head().incarnation() != part.seen.incarnation()
     }
 
     /// Publishes one part of a joint claim, unless a helper has.

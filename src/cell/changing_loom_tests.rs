@@ -35,9 +35,9 @@ impl One {
     /// Its key may have quotas of its own, and has been granted one permit at time zero.
     fn with_own(quota: Quota) -> Self {
         let cells = Cells::new([Revisions::with_own(&[quota], 1)].into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        cells.grant(id, life, &At(0));
-        Self { cells, id, life }
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        cells.grant(id, incarnation, &At(0));
+        Self { cells, id, incarnation }
     }
 }
 

@@ -45,7 +45,7 @@ impl One {
             let word = &self.cells.store.cells.element(self.id).head;
             let head = Head(word.load(Ordering::Acquire));
             let key = self.cells.fingerprint_of(self.id)?;
-            match self.cells.seat_for(self.id, head.life(), key).map(|seat| self.cells.keep(seat, &At(at))) {
+            match self.cells.seat_for(self.id, head.incarnation(), key).map(|seat| self.cells.keep(seat, &At(at))) {
                 Some(Some(kept)) => return kept.map(|kept| (key, kept)),
                 None if word.load(Ordering::Acquire) == head.0 => return None,
                 _ => {}
@@ -133,13 +133,13 @@ fn loom_keep_while_the_ring_grows() {
 fn loom_long_keep_while_the_ring_changes_hands() {
     explore(|| {
         let one = One::of(&log(8), 2, 0);
-        let (other, life) = one.cells.create(NEXT, 1).unwrap();
-        one.cells.grant(other, life, &At(0));
+        let (other, incarnation) = one.cells.create(NEXT, 1).unwrap();
+        one.cells.grant(other, incarnation, &At(0));
         let one = Arc::new(one);
         let kept = kept_beside(&one, 5, move |one| {
             assert_eq!(one.acquire(3, 5), 3);
             // Its first ring may be the one that was just given back.
-            let seat = one.cells.seat_for(other, life, NEXT).unwrap();
+            let seat = one.cells.seat_for(other, incarnation, NEXT).unwrap();
             assert!(one.cells.decide(Ask::Acquire, seat, 1, &At(5)).unwrap().is_admitted());
         });
         assert!([stamps(&[5, 5]), stamps(&[5, 5, 0, 0, 0])].contains(&kept), "{kept:?}");
@@ -152,12 +152,12 @@ fn loom_long_keep_while_the_ring_changes_hands() {
 fn loom_long_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
     explore_with(2, || {
         let one = One::of(&log(5), 2, 0);
-        let (other, life) = one.cells.create(NEXT, 1).unwrap();
-        one.cells.grant(other, life, &At(0));
+        let (other, incarnation) = one.cells.create(NEXT, 1).unwrap();
+        one.cells.grant(other, incarnation, &At(0));
         let one = Arc::new(one);
         let another = Arc::clone(&one);
         let another = thread::spawn(move || {
-            let seat = another.cells.seat_for(other, life, NEXT).unwrap();
+            let seat = another.cells.seat_for(other, incarnation, NEXT).unwrap();
             assert!(another.cells.decide(Ask::Acquire, seat, 1, &At(5)).unwrap().is_admitted());
         });
         let kept = kept_beside(&one, 5, |one| assert_eq!(one.acquire(3, 5), 3));
@@ -272,7 +272,7 @@ fn loom_keep_while_the_key_is_forgotten() {
             let one = Arc::new(One::of(&quotas, 2, 0));
             let before = one.keep(5);
             assert!(before.is_some());
-            let kept = kept_beside(&one, 5, |one| assert!(one.cells.forget(one.id, one.life, &At(5))));
+            let kept = kept_beside(&one, 5, |one| assert!(one.cells.forget(one.id, one.incarnation, &At(5))));
             assert!(kept.is_none() || kept == before, "{kept:?}");
             assert_eq!(one.keep(5), None);
         });
@@ -287,11 +287,11 @@ fn loom_long_keep_while_the_cell_changes_hands() {
             let one = Arc::new(One::of(&quotas, 2, 0));
             let before = one.keep(5);
             let kept = kept_beside(&one, 5, |one| {
-                assert!(one.cells.forget(one.id, one.life, &At(5)));
-                assert_eq!(one.cells.reclaim(one.id, one.life, time_of(5), &At(5)), Reclaimed::Gone);
-                let (id, life) = one.cells.create(NEXT, 1).unwrap();
+                assert!(one.cells.forget(one.id, one.incarnation, &At(5)));
+                assert_eq!(one.cells.reclaim(one.id, one.incarnation, time_of(5), &At(5)), Reclaimed::Gone);
+                let (id, incarnation) = one.cells.create(NEXT, 1).unwrap();
                 assert_eq!(id, one.id);
-                one.cells.grant(id, life, &At(5));
+                one.cells.grant(id, incarnation, &At(5));
             });
             let after = Some((NEXT, next.clone()));
             assert!(kept.is_none() || kept == before || kept == after, "{kept:?}");

@@ -22,7 +22,7 @@ impl Clock for At {
 pub(in crate::cell) struct One {
     pub(in crate::cell) cells: Cells,
     pub(in crate::cell) id: u32,
-    pub(in crate::cell) life: u64,
+    pub(in crate::cell) incarnation: u64,
 }
 
 impl One {
@@ -34,13 +34,13 @@ impl One {
     /// The same, under these quotas.
     pub(in crate::cell) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
         let cells = Cells::new([Revisions::new(quotas)].into(), 4);
-        let (id, life) = cells.create(KEY, cost).unwrap();
-        cells.grant(id, life, &At(at));
-        Self { cells, id, life }
+        let (id, incarnation) = cells.create(KEY, cost).unwrap();
+        cells.grant(id, incarnation, &At(at));
+        Self { cells, id, incarnation }
     }
 
     pub(in crate::cell) fn seat(&self) -> Option<Seat<'_>> {
-        self.cells.seat_for(self.id, self.life, KEY)
+        self.cells.seat_for(self.id, self.incarnation, KEY)
     }
 
     /// Looks the cell up again where it may no longer decide for the key, as the table does.

@@ -133,16 +133,16 @@ fn loom_a_key_with_a_reservation_is_forgotten() {
     explore(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 9, 5).is_some());
-        assert!(one.cells.forget(one.id, one.life, &At(6)));
+        assert!(one.cells.forget(one.id, one.incarnation, &At(6)));
         other.join().unwrap();
         assert!(one.seat().is_none());
-        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(6), &At(6)), Reclaimed::Gone);
+        assert_eq!(one.cells.reclaim(one.id, one.incarnation, time_of(6), &At(6)), Reclaimed::Gone);
         // No other key's permits are postponed for it.
         let horizon = one.cells.store.horizon();
         assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
-        let (id, life) = one.cells.create(KEY, 1).unwrap();
-        one.cells.grant(id, life, &At(7));
-        let next = One { id, life, ..Arc::try_unwrap(one).ok().unwrap() };
+        let (id, incarnation) = one.cells.create(KEY, 1).unwrap();
+        one.cells.grant(id, incarnation, &At(7));
+        let next = One { id, incarnation, ..Arc::try_unwrap(one).ok().unwrap() };
         assert_eq!([16, 17].map(|at| next.remaining(at)), [0, 1]);
     });
 }

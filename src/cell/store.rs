@@ -114,7 +114,7 @@ impl Store {
 
     /// A ring of at least `slots` slots that the caller owns. All slots hold a sentinel, as if
     /// published in the lap before `lap`.
-    pub(super) fn new_ring(&self, epoch: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
+    pub(super) fn new_ring(&self, ring_parity: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
         let block = rings.take().expect("there are more blocks than there can be cells");
@@ -125,7 +125,7 @@ impl Store {
             // sees that the head has moved.
             word.store(Slot::ancient(mark, lap).0, Ordering::Release);
         }
-        (RingRef::new(epoch, class, mark, block), Ring::new(words))
+        (RingRef::new(ring_parity, class, mark, block), Ring::new(words))
     }
 
     /// A number for a sentinel that never returns (INV-SENTINEL).

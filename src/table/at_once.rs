@@ -63,13 +63,13 @@ impl Table {
         clock: &impl Clock,
     ) -> Option<AtOnce> {
         for tries in 0..TRIES {
-            let seen = self.cells.seat_for(id, head.life(), fingerprint)?;
+            let seen = self.cells.seat_for(id, head.incarnation(), fingerprint)?;
             if seen.head == head {
                 // No claim was lost, so the slow path is needed.
                 return None;
             }
             (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());
-            let seat = self.cells.open_seat_for(id, head.life(), fingerprint)?;
+            let seat = self.cells.open_seat_for(id, head.incarnation(), fingerprint)?;
             let decided = self.cells.decide_at_once(seat, cost, clock.now());
             if decided.is_some() {
                 return decided;

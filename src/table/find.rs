@@ -285,7 +285,7 @@ impl Table {
             Located::Current(seat) => return BroughtIn::Seat(seat),
             Located::Outdated => return BroughtIn::Retry,
             Located::Old(seat) => {
-                return match self.carry(route, fingerprint, seat.id, seat.head.life()) {
+                return match self.carry(route, fingerprint, seat.id, seat.head.incarnation()) {
                     Put::Done | Put::There => BroughtIn::Seat(seat),
                     Put::Other | Put::Outdated | Put::Full => BroughtIn::Retry,
                 };
@@ -305,7 +305,7 @@ impl Table {
             self.unreserve(route);
             return self.seek_place(fingerprint, clock);
         };
-        let put = self.current(route).put(fingerprint, created.id, created.head.life(), &self.cells);
+        let put = self.current(route).put(fingerprint, created.id, created.head.incarnation(), &self.cells);
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.publish_first(created, clock);

@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// A word of the index: the cell of the keys with this tag.
 ///
 /// ```text
-/// Entry { generation: 16, tag: 8, life: 8, cell: 32 }
+/// Entry { generation: 16, tag: 8, incarnation: 8, cell: 32 }
 /// ```
 ///
 /// A tag is never zero, so no entry is zero, the value of new memory. A seal has the tag zero.
@@ -21,8 +21,8 @@ const LOOK_AT: usize = 8;
 const TAG_AT: u32 = 40;
 
 impl Entry {
-    pub(super) fn new(generation: u16, life: u64, fingerprint: Fingerprint, id: u32) -> Self {
-        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 32) | u64::from(id))
+    pub(super) fn new(generation: u16, incarnation: u64, fingerprint: Fingerprint, id: u32) -> Self {
+        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((incarnation & 0xff) << 32) | u64::from(id))
     }
 
     fn sealed(generation: u16) -> Self {
@@ -47,7 +47,7 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) fn life(self) -> u64 {
+    pub(super) fn incarnation(self) -> u64 {
         (self.0 >> 32) & 0xff
     }
 
@@ -149,7 +149,7 @@ impl<'a> Index<'a> {
         for _ in 0..self.slots.len() {
             let entry = Entry(self.slots[at].load(Ordering::Acquire));
             if entry.prefix() == prefix {
-                let seat = cells.open_seat_for(entry.id(), entry.life(), fingerprint);
+                let seat = cells.open_seat_for(entry.id(), entry.incarnation(), fingerprint);
                 if seat.is_some() {
                     return seat;
                 }
@@ -191,7 +191,7 @@ impl<'a> Index<'a> {
                 (_, Seen::Sealed) => return Found::Sealed,
                 (_, Seen::Outdated) => return Found::Outdated,
                 (_, Seen::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
-                    if let Some(seat) = cells.seat_for(entry.id(), entry.life(), fingerprint) {
+                    if let Some(seat) = cells.seat_for(entry.id(), entry.incarnation(), fingerprint) {
                         return Found::Here(seat);
                     }
                 }
@@ -210,8 +210,8 @@ impl<'a> Index<'a> {
 
     /// Inserts a cell at the first empty slot of the key's sequence, unless an entry decides for
     /// the key (INV-ONE-CELL).
-    pub(super) fn put(self, fingerprint: Fingerprint, id: u32, life: u64, cells: &Cells) -> Put {
-        let new = Entry::new(self.generation, life, fingerprint, id);
+    pub(super) fn put(self, fingerprint: Fingerprint, id: u32, incarnation: u64, cells: &Cells) -> Put {
+        let new = Entry::new(self.generation, incarnation, fingerprint, id);
         let mut at = self.first(fingerprint);
         let mut seen = 0;
         while seen < self.slots.len() {
@@ -227,7 +227,7 @@ impl<'a> Index<'a> {
                 (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,
                 (_, Seen::Entry(entry)) if entry == new => return Put::There,
                 (_, Seen::Entry(entry)) if entry.prefix() == new.prefix() => {
-                    if cells.seat_for(entry.id(), entry.life(), fingerprint).is_some() {
+                    if cells.seat_for(entry.id(), entry.incarnation(), fingerprint).is_some() {
                         return Put::Other;
                     }
                 }
@@ -247,9 +247,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, id: u32) {
-            let entry = Entry::new(generation, life, Fingerprint::new(low, 0), id);
-            prop_assert_eq!((entry.generation(), entry.life(), entry.id()), (generation, life, id));
+        fn an_entry_gives_back_what_went_in(generation: u16, incarnation in 0..256_u64, low: u64, id: u32) {
+            let entry = Entry::new(generation, incarnation, Fingerprint::new(low, 0), id);
+            prop_assert_eq!((entry.generation(), entry.incarnation(), entry.id()), (generation, incarnation, id));
             prop_assert_eq!(entry.prefix() & 0xff, (low >> 56).max(1));
             prop_assert!(entry.0 != 0 && !entry.is_seal());
             let seal = Entry::sealed(generation);

@@ -162,7 +162,7 @@ fn loom_joint_a_cell_is_reclaimed_meanwhile() {
     explore(2, || {
         let table = table(&[1, 1]);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
-        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
         let (granted, ()) = race(&table, both, move |table| {
@@ -228,7 +228,7 @@ fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
     explore(2, || {
         let table = table(&[1]);
         assert_eq!([0, 10].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
-        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let [claimer, other] = [Arc::clone(&table), Arc::clone(&table)];
         let claimer = thread::spawn(move || claimer.all(&[Some(1)], 1, 20));
@@ -304,7 +304,7 @@ fn loom_joint_a_ring_stays_when_its_claim_is_aborted() {
 fn loom_long_joint_a_cell_changes_hands_meanwhile() {
     explore(1, || {
         let table = table(&[3]);
-        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let next = move |table: &Table| {
             assert!(table.forget(key(0, 1), &At(5)));
@@ -323,7 +323,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
     explore(3, || {
         let table = table(&[2]);
         assert_eq!(table.all(&[Some(1)], 2, 0), 2);
-        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let [claimer, helper] = [Arc::clone(&table), Arc::clone(&table)];
         let claimer = thread::spawn(move || {

@@ -159,10 +159,10 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };
     let (part, _) = table.cells.prepare(seat, 1, &At(0), None).expect("there is room");
     table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
-    // It grows once more, so that the parity of the next life is the same.
+    // It grows once more, so that the parity of the next incarnation is the same.
     assert!(ask(1) && ask(1) && ask(1));
     assert!(table.forget(key(0, 1), &At(0)));
-    table.cells.reclaim(seat.id, seat.head.life(), time_of(0), &At(0));
+    table.cells.reclaim(seat.id, seat.head.incarnation(), time_of(0), &At(0));
     assert!(ask(2));
     assert!(!table.cells.replaces_late(&part), "the ring of another key was replaced");
     assert_eq!(table.peek(key(0, 2), 0, &At(0)).remaining(), 7);

@@ -64,11 +64,11 @@ impl Table {
                 continue;
             }
             let time = time_of(clock.now());
-            let Some((id, life)) = self.cells.put_back(fingerprint, kept, elapsed, time) else {
+            let Some((id, incarnation)) = self.cells.put_back(fingerprint, kept, elapsed, time) else {
                 self.unreserve(route);
                 return Err(PutBackError::NoRoom);
             };
-            match self.current(route).put(fingerprint, id, life, &self.cells) {
+            match self.current(route).put(fingerprint, id, incarnation, &self.cells) {
                 Put::Done | Put::There => return Ok(()),
                 Put::Other => {
                     self.cells.discard(id);

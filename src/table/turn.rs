@@ -71,12 +71,12 @@ impl Table {
     }
 
     /// Migrates a cell of the old index into the current one.
-    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, id: u32, life: u64) -> Put {
+    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, id: u32, incarnation: u64) -> Put {
         // Counted first, so that no index holds more than was counted (INV-ROOM).
         if !self.count_filled(route, |filled| Some(filled + 1)) {
             return Put::Outdated;
         }
-        let put = self.current(route).put(fingerprint, id, life, &self.cells);
+        let put = self.current(route).put(fingerprint, id, incarnation, &self.cells);
         if let Put::Done = put {
             self.turns.carried.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -187,11 +187,13 @@ impl Table {
                 (_, Seen::Outdated) => return false,
                 (_, Seen::Entry(entry)) => {
                     let lasts = || self.lasts(route);
-                    let reclaimed = self.cells.reclaim_if(entry.id(), entry.life(), time, clock, lasts);
+                    let reclaimed = self.cells.reclaim_if(entry.id(), entry.incarnation(), time, clock, lasts);
                     let Reclaimed::Live(end) = reclaimed else { return true };
                     self.turns.note_end(route.generation(), end);
-                    let Some(fingerprint) = self.cells.fingerprint_in(entry.id(), entry.life()) else { return true };
-                    return match self.carry(route, fingerprint, entry.id(), entry.life()) {
+                    let Some(fingerprint) = self.cells.fingerprint_in(entry.id(), entry.incarnation()) else {
+                        return true;
+                    };
+                    return match self.carry(route, fingerprint, entry.id(), entry.incarnation()) {
                         Put::Done | Put::There | Put::Other => true,
                         Put::Outdated | Put::Full => false,
                     };

@@ -280,7 +280,7 @@ impl<'a> Books<'a> {
             // It belongs to this era if the head still does.
             let published = cell.slot();
             let now = cell.head();
-            let is_of_it = now.life() == next.life() && self.layout().era(now) == era;
+            let is_of_it = now.incarnation() == next.incarnation() && self.layout().era(now) == era;
             (now.state() == State::Open && is_of_it && published.is_of_lap(era)).then_some(published)
         });
         Charged { head: next, mark: published.map_or(0, Slot::time) }

@@ -53,7 +53,7 @@ impl Layout {
 
     #[inline]
     pub(super) fn used(self, head: Head) -> u64 {
-        if head.epoch() { 1 } else { self.used_field(head) }
+        if head.ring_parity() { 1 } else { self.used_field(head) }
     }
 
     /// The permits that the replaced account had used.
@@ -63,13 +63,13 @@ impl Layout {
 
     #[inline]
     fn used_field(self, head: Head) -> u64 {
-        head.below_life() & ((1 << self.used_bits) - 1)
+        head.low_bits() & ((1 << self.used_bits) - 1)
     }
 
     #[inline]
     pub(super) fn how(self, head: Head) -> How {
-        match (head.below_life() >> self.used_bits) & 3 {
-            _ if head.epoch() => How::Replaces,
+        match (head.low_bits() >> self.used_bits) & 3 {
+            _ if head.ring_parity() => How::Replaces,
             0 => How::Opens,
             1 => How::Advances,
             2 => How::Closes,
@@ -79,13 +79,13 @@ impl Layout {
 
     #[inline]
     pub(super) fn era(self, head: Head) -> u64 {
-        head.below_life() >> self.era_at()
+        head.low_bits() >> self.era_at()
     }
 
     /// The version of the account, as far as the head tells.
     #[inline]
     pub(super) fn revision(self, head: Head) -> u64 {
-        (head.below_life() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
+        (head.low_bits() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
     }
 
     /// The bits of a version's number that a head has.
@@ -97,7 +97,7 @@ impl Layout {
     fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
         let (is_replacing, how) = if how == How::Replaces { (true, How::Opens) } else { (false, how) };
         let upper = ((era << Self::REVISION_BITS | revision) << Self::HOW_BITS) | how as u64;
-        head.with_epoch(is_replacing).with_below_life((upper << self.used_bits) | used)
+        head.with_ring_parity(is_replacing).with_low_bits((upper << self.used_bits) | used)
     }
 
     /// The head of the next era, under the same version.
@@ -120,13 +120,13 @@ impl Layout {
     /// The head of the same era with more used.
     #[inline]
     pub(super) fn charged(self, head: Head, used: u64) -> Head {
-        head.with_epoch(false).with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
+        head.with_ring_parity(false).with_low_bits((head.low_bits() >> self.used_bits << self.used_bits) | used)
     }
 
     /// The head with another `used` or version, under the same anchor: two eras on, which keeps the
     /// parity.
     pub(super) fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
-        let how = if head.epoch() { How::Opens } else { self.how(head) };
+        let how = if head.ring_parity() { How::Opens } else { self.how(head) };
         self.with(head, self.era(head) + 2, Self::revision_of(revision), how, used)
     }
 

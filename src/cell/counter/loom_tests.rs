@@ -85,7 +85,8 @@ fn loom_a_cell_with_an_account_is_reclaimed_or_goes_on() {
             let one = Arc::new(bucket(cost, cost));
             let worker = Arc::clone(&one);
             let over = 10 * u64::from(cost);
-            let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(over), &At(over)));
+            let thread =
+                thread::spawn(move || worker.cells.reclaim(worker.id, worker.incarnation, time_of(over), &At(over)));
             let granted = one.acquire(cost, over);
             match thread.join().unwrap() {
                 Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
@@ -100,7 +101,7 @@ fn loom_a_cell_with_an_account_is_reclaimed_or_charged() {
     explore(|| {
         let one = Arc::new(bucket(3, 1));
         let worker = Arc::clone(&one);
-        let reclaim = |one: &One, at| one.cells.reclaim(one.id, one.life, time_of(at), &At(at));
+        let reclaim = |one: &One, at| one.cells.reclaim(one.id, one.incarnation, time_of(at), &At(at));
         let thread = thread::spawn(move || {
             assert_ne!(reclaim(&worker, 9), Reclaimed::Gone, "a moment early");
             [10, 20].map(|at| reclaim(&worker, at))
@@ -123,7 +124,7 @@ fn loom_a_sweeper_that_slept_backdates_no_account() {
     explore(|| {
         let one = Arc::new(bucket(1, 1));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(5), &At(100)));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.incarnation, time_of(5), &At(100)));
         assert_eq!(one.acquire(1, 100), 1);
         assert_eq!([100, 101, 102].map(|at| one.remaining(at)), [0, 0, 0]);
         assert_ne!(thread.join().unwrap(), Reclaimed::Gone);
@@ -138,14 +139,14 @@ fn loom_a_sweeper_that_slept_does_not_take_the_next_key_for_the_last() {
     explore(|| {
         let cells =
             Cells::new([nanos(10), nanos(1000)].map(|long| Revisions::new(&[Quota::fixed_window(1, long)])).into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        cells.grant(id, life, &At(0));
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        cells.grant(id, incarnation, &At(0));
         let cells = Arc::new(cells);
         let worker = Arc::clone(&cells);
-        let thread = thread::spawn(move || worker.reclaim(id, life, time_of(10), &At(10)));
-        assert_eq!(cells.reclaim(id, life, time_of(10), &At(10)), Reclaimed::Gone);
-        let (next, life) = cells.create(KEY.of_plan(1), 1).unwrap();
-        cells.grant(next, life, &At(11));
+        let thread = thread::spawn(move || worker.reclaim(id, incarnation, time_of(10), &At(10)));
+        assert_eq!(cells.reclaim(id, incarnation, time_of(10), &At(10)), Reclaimed::Gone);
+        let (next, incarnation) = cells.create(KEY.of_plan(1), 1).unwrap();
+        cells.grant(next, incarnation, &At(11));
         assert_eq!(thread.join().unwrap(), Reclaimed::Gone, "by what the next key says");
     });
 }

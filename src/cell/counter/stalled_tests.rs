@@ -261,33 +261,35 @@ fn after_claiming_the_advance() {
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
     let cells = Cells::new([Revisions::new(&[bucket()])].into(), 4);
-    let (id, life) = cells.create(KEY, 2).unwrap();
-    let seat = cells.seat_for(id, life, KEY).unwrap();
+    let (id, incarnation) = cells.create(KEY, 2).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     assert!(cells.at_once_if_open(seat, 1, 7).is_none());
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
     // The first thread wakes up too late to say when it was.
-    cells.grant(id, life, &At(30));
-    assert_eq!(cells.reclaim(id, life, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
-    assert_eq!(cells.reclaim(id, life, time_of(27), &At(27)), Reclaimed::Gone);
+    cells.grant(id, incarnation, &At(30));
+    assert_eq!(cells.reclaim(id, incarnation, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
+    assert_eq!(cells.reclaim(id, incarnation, time_of(27), &At(27)), Reclaimed::Gone);
     // Nor does it grant anything to the next key.
-    assert_eq!(cells.create(KEY, 1), Some((id, life + 1)));
+    assert_eq!(cells.create(KEY, 1), Some((id, incarnation + 1)));
     let slot = cells.store.cells.element(id).ring.load(Ordering::Acquire);
-    cells.grant(id, life, &At(30));
+    cells.grant(id, incarnation, &At(30));
     assert_eq!(cells.store.cells.element(id).ring.load(Ordering::Acquire), slot);
 }
 
 #[test]
 fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
     let cells = Cells::new([Revisions::new(&[bucket().starting_with(0)])].into(), 4);
-    let (id, life) = cells.create(KEY, 1).unwrap();
-    let seat = cells.seat_for(id, life, KEY).unwrap();
+    let (id, incarnation) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     // Nothing was granted, and the first permit comes one interval after a peek.
     assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(7)).unwrap().retry_after(), Some(nanos(10)));
-    cells.grant(id, life, &At(9));
+    cells.grant(id, incarnation, &At(9));
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(16)).unwrap().is_admitted());
-    assert!(cells.decide(Ask::Acquire, cells.seat_for(id, life, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted());
+    assert!(
+        cells.decide(Ask::Acquire, cells.seat_for(id, incarnation, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted()
+    );
     // A key that starts with few is not taken back, not even when its account is closed.
-    assert_eq!(cells.reclaim(id, life, time_of(10_000), &At(10_000)), Reclaimed::Live(MAX_TIME));
+    assert_eq!(cells.reclaim(id, incarnation, time_of(10_000), &At(10_000)), Reclaimed::Live(MAX_TIME));
 }
 
 #[test]

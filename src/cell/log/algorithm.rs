@@ -81,7 +81,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
 
     fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
         let time = self.limits.not_before(time.max(self.store.horizon()));
-        if reference.epoch() != at.head.epoch() {
+        if reference.ring_parity() != at.head.ring_parity() {
             return;
         }
         // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
@@ -92,7 +92,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     fn known(self, At { cell, head }: At<'a>, reference: RingRef) -> Known {
-        if reference.epoch() != head.epoch() {
+        if reference.ring_parity() != head.ring_parity() {
             return Known::OfAnotherRing;
         }
         let newest = self.store.ring(cell, reference).newest(head);
@@ -119,7 +119,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         let head = growing.head;
         let by = if head.state().may_be_ahead() { 0 } else { newest.time() };
         let slots = self.store.ring(growing.cell, old).len() + 1;
-        let (offer, _) = self.store.new_ring(!head.epoch(), slots, head.lap().wrapping_add(1));
+        let (offer, _) = self.store.new_ring(!head.ring_parity(), slots, head.lap().wrapping_add(1));
         self.offer(growing, old, by, offer);
     }
 

@@ -91,10 +91,10 @@ fn loom_growing_keeps_to_the_tighter_quota() {
 fn loom_growing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
     explore(|| {
         let cells = Cells::new([Revisions::new(&quotas(4, 2))].into(), 4);
-        let [(id, life), other] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| cells.create(key, 1).unwrap());
-        cells.grant(id, life, &At(0));
+        let [(id, incarnation), other] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| cells.create(key, 1).unwrap());
+        cells.grant(id, incarnation, &At(0));
         cells.grant(other.0, other.1, &At(1000));
-        let one = Arc::new(One { cells, id, life });
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || (worker.acquire(1, 5), worker.acquire(1, 5)));
         assert!(one.cells.forget(other.0, other.1, &At(1000)));

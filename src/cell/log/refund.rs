@@ -50,7 +50,7 @@ impl<'a> Log<'a> {
         let stamp = ring.load(head.pos()).time();
         // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
         let is_there = ring.is_held_since(head, self.store.head_once_let_go(cell))
-            && reference.epoch() == head.epoch()
+            && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
         Charged { head, mark: if is_there { stamp } else { floor } }
     }

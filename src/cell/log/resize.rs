@@ -59,7 +59,7 @@ impl<'a> Log<'a> {
     ) -> Larger {
         let (limits, ring, head) = (self.limits, view.ring, at.head);
         let next = head.on_new_ring();
-        let (offer, new) = self.store.new_ring(next.epoch(), (live + needed).max(ring.len() + 1), next.lap());
+        let (offer, new) = self.store.new_ring(next.ring_parity(), (live + needed).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
         // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
         let horizon = self.store.horizon();
@@ -84,7 +84,7 @@ impl<'a> Log<'a> {
         now: u64,
     ) -> Option<Replacement<'a>> {
         let next = growing.head.on_new_ring();
-        let (offer, ring) = self.store.new_ring(next.epoch(), slots.max(2), next.lap());
+        let (offer, ring) = self.store.new_ring(next.ring_parity(), slots.max(2), next.lap());
         // Read after the ring was taken: see `larger_ring`.
         let horizon = self.store.horizon();
         if horizon > now.max(view.horizon) {

@@ -130,7 +130,9 @@ impl<'a> Ring<'a> {
             1 => now.pos() + self.len(),
             _ => return false,
         };
-        now.life() == head.life() && now.epoch() == head.epoch() && end <= head.pos() + self.len()
+        now.incarnation() == head.incarnation()
+            && now.ring_parity() == head.ring_parity()
+            && end <= head.pos() + self.len()
     }
 
     /// Writes stamps into the last `count` slots of a ring that the caller owns, as if published in
@@ -168,8 +170,8 @@ mod tests {
                 assert!(!ring.is_held_since(head, now));
                 now = now.advanced(1, ring.len());
             }
-            let next_life = Head::new(State::Open, true, 2, lap, pos);
-            assert!(!ring.is_held_since(head, next_life));
+            let next_incarnation = Head::new(State::Open, true, 2, lap, pos);
+            assert!(!ring.is_held_since(head, next_incarnation));
         }
     }
 }

@@ -28,9 +28,9 @@ impl One {
 
     fn of(quotas: &[Quota], cost: u32) -> Self {
         let cells = Cells::new([Revisions::new(quotas)].into(), 4);
-        let (id, life) = cells.create(KEY, cost).unwrap();
-        assert_eq!((id, life), (0, 0));
-        cells.grant(id, life, &At(0));
+        let (id, incarnation) = cells.create(KEY, cost).unwrap();
+        assert_eq!((id, incarnation), (0, 0));
+        cells.grant(id, incarnation, &At(0));
         Self(cells)
     }
 
@@ -204,8 +204,8 @@ fn after_discarding_a_cell_its_head_does_not_return() {
         let one = One::of(&[quota], 1);
         let mut heads = Vec::new();
         for _ in 0..5 {
-            let (id, life) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
-            assert_eq!((id, life), (1, 0));
+            let (id, incarnation) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
+            assert_eq!((id, incarnation), (1, 0));
             heads.push(one.0.store.cells.element(id).head.load(Ordering::Acquire));
             one.0.discard(id);
         }
@@ -227,11 +227,11 @@ fn after_offering_the_larger_ring() {
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
     let cells = Cells::new([Revisions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
-    let (id, life) = cells.create(KEY, 1).unwrap();
-    let seat = cells.seat_for(id, life, KEY).unwrap();
+    let (id, incarnation) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
-    assert!(matches!(cells.reclaim(id, life, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
-    assert_eq!(cells.reclaim(id, life, time_of(17), &At(17)), Reclaimed::Gone);
+    assert!(matches!(cells.reclaim(id, incarnation, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
+    assert_eq!(cells.reclaim(id, incarnation, time_of(17), &At(17)), Reclaimed::Gone);
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl<'a> Log<'a> {
             return None;
         }
         let reference = at.cell.reference();
-        if reference.epoch() != head.epoch() {
+        if reference.ring_parity() != head.ring_parity() {
             if head.state().is_growing() {
                 self.open(at);
             }

@@ -51,7 +51,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         // The step belongs to this head only if that still stands. While a cell grows its head
         // stands still, but the block may be freed (INV-STANDS).
         let stands = at.stands() && at.cell.refers_to(reference);
-        if reference.epoch() != at.head.epoch() || seen.step().is_some() || !stands {
+        if reference.ring_parity() != at.head.ring_parity() || seen.step().is_some() || !stands {
             return;
         }
         // If this fails, another thread has published it.
@@ -60,7 +60,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     fn known(self, At { head, .. }: At<'a>, reference: RingRef) -> Known {
-        if reference.epoch() != head.epoch() {
+        if reference.ring_parity() != head.ring_parity() {
             return Known::OfAnotherRing;
         }
         let steps = &self.stepped.steps;
@@ -110,6 +110,6 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
 impl Quantised<'_> {
     /// The open head of a growing cell, on a block whose step began with so many permits.
     fn opened_by(self, growing: Head, used: u32) -> Head {
-        self.stepped.opened(growing, !growing.epoch(), used)
+        self.stepped.opened(growing, !growing.ring_parity(), used)
     }
 }

@@ -36,7 +36,7 @@ impl<'a> Quantised<'a> {
         with: impl FnOnce(History<'a>, u32) -> T,
     ) -> Option<(AtOnce, T)> {
         let reference = at.cell.reference();
-        if reference.epoch() != at.head.epoch() || cost > self.stepped.limit() {
+        if reference.ring_parity() != at.head.ring_parity() || cost > self.stepped.limit() {
             return None;
         }
         let history = self.history(at.head, reference)?;
@@ -101,7 +101,7 @@ impl<'a> Quantised<'a> {
         let begins = step != history.step;
         let used = if begins { cost } else { history.used.saturating_add(cost) };
         let start = if begins { history.start.wrapping_add(history.used) } else { history.start };
-        let opened = self.stepped.opened(head, !head.epoch(), used);
+        let opened = self.stepped.opened(head, !head.ring_parity(), used);
         let entries = history.kept(&self.stepped.steps, step);
         let most = entries.size_hint().1.unwrap_or(history.entries.len() + 1);
         let contents = Contents { newest: Newest::known(step), start, used, most, entries };

@@ -108,12 +108,12 @@ fn loom_a_helper_whose_clock_lags_changes_no_step() {
 fn loom_a_new_key_has_one_step() {
     explore(|| {
         let cells = Cells::new([Revisions::new(&[quota(3, 1)])].into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        let one = Arc::new(One { cells, id, life });
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(1, 11));
         assert_eq!(one.acquire(1, 10), 1);
-        one.cells.grant(id, life, &At(9));
+        one.cells.grant(id, incarnation, &At(9));
         assert_eq!(thread.join().unwrap(), 1);
         // The first step ends at 10 or at 20. Of those that follow, one at least is of the second.
         let remaining = [19, 20, 29, 30].map(|at| one.remaining(at));
@@ -125,18 +125,18 @@ fn loom_a_new_key_has_one_step() {
 fn loom_a_late_publication_misses_the_next_keys_step() {
     explore(|| {
         let cells = Cells::new([Revisions::new(&[quota(1, 1)])].into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        let one = Arc::new(One { cells, id, life });
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         // The sleeper: its clock read 5.
-        let thread = thread::spawn(move || worker.cells.grant(id, life, &At(5)));
+        let thread = thread::spawn(move || worker.cells.grant(id, incarnation, &At(5)));
         let cells = &one.cells;
-        assert!(cells.forget(id, life, &At(30)));
-        assert_eq!(cells.reclaim(id, life, time_of(30), &At(30)), Reclaimed::Gone);
-        assert_eq!(cells.create(KEY, 1), Some((id, life + 1)));
-        cells.grant(id, life + 1, &At(31));
+        assert!(cells.forget(id, incarnation, &At(30)));
+        assert_eq!(cells.reclaim(id, incarnation, time_of(30), &At(30)), Reclaimed::Gone);
+        assert_eq!(cells.create(KEY, 1), Some((id, incarnation + 1)));
+        cells.grant(id, incarnation + 1, &At(31));
         thread.join().unwrap();
-        let seat = cells.seat_for(id, life + 1, KEY).unwrap();
+        let seat = cells.seat_for(id, incarnation + 1, KEY).unwrap();
         assert_eq!(cells.decide(Ask::Peek, seat, 0, &At(49)).unwrap().remaining(), 0, "the step of another key");
     });
 }
@@ -146,7 +146,7 @@ fn loom_a_cell_with_steps_is_reclaimed_or_goes_on() {
     explore(|| {
         let one = Arc::new(log(1, 1, 1, 1));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(20), &At(20)));
+        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.incarnation, time_of(20), &At(20)));
         let granted = one.acquire(1, 20);
         match thread.join().unwrap() {
             Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
@@ -161,15 +161,15 @@ fn loom_a_cell_with_steps_is_forgotten_while_a_step_begins() {
         let one = Arc::new(log(2, 2, 1, 1));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            assert!(worker.cells.forget(worker.id, worker.life, &At(11)));
-            worker.cells.reclaim(worker.id, worker.life, time_of(11), &At(11))
+            assert!(worker.cells.forget(worker.id, worker.incarnation, &At(11)));
+            worker.cells.reclaim(worker.id, worker.incarnation, time_of(11), &At(11))
         });
         let _ = one.acquire(1, 11);
         assert_eq!(thread.join().unwrap(), Reclaimed::Gone);
-        let One { cells, id, life } = &*one;
-        assert_eq!(cells.create(KEY, 1), Some((*id, life + 1)));
-        cells.grant(*id, life + 1, &At(11));
-        let seat = cells.seat_for(*id, life + 1, KEY).unwrap();
+        let One { cells, id, incarnation } = &*one;
+        assert_eq!(cells.create(KEY, 1), Some((*id, incarnation + 1)));
+        cells.grant(*id, incarnation + 1, &At(11));
+        let seat = cells.seat_for(*id, incarnation + 1, KEY).unwrap();
         let remaining = |at| cells.decide(Ask::Peek, seat, 0, &At(at)).unwrap().remaining();
         assert_eq!([11, 39, 40].map(remaining), [1, 1, 2], "what a claim of the last key left");
     });

@@ -61,29 +61,29 @@ impl Stepped {
     /// The permits used in the newest step.
     #[inline]
     pub(super) fn used(&self, head: Head) -> u32 {
-        low_half(head.below_life() & ((1 << self.used_bits) - 1))
+        low_half(head.low_bits() & ((1 << self.used_bits) - 1))
     }
 
     #[inline]
     pub(super) fn era(&self, head: Head) -> u64 {
-        head.below_life() >> self.used_bits
+        head.low_bits() >> self.used_bits
     }
 
     /// The head with more permits in the newest step. The limit has room for them.
     #[inline]
     pub(super) fn charged(&self, head: Head, cost: u32) -> Head {
-        head.with_below_life(head.below_life() + u64::from(cost))
+        head.with_low_bits(head.low_bits() + u64::from(cost))
     }
 
     /// The head of the next era, with so many permits in its newest step.
     fn next(&self, head: Head, used: u32) -> Head {
         let used = u64::from(used) & ((1 << self.used_bits) - 1);
-        head.with_below_life(((self.era(head) + 1) << self.used_bits) | used)
+        head.with_low_bits(((self.era(head) + 1) << self.used_bits) | used)
     }
 
     /// The head of an open cell in the next era, on a block with this ring parity.
-    pub(super) fn opened(&self, head: Head, epoch: bool, used: u32) -> Head {
-        self.next(Head::new(State::Open, epoch, head.life(), 0, 0).with_below_life(head.below_life()), used)
+    pub(super) fn opened(&self, head: Head, ring_parity: bool, used: u32) -> Head {
+        self.next(Head::new(State::Open, ring_parity, head.incarnation(), 0, 0).with_low_bits(head.low_bits()), used)
     }
 
     /// The head after a refund in the newest step.

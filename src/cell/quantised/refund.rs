@@ -47,7 +47,7 @@ impl<'a> Quantised<'a> {
             later if other > place => later.less(cost),
             earlier => earlier,
         });
-        let opened = stepped.opened(growing.head, !growing.head.epoch(), used);
+        let opened = stepped.opened(growing.head, !growing.head.ring_parity(), used);
         let newest = Newest::known(history.step);
         let contents = Contents { newest, start, used, most: history.entries.len(), entries };
         let offer = self.new_block(opened, contents);

@@ -84,7 +84,7 @@ impl<'a> Quantised<'a> {
         write(block.step, newest.0);
         write(block.counts, (u64::from(start) << 32) | u64::from(used));
         write(block.length, length);
-        RingRef::new(head.epoch(), class, self.stepped.era(head), number)
+        RingRef::new(head.ring_parity(), class, self.stepped.era(head), number)
     }
 
     /// A block without permits for this head. Its step is not known.
@@ -119,7 +119,7 @@ impl<'a> Quantised<'a> {
             return None;
         }
         let reference = at.cell.reference();
-        if reference.epoch() != head.epoch() {
+        if reference.ring_parity() != head.ring_parity() {
             if head.state().is_growing() {
                 self.open(at);
             }

@@ -49,7 +49,7 @@ impl Cells {
         let cell = self.store.cells.element(id);
         let head = Head(cell.head.load(Ordering::Relaxed));
         // The incarnation stays, because no thread has seen it. The lap moves on (INV-HEAD).
-        let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
+        let free = Head::new(State::Free, false, head.incarnation(), head.lap() + 1, 0);
         cell.head.store(free.0, Ordering::Release);
         self.release(id, Slot::ancient(0, 0), false);
     }
@@ -66,7 +66,7 @@ impl Cells {
     pub(crate) fn reclaim_if(
         &self,
         id: u32,
-        life: u64,
+        incarnation: u64,
         time: u64,
         clock: &impl Clock,
         may_be: impl Fn() -> bool,
@@ -75,7 +75,7 @@ impl Cells {
         loop {
             let at = At::now(cell);
             let head = at.head;
-            if head.life() != life || !may_be() {
+            if head.incarnation() != incarnation || !may_be() {
                 return Reclaimed::Gone;
             }
             match head.state() {
@@ -211,11 +211,11 @@ impl Cells {
     }
 
     /// The fingerprint of the cell in this incarnation, unless that is over.
-    pub(crate) fn fingerprint_in(&self, id: u32, life: u64) -> Option<Fingerprint> {
+    pub(crate) fn fingerprint_in(&self, id: u32, incarnation: u64) -> Option<Fingerprint> {
         let fingerprint = self.fingerprint_of(id)?;
         // Loaded after the fingerprint, which acquires; see `seat_for`.
         let head = Head(self.store.cells.element(id).head.load(Ordering::Relaxed));
-        (head.life() == life).then_some(fingerprint)
+        (head.incarnation() == incarnation).then_some(fingerprint)
     }
 
     /// Whether a cell can be allocated; an estimate.
@@ -244,9 +244,9 @@ impl Cells {
             let reference = cell.reference();
             match head.state() {
                 State::Free => return None,
-                State::Dead => return Some((head.life(), 0)),
+                State::Dead => return Some((head.incarnation(), 0)),
                 // A joint claim is in progress.
-                State::Held => return Some((head.life(), claimed_now)),
+                State::Held => return Some((head.incarnation(), claimed_now)),
                 _ => {}
             }
             // An unpublished claim was made just now; a ring that was just replaced has live
@@ -256,7 +256,7 @@ impl Cells {
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
             if at.stands() {
-                return Some((head.life(), end));
+                return Some((head.incarnation(), end));
             }
         }
     }
@@ -272,7 +272,7 @@ impl Cells {
         let restored = Restored { now, elapsed };
         let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.restore(opened, kept, restored));
         cell.give_to(fingerprint, reference, head);
-        Some((id, head.life()))
+        Some((id, head.incarnation()))
     }
 }
 
@@ -281,25 +281,25 @@ impl Cells {
 impl Cells {
     /// A new cell and its incarnation.
     pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
-        self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.life()))
+        self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.incarnation()))
     }
 
-    pub(crate) fn grant(&self, id: u32, life: u64, clock: &impl Clock) {
+    pub(crate) fn grant(&self, id: u32, incarnation: u64, clock: &impl Clock) {
         let cell = self.store.cells.element(id);
         let head = cell.head();
-        if head.life() == life && head.state().is_open() {
+        if head.incarnation() == incarnation && head.state().is_open() {
             self.publish_at(At { cell, head }, clock);
         }
     }
 
-    pub(crate) fn reclaim(&self, id: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
-        self.reclaim_if(id, life, time, clock, || true)
+    pub(crate) fn reclaim(&self, id: u32, incarnation: u64, time: u64, clock: &impl Clock) -> Reclaimed {
+        self.reclaim_if(id, incarnation, time, clock, || true)
     }
 
-    pub(crate) fn forget(&self, id: u32, life: u64, clock: &impl Clock) -> bool {
+    pub(crate) fn forget(&self, id: u32, incarnation: u64, clock: &impl Clock) -> bool {
         loop {
             let head = Head(self.store.cells.element(id).head.load(Ordering::Acquire));
-            if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
+            if head.incarnation() != incarnation || matches!(head.state(), State::Free | State::Dead) {
                 return false;
             }
             if self.forget_at(id, head, clock) {

@@ -130,7 +130,7 @@ pub(super) trait Algorithm<'a>: Copy {
     fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32>;
 
     /// The ring and the head of a cell for a new key, with `cost` permits claimed and unpublished.
-    /// `opened.ancient_mark()` is a new number for a sentinel. If `elsewhere`, a log's ring must
+    /// `opened.sentinel_number()` is a new number for a sentinel. If `elsewhere`, a log's ring must
     /// not be in the cell.
     fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head);
 
@@ -166,7 +166,7 @@ pub(super) trait Algorithm<'a>: Copy {
             store.drop_unused_ring(offer);
             return false;
         }
-        store.raise_horizon(by);
+        store.raise_timestamp_floor(by);
         // References do not return, so success says that the old ring stood still while it was
         // copied.
         let is_taken = growing.cell.replace_ring(old, offer);

@@ -320,7 +320,7 @@ impl Cells {
 
     /// The answer to a key's first request of `cost` permits.
     pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
-        let lead = self.store.horizon().saturating_sub(time);
+        let lead = self.store.timestamp_floor().saturating_sub(time);
         self.plan(key).new_keys().first_status(cost, time, lead)
     }
 

@@ -51,7 +51,7 @@ impl Cells {
         // The incarnation stays, because no thread has seen it. The lap moves on (INV-HEAD).
         let free = Head::new(State::Free, false, head.incarnation(), head.lap() + 1, 0);
         cell.head.store(free.0, Ordering::Release);
-        self.release(id, Slot::ancient(0, 0), false);
+        self.release(id, Slot::sentinel(0, 0), false);
     }
 
     /// Frees the cell of this incarnation if all its stamps have expired at `time`, or its key was
@@ -110,7 +110,7 @@ impl Cells {
                 return Reclaimed::Live(end.min(MAX_TIME));
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
-            self.store.raise_horizon(if head.state() == State::Dead { newest.time() } else { end });
+            self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
             if head.state().is_growing() {
                 by!(rules, algorithm => algorithm.empty(at, reference, newest));
                 continue;
@@ -138,7 +138,7 @@ impl Cells {
         if is_log {
             self.store.drop_ring(reference, newest);
         }
-        if reference.is_ring() && !(is_log && (forgotten || newest.is_ancient())) {
+        if reference.is_ring() && !(is_log && (forgotten || newest.is_sentinel())) {
             cell.ring.store(0, Ordering::Release);
         }
         self.store.cells.give_back(id);
@@ -176,7 +176,7 @@ impl Cells {
     /// Whether the ring of an open cell has never held a stamp.
     fn is_empty(&self, at: At<'_>) -> bool {
         let known = by!(self.rules_of(at.cell), algorithm => algorithm.known(at, at.cell.reference()));
-        matches!(known, Known::Until(_, newest) if newest.is_ancient())
+        matches!(known, Known::Until(_, newest) if newest.is_sentinel())
     }
 
     /// Takes one step towards an open cell without stamps, unless another ring is offered first.

@@ -131,7 +131,7 @@ impl Store {
 
     /// Replaces the ring of a held cell, unless another worker has.
     fn put_larger_ring(&self, cell: &Cell, seen: Head, old: RingRef, new: RingRef) {
-        let newest = if new.is_block() { Some(Slot::ancient(0, 0)) } else { self.ring(cell, old).newest(seen) };
+        let newest = if new.is_block() { Some(Slot::sentinel(0, 0)) } else { self.ring(cell, old).newest(seen) };
         let Some(newest) = newest else { return };
         if cell.replace_ring(old, new) {
             self.drop_ring(old, newest);

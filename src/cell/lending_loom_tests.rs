@@ -141,7 +141,7 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
         });
         let (one, clock) = &*both;
         clock.0.store(12, Ordering::SeqCst);
-        one.cells.store.raise_horizon(time_of(12));
+        one.cells.store.raise_timestamp_floor(time_of(12));
         // Given back, unless its time has come and gone: it is live until 20.
         assert_eq!(cancels.join().unwrap(), Some(1));
         assert_eq!(one.remaining(12), 1, "a permit that expired at 10 is live");

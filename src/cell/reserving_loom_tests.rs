@@ -138,8 +138,8 @@ fn loom_a_key_with_a_reservation_is_forgotten() {
         assert!(one.seat().is_none());
         assert_eq!(one.cells.reclaim(one.id, one.incarnation, time_of(6), &At(6)), Reclaimed::Gone);
         // No other key's permits are postponed for it.
-        let horizon = one.cells.store.horizon();
-        assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
+        let timestamp_floor = one.cells.store.timestamp_floor();
+        assert!(timestamp_floor <= time_of(6), "{} ahead", timestamp_floor - time_of(6));
         let (id, incarnation) = one.cells.create(KEY, 1).unwrap();
         one.cells.grant(id, incarnation, &At(7));
         let next = One { id, incarnation, ..Arc::try_unwrap(one).ok().unwrap() };

@@ -20,10 +20,10 @@ pub(super) struct Store {
     /// Blocks of steps, if a plan has them.
     pub(super) blocks: Option<Box<Blocks>>,
     /// The next number for a sentinel (INV-SENTINEL).
-    marks: Apart<AtomicU64>,
+    sentinels: Apart<AtomicU64>,
     /// The timestamp floor (INV-FLOOR): the latest end of a stamp that was lost with its cell, or
     /// the newest stamp of a ring that was freed.
-    horizon: Apart<AtomicU64>,
+    timestamp_floor: Apart<AtomicU64>,
     /// Descriptors of joint claims, if there are several plans.
     pub(super) joint: Option<Box<Joint>>,
 }
@@ -37,8 +37,8 @@ impl Store {
             longest,
             rings: [const { OnceBox::new() }; CLASSES],
             blocks: Blocks::up_to(largest_block),
-            marks: Apart(AtomicU64::new(0)),
-            horizon: Apart(AtomicU64::new(0)),
+            sentinels: Apart(AtomicU64::new(0)),
+            timestamp_floor: Apart(AtomicU64::new(0)),
             joint,
         };
         if cfg!(tollgate_loom) {
@@ -118,26 +118,26 @@ impl Store {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
         let block = rings.take().expect("there are more blocks than there can be cells");
-        let mark = self.next_mark();
+        let number = self.next_sentinel();
         let words = rings.block(block);
         for word in words {
             // Released, as in `write_last`: a reader of the block's last owner that sees it also
             // sees that the head has moved.
-            word.store(Slot::ancient(mark, lap).0, Ordering::Release);
+            word.store(Slot::sentinel(number, lap).0, Ordering::Release);
         }
-        (RingRef::new(ring_parity, class, mark, block), Ring::new(words))
+        (RingRef::new(ring_parity, class, number, block), Ring::new(words))
     }
 
     /// A number for a sentinel that never returns (INV-SENTINEL).
-    pub(super) fn next_mark(&self) -> u64 {
-        self.marks.fetch_add(1, Ordering::Relaxed)
+    pub(super) fn next_sentinel(&self) -> u64 {
+        self.sentinels.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Frees a ring that the caller owns. Stamps that other threads may have seen in it are no
     /// later than `newest`.
     pub(super) fn drop_ring(&self, reference: RingRef, newest: Slot) {
         if reference.is_ring() {
-            self.raise_horizon(newest.time());
+            self.raise_timestamp_floor(newest.time());
             let rings = match &self.blocks {
                 Some(blocks) if reference.is_block() => blocks.of(reference.class()),
                 _ => self.rings_of(reference.class()),
@@ -148,12 +148,12 @@ impl Store {
 
     /// Frees a ring that no other thread has seen, or whose stamps the timestamp floor has reached.
     pub(super) fn drop_unused_ring(&self, reference: RingRef) {
-        self.drop_ring(reference, Slot::ancient(0, 0));
+        self.drop_ring(reference, Slot::sentinel(0, 0));
     }
 
     #[inline]
-    pub(super) fn horizon(&self) -> u64 {
-        self.horizon.load(Ordering::Acquire)
+    pub(super) fn timestamp_floor(&self) -> u64 {
+        self.timestamp_floor.load(Ordering::Acquire)
     }
 
     /// Raises the timestamp floor to `time` (INV-FLOOR).
@@ -161,9 +161,9 @@ impl Store {
     /// Releases for the clock's sake: a thread that has seen the floor reads no less than the clock
     /// had shown when the floor was raised. The floor itself becomes visible with the block or the
     /// cell, which is released later.
-    pub(super) fn raise_horizon(&self, time: u64) {
-        if self.horizon.load(Ordering::Relaxed) < time {
-            self.horizon.fetch_max(time, Ordering::AcqRel);
+    pub(super) fn raise_timestamp_floor(&self, time: u64) {
+        if self.timestamp_floor.load(Ordering::Relaxed) < time {
+            self.timestamp_floor.fetch_max(time, Ordering::AcqRel);
         }
     }
 

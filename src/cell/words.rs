@@ -4,10 +4,10 @@
 /// between free rings.
 pub(crate) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
 
-/// The time of a clock that reads zero. A time below [`ANCIENT_END`] has expired before that under
+/// The time of a clock that reads zero. A time below [`SENTINEL_END`] has expired before that under
 /// the longest window (2^60 - 1), so such times serve as sentinels.
-pub(crate) const TIME_ZERO: u64 = (1 << 60) + ANCIENT_END;
-const ANCIENT_END: u64 = 1 << 40;
+pub(crate) const TIME_ZERO: u64 = (1 << 60) + SENTINEL_END;
+const SENTINEL_END: u64 = 1 << 40;
 
 /// A clock reading as a time. A reading past the end (109 years after the clock's origin) becomes
 /// [`MAX_TIME`], at which no stamp expires: a limiter may then deny too much, but not admit too
@@ -219,7 +219,7 @@ impl Head {
     }
 
     /// A number for a sentinel that this cell has not had before (INV-SENTINEL).
-    pub(crate) fn ancient_mark(self) -> u64 {
+    pub(crate) fn sentinel_number(self) -> u64 {
         (self.incarnation() << Self::LAP_BITS) | self.lap()
     }
 
@@ -271,11 +271,11 @@ impl Slot {
         Self((time.min(MAX_TIME) << 2) | (u64::from(joined) << 1) | (lap & 1))
     }
 
-    /// A sentinel: long expired, as if published in the lap before `lap`. `mark` makes it differ
+    /// A sentinel: long expired, as if published in the lap before `lap`. `number` makes it differ
     /// from every other value of this memory (INV-SENTINEL).
-    pub(crate) fn ancient(mark: u64, lap: u64) -> Self {
-        debug_assert!(mark < ANCIENT_END);
-        Self::new(mark % ANCIENT_END, false, lap.wrapping_add(1))
+    pub(crate) fn sentinel(number: u64, lap: u64) -> Self {
+        debug_assert!(number < SENTINEL_END);
+        Self::new(number % SENTINEL_END, false, lap.wrapping_add(1))
     }
 
     #[inline]
@@ -285,8 +285,8 @@ impl Slot {
 
     /// Whether it is a sentinel: the slot was never used, or its stamp was dropped.
     #[inline]
-    pub(crate) fn is_ancient(self) -> bool {
-        self.time() < ANCIENT_END
+    pub(crate) fn is_sentinel(self) -> bool {
+        self.time() < SENTINEL_END
     }
 
     /// The same slot, joined to the next.

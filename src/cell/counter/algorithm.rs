@@ -57,7 +57,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     }
 
     fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
-        self.books.settle(at, Slot(reference.0), time.max(self.store.horizon()));
+        self.books.settle(at, Slot(reference.0), time.max(self.store.timestamp_floor()));
     }
 
     fn known(self, at: At<'a>, reference: RingRef) -> Known {
@@ -70,7 +70,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     }
 
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
-        let (head, slot) = self.books.first(opened, cost, opened.ancient_mark());
+        let (head, slot) = self.books.first(opened, cost, opened.sentinel_number());
         (RingRef(slot.0), head)
     }
 
@@ -99,7 +99,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         let (head, slot) = match *kept {
             Kept::Account { age, used } => self.books.reopened(opened, restored.at(age), used),
             // Ruled out by `NewKeys::can_have`.
-            Kept::Stamps(_) | Kept::Steps(_) => self.books.first(opened, 0, opened.ancient_mark()),
+            Kept::Stamps(_) | Kept::Steps(_) => self.books.first(opened, 0, opened.sentinel_number()),
         };
         (RingRef(slot.0), head)
     }

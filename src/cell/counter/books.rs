@@ -318,10 +318,10 @@ impl<'a> Books<'a> {
 
     /// The head and the slot of a new key's cell. Its account opens with its first request. With a
     /// cost of zero it is over, unless a new key has used something from the start.
-    pub(super) fn first(&self, opened: Head, cost: u32, mark: u64) -> (Head, Slot) {
+    pub(super) fn first(&self, opened: Head, cost: u32, sentinel: u64) -> (Head, Slot) {
         match self.rule().opening(cost).used {
-            0 => self.layout().closed(opened, mark),
-            used => self.layout().opening(opened, self.number(), used, mark),
+            0 => self.layout().closed(opened, sentinel),
+            used => self.layout().opening(opened, self.number(), used, sentinel),
         }
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Counter<'a> {
             Seen::Over(since) if slot.joined() => {
                 // Nothing has been used since.
                 let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
-                let opens = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
+                let opens = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
                 let after = Account { anchor: books.rule().anchor_at(opens.max(since)), used: cost.into() };
                 fits(next, Account { anchor: since, used: 0 }, 0, after)
             }
@@ -197,7 +197,7 @@ impl<'a> Counter<'a> {
             }
             (_, Step::Open { used }) if slot.joined() => {
                 // A key with a cell and no permits: see `Algorithm::settle`.
-                let time = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
+                let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
                 let next = books.layout().next_by(head, books.number(), How::Opens, used);
                 let begun = books.begin(at, next, slot, time);

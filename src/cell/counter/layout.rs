@@ -141,14 +141,14 @@ impl Layout {
     }
 
     /// The head and the slot of a cell whose first account is about to open.
-    pub(super) fn opening(self, free: Head, revision: u64, used: u64, mark: u64) -> (Head, Slot) {
+    pub(super) fn opening(self, free: Head, revision: u64, used: u64, sentinel: u64) -> (Head, Slot) {
         let head = self.next_by(free, revision, How::Opens, used);
-        (head, Slot::ancient(mark, self.era(head)))
+        (head, Slot::sentinel(sentinel, self.era(head)))
     }
 
     /// The head and the slot of a cell whose account was over before time began.
-    pub(super) fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
+    pub(super) fn closed(self, free: Head, sentinel: u64) -> (Head, Slot) {
         let head = self.next(free, How::Closes, 0);
-        (head, Slot::ancient(mark, self.era(head) + 1).joined_on())
+        (head, Slot::sentinel(sentinel, self.era(head) + 1).joined_on())
     }
 }

@@ -164,7 +164,7 @@ fn after_claiming_what_replaces_an_account_a_cell_is_taken_back() {
     one.claim_and_stall(REPLACES, 2);
     assert!(one.0.forget(0, 0, &At(5)));
     assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
-    assert_eq!(one.0.store.horizon(), time_of(20));
+    assert_eq!(one.0.store.timestamp_floor(), time_of(20));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() 
     let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
     assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), Some(1));
     assert_eq!(one.0.reclaim(0, 0, time_of(31), &At(31)), Reclaimed::Gone);
-    assert_eq!(one.0.store.horizon(), time_of(30));
+    assert_eq!(one.0.store.timestamp_floor(), time_of(30));
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
                 *left = self.limits.left(view.as_of(), needed);
             }
             // The stamp is known once it is published.
-            return draft(at.head.advanced(needed, view.ring.len()), None, view.floor);
+            return draft(at.head.advanced(needed, view.ring.len()), None, view.lower_bound);
         }
         let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);
         if let Some(left) = left {
@@ -80,7 +80,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
-        let time = self.limits.not_before(time.max(self.store.horizon()));
+        let time = self.limits.not_before(time.max(self.store.timestamp_floor()));
         if reference.ring_parity() != at.head.ring_parity() {
             return;
         }
@@ -107,7 +107,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         let cost = cost as usize;
         let slots = if elsewhere { cost.max(2) } else { cost };
         if slots <= 1 {
-            let slot = Slot::ancient(opened.ancient_mark(), opened.lap());
+            let slot = Slot::sentinel(opened.sentinel_number(), opened.lap());
             return (RingRef(slot.0), opened.advanced(cost, 1));
         }
         let (reference, ring) = self.store.new_ring(false, slots, opened.lap());
@@ -140,7 +140,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         let is_ahead = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
         let opened = if is_ahead { opened.with_state(State::Ahead) } else { opened };
         match ages {
-            [] => (RingRef(Slot::ancient(opened.ancient_mark(), opened.lap()).0), opened),
+            [] => (RingRef(Slot::sentinel(opened.sentinel_number(), opened.lap()).0), opened),
             [age] => (RingRef(Slot::new(restored.at(*age), false, opened.lap() + 1).0), opened),
             _ => {
                 let (reference, ring) = self.store.new_ring(false, ages.len(), opened.lap());

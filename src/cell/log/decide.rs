@@ -37,7 +37,7 @@ impl<'a> Log<'a> {
     pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let At { cell, head } = at;
         let (ring, reading) = (self.store.ring(cell, cell.reference()), time_of(reading));
-        let newest = ring.newest(head).filter(|newest| !newest.is_ancient())?;
+        let newest = ring.newest(head).filter(|newest| !newest.is_sentinel())?;
         let time = self.limits.not_before(reading).max(newest.time());
         let refusal = if cost == 0 { None } else { self.limits.refusal(ring, head, time, cost as usize) };
         let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));
@@ -58,7 +58,7 @@ impl<'a> Log<'a> {
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
         let newest = ring.newest(head)?;
-        if newest.is_ancient() {
+        if newest.is_sentinel() {
             return None;
         }
         let time = self.limits.not_before(time_of(reading)).max(newest.time());
@@ -127,11 +127,11 @@ impl<'a> Log<'a> {
             let claimed = ring.claim(at, needed, self.limits, time);
             return claimed.map_or_else(|| at.lost(), |_| granted(left, Charged::nothing(at.head)));
         };
-        let floor = self.earliest_stamp(view, needed);
+        let lower_bound = self.earliest_stamp(view, needed);
         match ring.claim(at, needed, self.limits, time) {
             None => at.lost(),
             Some(Published::ByClaimant) => granted(left, Charged { head: at.head, mark: time }),
-            Some(Published::Unknown) => granted(left, self.charged_in_ring(at, floor)),
+            Some(Published::Unknown) => granted(left, self.charged_in_ring(at, lower_bound)),
         }
     }
 

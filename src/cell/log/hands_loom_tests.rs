@@ -239,7 +239,7 @@ fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
             next.decide_to_lend(Ask::Reserve { within: 10 }, seat, 1, &At(9)).unwrap().0
         });
         thread.join().unwrap();
-        // Denied if the horizon is past the clock by then.
+        // Denied if the timestamp floor is past the clock by then.
         let _ = next.join().unwrap();
         assert!(!sleeper.wakes(&cells), "a stamp of another key");
     });
@@ -257,7 +257,7 @@ impl Clock for Set {
 /// The timestamp floor is as late as another thread's clock, and no later than this one's, which is
 /// read after it. So a stamp that has expired by then is not postponed.
 #[test]
-fn loom_who_sees_the_horizon_reads_the_clock_after_it() {
+fn loom_a_thread_that_sees_the_timestamp_floor_reads_the_clock_after_it() {
     explore_with(2, || {
         let (cells, [first, second]) = two_cells([8, 8]);
         acquire(&cells, first, 3, &At(0));

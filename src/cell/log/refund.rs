@@ -34,15 +34,15 @@ impl<'a> Log<'a> {
         let last = view.ring.load(pos + needed - 1).time();
         let earliest = loosest.earliest(view.ring, pos, needed).max(loosest.end_of(last));
         // The claimant may publish its first slots itself, at its own time.
-        view.floor.max(earliest).max(view.horizon.min(view.time))
+        view.lower_bound.max(earliest).max(view.timestamp_floor.min(view.time))
     }
 
     /// The charge of permits that were claimed in the ring at that head, with a stamp no earlier
-    /// than `floor`.
+    /// than `lower_bound`.
     ///
     /// The stamp is read, because a helper with a lagging clock may have published it. If the ring
-    /// was replaced, or claimed all round, `floor` is used.
-    pub(super) fn charged_in_ring(self, At { cell, head }: At<'a>, floor: u64) -> Charged {
+    /// was replaced, or claimed all round, `lower_bound` is used.
+    pub(super) fn charged_in_ring(self, At { cell, head }: At<'a>, lower_bound: u64) -> Charged {
         // Acquired: if the head has moved on, a helper may have published them.
         self.store.head_once_let_go(cell);
         let reference = cell.reference();
@@ -52,7 +52,7 @@ impl<'a> Log<'a> {
         let is_there = ring.is_held_since(head, self.store.head_once_let_go(cell))
             && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
-        Charged { head, mark: if is_there { stamp } else { floor } }
+        Charged { head, mark: if is_there { stamp } else { lower_bound } }
     }
 
     /// One attempt to remove stamps; `None` if the cell changed.
@@ -63,7 +63,7 @@ impl<'a> Log<'a> {
         let count = cost as usize;
         let first = view.last(live).position(|stamp| stamp >= mark).unwrap_or(live);
         // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
-        let latest = now.max(self.store.horizon());
+        let latest = now.max(self.store.timestamp_floor());
         if mark < self.limits.live_from(latest) || live - first < count {
             return view.stands().then_some(0);
         }

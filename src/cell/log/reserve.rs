@@ -42,7 +42,7 @@ impl<'a> Log<'a> {
         let within = within.min(limits.window());
         // No stamp is earlier than the timestamp floor (INV-FLOOR).
         let shown = view.live_at();
-        let now = shown.max(view.horizon);
+        let now = shown.max(view.timestamp_floor);
         let refusal = refusal.no_sooner_than(now);
         let live = view.live(limits.live_from(shown));
         // Live stamps by a clock behind the floor would be postponed, and this moment with them.

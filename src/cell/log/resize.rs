@@ -62,9 +62,9 @@ impl<'a> Log<'a> {
         let (offer, new) = self.store.new_ring(next.ring_parity(), (live + needed).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
         // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
-        let horizon = self.store.horizon();
+        let timestamp_floor = self.store.timestamp_floor();
         let reading = view.time.max(time_of(clock.now()));
-        let time = reading.max(horizon);
+        let time = reading.max(timestamp_floor);
         // No more than before, even if the ring is no longer the cell's.
         let live = live.min(ring.live_at(head, limits.live_from(reading)));
         let kept = view.last(live).map(|stamp| limits.put_off(stamp, reading, time));
@@ -86,12 +86,12 @@ impl<'a> Log<'a> {
         let next = growing.head.on_new_ring();
         let (offer, ring) = self.store.new_ring(next.ring_parity(), slots.max(2), next.lap());
         // Read after the ring was taken: see `larger_ring`.
-        let horizon = self.store.horizon();
-        if horizon > now.max(view.horizon) {
+        let timestamp_floor = self.store.timestamp_floor();
+        if timestamp_floor > now.max(view.timestamp_floor) {
             self.store.drop_unused_ring(offer);
             return None;
         }
-        Some(Replacement { offer, ring, later: now.max(horizon) })
+        Some(Replacement { offer, ring, later: now.max(timestamp_floor) })
     }
 
     /// Offers a ring with the `live` newest stamps except those in `without`, counted from the

@@ -26,15 +26,15 @@ pub(super) struct View<'a> {
     pub(super) ring: Ring<'a>,
     pub(super) newest: Slot,
     /// The timestamp floor, from before the clock was read.
-    pub(super) horizon: u64,
+    pub(super) timestamp_floor: u64,
     /// The clock reading.
     pub(super) reading: u64,
     /// The same, but not before the version began (INV-VERSION).
     pub(super) by_clock: u64,
     /// A lower bound of every stamp that is chosen from now on.
-    pub(super) floor: u64,
-    /// The time to decide by: the reading, or `floor` if the clock lags behind it. If the newest
-    /// stamp is reserved, the log is [behind](Self::is_behind) it.
+    pub(super) lower_bound: u64,
+    /// The time to decide by: the reading, or `lower_bound` if the clock lags behind it. If the
+    /// newest stamp is reserved, the log is [behind](Self::is_behind) it.
     pub(super) time: u64,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Log<'a> {
             return None;
         }
         // Before the clock, so that only a lagging clock shows less (INV-FLOOR).
-        let horizon = self.store.horizon();
+        let timestamp_floor = self.store.timestamp_floor();
         // Read at each attempt: a reading from before a lost claim may be old (INV-CLOCK-LAST).
         let reading = time_of(clock.now());
         let ring = self.store.ring(at.cell, reference);
@@ -62,15 +62,25 @@ impl<'a> Log<'a> {
             self.settle(at, reference, reading);
             return None;
         };
-        let floor = self.floor(newest);
+        let lower_bound = self.lower_bound(newest);
         let by_clock = self.limits.not_before(reading);
-        Some(View { at, reference, ring, newest, horizon, reading, by_clock, floor, time: by_clock.max(floor) })
+        Some(View {
+            at,
+            reference,
+            ring,
+            newest,
+            timestamp_floor,
+            reading,
+            by_clock,
+            lower_bound,
+            time: by_clock.max(lower_bound),
+        })
     }
 
     /// The earliest time of a decision, however far the clock lags: the newest stamp or, if that
     /// was dropped, the timestamp floor.
-    fn floor(self, newest: Slot) -> u64 {
-        if newest.is_ancient() { self.store.horizon() } else { newest.time() }
+    fn lower_bound(self, newest: Slot) -> u64 {
+        if newest.is_sentinel() { self.store.timestamp_floor() } else { newest.time() }
     }
 
     /// The refusal of so many permits, if they do not fit now. Reserved permits are not overtaken

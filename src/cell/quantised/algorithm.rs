@@ -45,7 +45,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
-        let time = time.max(self.store.horizon());
+        let time = time.max(self.store.timestamp_floor());
         let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
         // The step belongs to this head only if that still stands. While a cell grows its head
@@ -72,7 +72,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         match newest {
             // The timestamp floor must be no later than a reading of some clock.
             Some(step) => Known::Until(steps.free_at(step), Slot::new(steps.begin_of(step), false, 0)),
-            None => Known::Until(0, Slot::ancient(0, 0)),
+            None => Known::Until(0, Slot::sentinel(0, 0)),
         }
     }
 

@@ -32,8 +32,8 @@ impl Newest {
         Self((step << 1) | 1)
     }
 
-    pub(super) fn unknown(mark: u64) -> Self {
-        Self(mark << 1)
+    pub(super) fn unknown(sentinel: u64) -> Self {
+        Self(sentinel << 1)
     }
 
     #[inline]
@@ -89,7 +89,7 @@ impl<'a> Quantised<'a> {
 
     /// A block without permits for this head. Its step is not known.
     pub(super) fn new_empty_block(self, head: Head) -> RingRef {
-        let newest = Newest::unknown(self.store.next_mark());
+        let newest = Newest::unknown(self.store.next_sentinel());
         let used = self.stepped.used(head);
         self.new_block(head, Contents { newest, start: 0, used, most: 0, entries: core::iter::empty() })
     }

@@ -32,9 +32,9 @@ proptest! {
 #[test]
 fn what_was_never_used_has_expired_under_the_longest_window() {
     let longest = u64::try_from(crate::Quota::MAX_WINDOW.as_nanos()).unwrap();
-    assert!(time_of(0) - (ANCIENT_END - 1) >= longest);
+    assert!(time_of(0) - (SENTINEL_END - 1) >= longest);
     assert_eq!(time_of(u64::MAX), MAX_TIME);
-    assert!(Head::new(State::Open, true, u64::MAX, u64::MAX, 0).ancient_mark() < ANCIENT_END);
+    assert!(Head::new(State::Open, true, u64::MAX, u64::MAX, 0).sentinel_number() < SENTINEL_END);
     assert!(Slot::new(u64::MAX, true, 1).0 < crate::slab::LINK);
     let century = 100 * 365 * 24 * 3600 * 1_000_000_000;
     assert!(time_of(century) < MAX_TIME);

@@ -24,9 +24,9 @@ mod plan;
 mod quantised;
 #[cfg(all(test, tollgate_loom))]
 mod reserving_loom_tests;
-mod revisions;
 mod store;
 mod unchanged;
+mod versions;
 mod words;
 
 pub(crate) use algorithm::{Ask, Charged};
@@ -37,6 +37,6 @@ pub(crate) use incarnation::Reclaimed;
 pub(crate) use joint::Stalled;
 #[cfg(feature = "snapshot")]
 pub(crate) use kept::Kept;
-pub(crate) use revisions::{Revision, Revisions, Whose};
 pub(crate) use unchanged::Unchanged;
+pub(crate) use versions::{Scope, Version, Versions};
 pub(crate) use words::{Head, MAX_TIME, time_of};

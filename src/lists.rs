@@ -8,7 +8,7 @@
 use core::fmt;
 
 use crate::caps::MAX_KEY_CAP;
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::clock::Clock;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
@@ -46,7 +46,7 @@ impl Lists {
             return Err(BuildError::ListCapTooLarge { list_cap: cap });
         }
         let listed = [Quota::new(1, Quota::MAX_WINDOW)];
-        let plans = [Revisions::new(&listed), Revisions::new(&listed)];
+        let plans = [Versions::new(&listed), Versions::new(&listed)];
         Ok(Self { table: Table::of_plans(plans.into(), cap, 0), cap })
     }
 

@@ -19,7 +19,7 @@ mod loom_tests;
 use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::clock::Clock;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
@@ -196,7 +196,7 @@ impl Penalties {
         penalty.validate()?;
         let denials = Quota::new(penalty.denials.saturating_sub(1).max(1), penalty.within);
         let block = Quota::new(1, penalty.blocked_for);
-        let plans = [Revisions::new(&[denials]), Revisions::new(&[block])];
+        let plans = [Versions::new(&[denials]), Versions::new(&[block])];
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         let table = Table::of_plans(plans.into(), places, 0);
         Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })

@@ -1,6 +1,6 @@
 //! A table that knows one key only: for limits without keys.
 
-use crate::cell::{Revision, Unchanged, Whose};
+use crate::cell::{Scope, Unchanged, Version};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
@@ -53,12 +53,12 @@ impl Single {
         self.table.peek(Self::KEY, cost, clock)
     }
 
-    pub(crate) fn revision(&self) -> &Revision {
-        self.table.revision(0)
+    pub(crate) fn version(&self) -> &Version {
+        self.table.version(0)
     }
 
     pub(crate) fn change(&self, quotas: &[Quota], clock: &impl Clock) -> Result<(), Unchanged> {
-        self.table.change(0, Whose::All, quotas, clock)
+        self.table.change(0, Scope::All, quotas, clock)
     }
 
     pub(crate) fn clear(&self, clock: &impl Clock) {

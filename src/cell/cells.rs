@@ -8,8 +8,8 @@ use super::log::view::Log;
 use super::memory::{At, Cell};
 use super::plan::Plan;
 use super::quantised::view::Quantised;
-use super::revisions::{ForKey, Revisions};
 use super::store::Store;
+use super::versions::{ForKey, Versions};
 use super::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
 use crate::decision::{Admission, AtOnce, PerQuota, Status};
@@ -19,7 +19,7 @@ use crate::sync::Ordering;
 /// All the cells of a limiter.
 pub(crate) struct Cells {
     /// The plans, by the number in a key's fingerprint.
-    pub(super) plans: Box<[Revisions]>,
+    pub(super) plans: Box<[Versions]>,
     pub(super) store: Store,
 }
 
@@ -77,16 +77,16 @@ pub(super) use by;
 
 impl Cells {
     /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
-    pub(crate) fn new(plans: Box<[Revisions]>, key_cap: u32) -> Self {
+    pub(crate) fn new(plans: Box<[Versions]>, key_cap: u32) -> Self {
         Self::with(plans, key_cap, None)
     }
 
     /// As [`new`](Self::new), for joint claims on one cell of each plan.
-    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: u32) -> Self {
+    pub(crate) fn together(plans: Box<[Versions]>, key_cap: u32) -> Self {
         Self::with(plans, key_cap, Some(Box::new(Joint::new())))
     }
 
-    fn with(plans: Box<[Revisions]>, key_cap: u32, joint: Option<Box<Joint>>) -> Self {
+    fn with(plans: Box<[Versions]>, key_cap: u32, joint: Option<Box<Joint>>) -> Self {
         assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let all = || plans.iter().map(|plan| plan.current().plan.new_keys());
         let longest = all().map(|plan| plan.longest_ring()).max().unwrap_or(1);
@@ -102,7 +102,7 @@ impl Cells {
 
     /// The versions of this plan.
     #[inline]
-    pub(crate) fn revisions(&self, plan: usize) -> &Revisions {
+    pub(crate) fn versions(&self, plan: usize) -> &Versions {
         &self.plans[plan]
     }
 
@@ -128,16 +128,16 @@ impl Cells {
     /// of some plan.
     pub(super) fn rules_of(&self, cell: &Cell) -> Rules<'_> {
         let plan = Fingerprint::plan_in(cell.high.load(Ordering::Acquire));
-        let revisions = self.plans.get(plan).unwrap_or(&self.plans[0]);
-        self.rules_by(revisions.for_key(|| cell.key()))
+        let versions = self.plans.get(plan).unwrap_or(&self.plans[0]);
+        self.rules_by(versions.for_key(|| cell.key()))
     }
 
     #[inline]
-    fn rules_by<'a>(&'a self, revisions: ForKey<'a>) -> Rules<'a> {
+    fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
-        match &revisions.current.plan {
-            Plan::Log(limits) => Rules::Log(Log { store, limits, revisions: revisions.all }),
-            Plan::Counter(metered) => Rules::Counter(Counter { store, books: Books::new(revisions, metered) }),
+        match &versions.current.plan {
+            Plan::Log(limits) => Rules::Log(Log { store, limits, versions: versions.all }),
+            Plan::Counter(metered) => Rules::Counter(Counter { store, books: Books::new(versions, metered) }),
             Plan::Quantised(stepped) => Rules::Quantised(Quantised { store, stepped }),
         }
     }
@@ -343,7 +343,7 @@ impl Cells {
 
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
-        self.store.bytes() + self.plans.iter().map(Revisions::bytes).sum::<usize>()
+        self.store.bytes() + self.plans.iter().map(Versions::bytes).sum::<usize>()
     }
 }
 

@@ -33,7 +33,7 @@ impl One {
 
     /// The same, under these quotas.
     pub(in crate::cell) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
-        let cells = Cells::new([Revisions::new(quotas)].into(), 4);
+        let cells = Cells::new([Versions::new(quotas)].into(), 4);
         let (id, incarnation) = cells.create(KEY, cost).unwrap();
         cells.grant(id, incarnation, &At(at));
         Self { cells, id, incarnation }

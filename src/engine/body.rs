@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::cell::Revision;
+use crate::cell::Version;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
@@ -47,12 +47,12 @@ pub(crate) enum AtCap {
 impl<C: Clock, F> Engine<C, F> {
     /// How the keys of a dimension are limited; 0 where there are no dimensions.
     #[inline]
-    pub(crate) fn revision(&self, dimension: usize) -> &Revision {
-        self.table.revision(dimension)
+    pub(crate) fn version(&self, dimension: usize) -> &Version {
+        self.table.version(dimension)
     }
 
     pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
-        &self.revision(dimension).quotas
+        &self.version(dimension).quotas
     }
 
     pub(crate) fn id(&self) -> LimiterId {

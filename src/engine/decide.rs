@@ -13,7 +13,7 @@ impl<C: Clock, F> Engine<C, F> {
     /// The key, if it may ask for so much.
     #[inline]
     pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
-        self.table.revision_for(key).check_cost(cost)?;
+        self.table.version_for(key).check_cost(cost)?;
         Ok(key)
     }
 
@@ -129,11 +129,11 @@ impl<C: Clock, F> Engine<C, F> {
         retry_after_ns: u64,
         shared: impl FnOnce(&Single) -> Status,
     ) -> Option<Status> {
-        let quotas = &self.table.revision_for(key).quotas;
+        let quotas = &self.table.version_for(key).quotas;
         let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
         Some(match &self.at_cap {
             AtCap::LookAgain => return None,
-            AtCap::Share(overflow) if overflow.revision().check_cost(cost).is_ok() => shared(overflow),
+            AtCap::Share(overflow) if overflow.version().check_cost(cost).is_ok() => shared(overflow),
             AtCap::Admit => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
             AtCap::Deny | AtCap::Share(_) => {
                 Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns))

@@ -50,7 +50,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {
-        let quotas = &self.table.revision_for(key).quotas;
+        let quotas = &self.table.version_for(key).quotas;
         let never = Denial::new(Denial::NEVER, DenialReason::DenyList, 0);
         Some(match modes.lists.as_ref()?.of(key)? {
             List::Deny => {

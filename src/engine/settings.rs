@@ -2,7 +2,7 @@
 
 use super::body::{AtCap, Engine};
 use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::counts::Tally;
 use crate::error::BuildError;
 use crate::modes::Wanted;
@@ -69,7 +69,7 @@ impl Settings {
     fn engine<C, F>(
         self,
         quotas: &[Quotas],
-        table: fn(Box<[Revisions]>, usize, usize) -> Table,
+        table: fn(Box<[Versions]>, usize, usize) -> Table,
         at_cap: AtCap,
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {

@@ -387,7 +387,7 @@ impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut limiter = f.debug_struct("JointLimiter");
         for (dimension, name) in self.names.iter().enumerate() {
-            limiter.field(name, &Shown(&self.engine.table.revision(dimension).quotas));
+            limiter.field(name, &Shown(&self.engine.table.version(dimension).quotas));
         }
         limiter.field("clock", &self.engine.clock).field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
     }

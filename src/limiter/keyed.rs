@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-use crate::cell::Whose;
+use crate::cell::Scope;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 use crate::decision::{Decision, Status};
@@ -286,7 +286,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// A change of the quotas of one key.
     pub(crate) fn change_of<'q>(&self, key: impl AsKey<K>, quotas: &'q [Quota]) -> Change<'q> {
-        Change { dimension: 0, whose: Whose::Key(self.fingerprint(key)), quotas }
+        Change { dimension: 0, scope: Scope::Key(self.fingerprint(key)), quotas }
     }
 
     #[inline]
@@ -298,7 +298,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quotas", &Shown(&self.engine.table.revision(0).quotas))
+            .field("quotas", &Shown(&self.engine.table.version(0).quotas))
             .field("clock", &self.engine.clock)
             .field("at_key_cap", &self.engine.at_cap)
             .finish_non_exhaustive()

@@ -5,7 +5,7 @@ use once_cell::race::OnceBox;
 use super::heuristics::{Heuristics, largest_for, size_for};
 use super::index::{Found, Index, Put};
 use super::route::{Route, SIZES};
-use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, Whose, time_of};
+use crate::cell::{Ask, Cells, Scope, Seat, Unchanged, Version, Versions, time_of};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
@@ -57,17 +57,17 @@ pub(super) enum Located<'a> {
 
 impl Table {
     /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
-    pub(crate) fn new(plan: Revisions, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn new(plan: Versions, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_plans([plan].into(), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for keys of several plans.
-    pub(crate) fn of_plans(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn of_plans(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for joint claims on keys of several plans.
-    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn together(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
     }
 
@@ -96,25 +96,25 @@ impl Table {
 
     /// The current version of a plan.
     #[inline]
-    pub(crate) fn revision(&self, plan: usize) -> &Revision {
-        self.cells.revisions(plan).current()
+    pub(crate) fn version(&self, plan: usize) -> &Version {
+        self.cells.versions(plan).current()
     }
 
     /// The current version for a key.
     #[inline]
-    pub(crate) fn revision_for(&self, key: Fingerprint) -> &Revision {
-        self.cells.revisions(key.plan()).current_for(key)
+    pub(crate) fn version_for(&self, key: Fingerprint) -> &Version {
+        self.cells.versions(key.plan()).current_for(key)
     }
 
     /// Changes the quotas of a plan's keys to other validated ones, from now on.
     pub(crate) fn change(
         &self,
         plan: usize,
-        whose: Whose,
+        scope: Scope,
         quotas: &[Quota],
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
-        self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))?;
+        self.cells.versions(plan).change(scope, quotas, || time_of(clock.now()))?;
         // Cells may be idle sooner than a sweep has noted.
         self.turns.note_forgotten();
         Ok(())
@@ -124,11 +124,11 @@ impl Table {
     pub(crate) fn can_change(
         &self,
         plan: usize,
-        whose: Whose,
+        scope: Scope,
         quotas: &[Quota],
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
-        self.cells.revisions(plan).can_change(whose, quotas, || time_of(clock.now()))
+        self.cells.versions(plan).can_change(scope, quotas, || time_of(clock.now()))
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.

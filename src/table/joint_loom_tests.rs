@@ -24,7 +24,7 @@ type Asked<'a> = &'a [Option<u64>];
 
 /// A table of dimensions whose keys each have a quota of so many permits in ten nanoseconds.
 fn table(limits: &[u32]) -> Table {
-    let plan = |&limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]);
+    let plan = |&limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]);
     Table::together(limits.iter().map(plan).collect(), 8, 3)
 }
 
@@ -178,7 +178,7 @@ fn loom_joint_a_cell_is_reclaimed_meanwhile() {
 fn loom_joint_an_account_and_a_log() {
     explore(2, || {
         let ten = Duration::from_nanos(10);
-        let plans = [Revisions::new(&[Quota::token_bucket(2, 1, ten)]), Revisions::new(&[Quota::new(2, ten)])];
+        let plans = [Versions::new(&[Quota::token_bucket(2, 1, ten)]), Versions::new(&[Quota::new(2, ten)])];
         let table = Table::together(plans.into(), 8, 3);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
         let table = Arc::new(table);
@@ -194,7 +194,7 @@ fn loom_joint_an_account_and_a_log() {
 fn loom_joint_an_account_is_read_while_it_is_held() {
     explore(2, || {
         let table =
-            Table::together([Revisions::new(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))])].into(), 8, 3);
+            Table::together([Versions::new(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))])].into(), 8, 3);
         assert_eq!(table.all(&[Some(1)], 2, 0), 2);
         let table = Arc::new(table);
         let [claimer, reader] = [Arc::clone(&table), Arc::clone(&table)];

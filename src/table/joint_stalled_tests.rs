@@ -25,7 +25,7 @@ fn key(dimension: usize, number: u64) -> Fingerprint {
 /// Three dimensions: one permit, two permits, and four that make a ring grow, in ten nanoseconds
 /// each. Each dimension's key 1 is known, and the third has been granted one at time zero.
 fn table() -> Table {
-    let plans = [1, 2, 4].map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
+    let plans = [1, 2, 4].map(|limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let table = Table::together(plans.into(), 64, 0);
     for dimension in 0..3 {
         assert!(table.seat(key(dimension, 1), &At(0)).is_ok());
@@ -153,7 +153,7 @@ fn after_holding_all_while_a_key_is_forgotten() {
 /// cell goes to another key, all at one tick of the clock.
 #[test]
 fn before_replacing_a_ring_while_its_cell_changes_hands() {
-    let table = Table::together([Revisions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
+    let table = Table::together([Versions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
     let ask = |number| table.admits([number, 0, 0], 1, 0);
     assert!(ask(1));
     let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };

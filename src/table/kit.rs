@@ -7,7 +7,7 @@ pub(super) use super::heuristics::{SMALLEST, full_at, largest_for, size_for};
 pub(super) use super::index::{self, Found, Put};
 pub(super) use super::lend::Lent;
 pub(super) use super::route::{Counted, Route, SIZES};
-pub(super) use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Whose, time_of};
+pub(super) use crate::cell::{Ask, Cells, Scope, Seat, Version, Versions, time_of};
 pub(super) use crate::clock::Clock;
 pub(super) use crate::decision::Status;
 pub(super) use crate::fingerprint::Fingerprint;

@@ -32,7 +32,7 @@ fn in_the_second_chunk(number: u64) -> u64 {
 
 /// A table under `limit` permits in ten nanoseconds.
 fn table(limit: u32, key_cap: usize) -> Table {
-    Table::new(Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]), key_cap, 0)
+    Table::new(Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]), key_cap, 0)
 }
 
 impl Table {
@@ -303,7 +303,7 @@ impl Clock for Watching {
 fn loom_a_key_that_has_the_last_place_is_not_denied_for_want_of_one() {
     explore(1, || {
         let quota = Quota::new(2, Duration::from_millis(1));
-        let table = Arc::new(Table::new(Revisions::new(&[quota]), 1, 0));
+        let table = Arc::new(Table::new(Versions::new(&[quota]), 1, 0));
         let done = Arc::new(AtomicU64::new(0));
         let clock = Watching { done: Arc::clone(&done), was_done: false.into() };
         let first = move |table: &Table| {

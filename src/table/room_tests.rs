@@ -18,7 +18,7 @@ fn key(number: u64) -> Fingerprint {
 
 /// A table under one permit in ten nanoseconds.
 fn table(key_cap: usize, expected_keys: usize) -> Table {
-    Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), key_cap, expected_keys)
+    Table::new(Versions::new(&[Quota::new(1, Duration::from_nanos(10))]), key_cap, expected_keys)
 }
 
 impl Table {

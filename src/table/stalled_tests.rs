@@ -17,7 +17,7 @@ const KEYS: u64 = 52;
 
 /// A table under one permit in ten nanoseconds, its index full with keys 0 to 51 at time zero.
 fn full() -> (Table, MockClock) {
-    let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Versions::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     for number in 0..KEYS {
         assert!(admits(&table, number, &clock));
@@ -120,7 +120,7 @@ fn kept(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
 #[cfg(feature = "snapshot")]
 #[test]
 fn before_making_a_new_cell_known_whose_key_another_makes_known() {
-    let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Versions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     assert!(table.reserve(table.route()));
     table.cells.create(key(1), 1).unwrap();
@@ -131,7 +131,7 @@ fn before_making_a_new_cell_known_whose_key_another_makes_known() {
 #[cfg(feature = "snapshot")]
 #[test]
 fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
-    let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Versions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     assert!(table.reserve(table.route()));
     let (id, incarnation) = table.cells.create(key(1), 1).unwrap();
@@ -146,7 +146,7 @@ fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
 /// after 256.
 #[test]
 fn with_an_entry_whose_incarnation_has_come_round() {
-    let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 1, 0);
+    let table = Table::new(Versions::new(&[Quota::new(1, Duration::from_nanos(10))]), 1, 0);
     let clock = MockClock::new();
     assert!(admits(&table, 0, &clock));
     let late = table.start_turn_to(table.route().size());

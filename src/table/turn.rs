@@ -243,7 +243,7 @@ mod tests {
 
     use super::super::heuristics::Heuristics;
     use super::*;
-    use crate::cell::Revisions;
+    use crate::cell::Versions;
     use crate::clock::MockClock;
     use crate::quota::Quota;
     use crate::table::Placed;
@@ -263,7 +263,7 @@ mod tests {
     fn at_the_cap_a_place_is_free_the_moment_that_a_key_expires() {
         for window in [10, UNIT - 1, UNIT, UNIT + 1, 5 * UNIT] {
             let quota = Quota::new(1, Duration::from_nanos(window));
-            let (table, clock) = (Table::new(Revisions::new(&[quota]), 1, 0), MockClock::new());
+            let (table, clock) = (Table::new(Versions::new(&[quota]), 1, 0), MockClock::new());
             assert_eq!(ask(&table, 1, 1, &clock), Ok(true));
             for (passed, left) in [(window / 2, window - window / 2), (window - 1 - window / 2, 1)] {
                 clock.advance(Duration::from_nanos(passed));
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn at_the_cap_a_place_is_free_the_moment_that_the_account_of_a_later_key_is_over() {
         let quota = Quota::token_bucket(10, 1, Duration::from_nanos(10 * UNIT));
-        let (table, clock) = (Table::new(Revisions::new(&[quota]), 2, 0), MockClock::new());
+        let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
         assert_eq!((ask(&table, 1, 10, &clock), ask(&table, 2, 1, &clock)), (Ok(true), Ok(true)));
         for key in 3..6 {
             clock.advance(Duration::from_nanos(10 * UNIT - 1));

@@ -1,13 +1,13 @@
 //! Reads and writes the account in a cell, by the current version of its quota and those before it.
 //!
-//! `counter.rs` explains accounts, `revisions.rs` versions.
+//! `counter.rs` explains accounts, `versions.rs` versions.
 
 use super::layout::{How, Layout};
 use super::metered::Metered;
 use crate::cell::algorithm::Charged;
 use crate::cell::memory::{At, Cell};
 use crate::cell::plan::Plan;
-use crate::cell::revisions::{ForKey, Revision};
+use crate::cell::versions::{ForKey, Version};
 use crate::cell::words::{Head, Slot, State};
 use crate::rule::{Account, Rule, Since, Step};
 use crate::sync::Ordering;
@@ -35,19 +35,19 @@ pub(super) struct Running {
 /// The versions that the account of a key is written under.
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Books<'a> {
-    revisions: ForKey<'a>,
+    versions: ForKey<'a>,
     pub(super) current: &'a Metered,
 }
 
 impl<'a> Books<'a> {
     #[inline]
-    pub(in crate::cell) fn new(revisions: ForKey<'a>, current: &'a Metered) -> Self {
-        Self { revisions, current }
+    pub(in crate::cell) fn new(versions: ForKey<'a>, current: &'a Metered) -> Self {
+        Self { versions, current }
     }
 
     #[inline]
     pub(super) fn number(&self) -> u64 {
-        self.revisions.current.number
+        self.versions.current.number
     }
 
     #[inline]
@@ -67,7 +67,7 @@ impl<'a> Books<'a> {
             Seen::Unpublished
         } else if slot.joined() {
             Seen::Over(slot.time())
-        } else if layout.revision(head) == Layout::revision_of(self.number()) && !self.is_older_than_current(slot) {
+        } else if layout.version(head) == Layout::version_of(self.number()) && !self.is_older_than_current(slot) {
             Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
         } else {
             self.seen_by_another(head, slot)
@@ -78,7 +78,7 @@ impl<'a> Books<'a> {
     /// version with the same number modulo 64. Windows do not tell.
     #[inline]
     fn is_older_than_current(&self, slot: Slot) -> bool {
-        slot.time() < self.revisions.current.since && self.rule().is_moved()
+        slot.time() < self.versions.current.since && self.rule().is_moved()
     }
 
     /// The account under the current version, if it is written under an earlier one.
@@ -91,10 +91,10 @@ impl<'a> Books<'a> {
         let (mut account, mut is_moved) = (goes_on(rule), false);
         // The versions after that, newest first.
         let mut since = Vec::new();
-        let mut revision = self.revisions.current;
-        while revision.number != written.number {
-            since.push(revision);
-            revision = self.revisions.before(revision);
+        let mut version = self.versions.current;
+        while version.number != written.number {
+            since.push(version);
+            version = self.versions.before(version);
         }
         for next in since.into_iter().rev() {
             let Some(next_rule) = rule_of(next) else { return Seen::Over(opened) };
@@ -119,24 +119,24 @@ impl<'a> Books<'a> {
 
     /// The version that an account is written under: the latest with those bits. A bucket or queue
     /// that a change moved opened after it. Of a window it may be too late by 64 changes.
-    fn written_by(&self, head: Head, slot: Slot) -> &'a Revision {
-        let bits = self.layout().revision(head);
-        let mut revision = self.revisions.current;
-        let is_later = |revision: &Revision| self.rule().is_moved() && revision.since > slot.time();
-        while revision.number > 0 && (Layout::revision_of(revision.number) != bits || is_later(revision)) {
-            revision = self.revisions.before(revision);
+    fn written_by(&self, head: Head, slot: Slot) -> &'a Version {
+        let bits = self.layout().version(head);
+        let mut version = self.versions.current;
+        let is_later = |version: &Version| self.rule().is_moved() && version.since > slot.time();
+        while version.number > 0 && (Layout::version_of(version.number) != bits || is_later(version)) {
+            version = self.versions.before(version);
         }
-        revision
+        version
     }
 
     /// The version of an unpublished claim: the latest with those bits.
-    fn claimed_by(&self, head: Head) -> &'a Revision {
-        let bits = self.layout().revision(head);
-        let mut revision = self.revisions.current;
-        while revision.number > 0 && Layout::revision_of(revision.number) != bits {
-            revision = self.revisions.before(revision);
+    fn claimed_by(&self, head: Head) -> &'a Version {
+        let bits = self.layout().version(head);
+        let mut version = self.versions.current;
+        while version.number > 0 && Layout::version_of(version.number) != bits {
+            version = self.versions.before(version);
         }
-        revision
+        version
     }
 
     /// The time at which the account is no different from a new one; `None` while it is
@@ -288,7 +288,7 @@ impl<'a> Books<'a> {
 
     /// The head of a running account after a refund.
     pub(super) fn given_back(&self, head: Head, used: u64) -> Head {
-        self.layout().two_eras_on(head, self.layout().revision(head), used)
+        self.layout().two_eras_on(head, self.layout().version(head), used)
     }
 
     /// The changes of the running account since a charge; `None` if it is another account, or kept
@@ -297,7 +297,7 @@ impl<'a> Books<'a> {
         let layout = self.layout();
         let advanced = slot.time() != charged.mark;
         // A change may leave the anchor of a bucket or queue where it was.
-        let same_quota = running.is_current && layout.revision(charged.head) == layout.revision(head);
+        let same_quota = running.is_current && layout.version(charged.head) == layout.version(head);
         if self.rule().is_moved() && !same_quota || advanced && !self.has_advanced_from(head, slot, charged) {
             return None;
         }
@@ -311,7 +311,7 @@ impl<'a> Books<'a> {
     fn has_advanced_from(&self, head: Head, slot: Slot, charged: Charged) -> bool {
         let Charged { head: before, mark } = charged;
         self.layout().advances(head)
-            && self.layout().revision(before) == self.layout().revision(head)
+            && self.layout().version(before) == self.layout().version(head)
             && rule_of(self.written_by(head, slot))
                 .is_some_and(|rule| slot.time() == rule.advanced(rule.anchor_at(mark)))
     }
@@ -326,8 +326,8 @@ impl<'a> Books<'a> {
     }
 }
 
-fn rule_of(revision: &Revision) -> Option<&Rule> {
-    match &revision.plan {
+fn rule_of(version: &Version) -> Option<&Rule> {
+    match &version.plan {
         Plan::Counter(metered) => Some(&metered.rule),
         Plan::Log(_) | Plan::Quantised(_) => None,
     }
@@ -335,8 +335,8 @@ fn rule_of(revision: &Revision) -> Option<&Rule> {
 
 /// The anchor of an older account under that version. If it is the time at which the account
 /// opened, nothing is published: see `renew`.
-fn changes_at(revision: &Revision, slot: Slot) -> u64 {
-    revision.since.max(slot.time())
+fn changes_at(version: &Version, slot: Slot) -> u64 {
+    version.since.max(slot.time())
 }
 
 /// The account of a head and the slot of its era, under the version that it is written under. The

@@ -22,10 +22,10 @@ pub(in crate::cell) enum How {
 /// needs; the rest tells eras apart.
 ///
 /// ```text
-/// { era: 44 - used, revision: 6, how: 2, used: 20 or as many as the first rule needs }
+/// { era: 44 - used, version: 6, how: 2, used: 20 or as many as the first rule needs }
 /// ```
 ///
-/// `revision` is the number of the version modulo 64. The bit of the ring parity says that the
+/// `version` is the number of the version modulo 64. The bit of the ring parity says that the
 /// account *replaces* another: then `used` is what the old account had used, and this one has used
 /// one permit. The next head of the account says how much it has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(in crate::cell) struct Layout {
 impl Layout {
     /// A later version may have a larger limit.
     const LEAST_USED_BITS: u32 = 20;
-    const REVISION_BITS: u32 = 6;
+    const VERSION_BITS: u32 = 6;
     const HOW_BITS: u32 = 2;
 
     pub(in crate::cell) fn of(rule: &Rule) -> Self {
@@ -48,7 +48,7 @@ impl Layout {
     }
 
     pub(super) fn era_at(self) -> u32 {
-        self.used_bits + Self::HOW_BITS + Self::REVISION_BITS
+        self.used_bits + Self::HOW_BITS + Self::VERSION_BITS
     }
 
     #[inline]
@@ -84,37 +84,37 @@ impl Layout {
 
     /// The version of the account, as far as the head tells.
     #[inline]
-    pub(super) fn revision(self, head: Head) -> u64 {
-        (head.low_bits() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
+    pub(super) fn version(self, head: Head) -> u64 {
+        (head.low_bits() >> (self.used_bits + Self::HOW_BITS)) & Self::version_of(u64::MAX)
     }
 
     /// The bits of a version's number that a head has.
     #[inline]
-    pub(super) fn revision_of(number: u64) -> u64 {
-        number & ((1 << Self::REVISION_BITS) - 1)
+    pub(super) fn version_of(number: u64) -> u64 {
+        number & ((1 << Self::VERSION_BITS) - 1)
     }
 
-    fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
+    fn with(self, head: Head, era: u64, version: u64, how: How, used: u64) -> Head {
         let (is_replacing, how) = if how == How::Replaces { (true, How::Opens) } else { (false, how) };
-        let upper = ((era << Self::REVISION_BITS | revision) << Self::HOW_BITS) | how as u64;
+        let upper = ((era << Self::VERSION_BITS | version) << Self::HOW_BITS) | how as u64;
         head.with_ring_parity(is_replacing).with_low_bits((upper << self.used_bits) | used)
     }
 
     /// The head of the next era, under the same version.
     pub(in crate::cell) fn next(self, head: Head, how: How, used: u64) -> Head {
-        self.with(head, self.era(head) + 1, self.revision(head), how, used)
+        self.with(head, self.era(head) + 1, self.version(head), how, used)
     }
 
     /// The head of the next era.
-    pub(super) fn next_by(self, head: Head, revision: u64, how: How, used: u64) -> Head {
-        self.with(head, self.era(head) + 1, Self::revision_of(revision), how, used)
+    pub(super) fn next_by(self, head: Head, version: u64, how: How, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, Self::version_of(version), how, used)
     }
 
     /// The head of the next era if one permit opens it in place of an account that is over, under
     /// the same version.
     #[inline]
     pub(super) fn replaced(self, head: Head) -> Head {
-        self.with(head, self.era(head) + 1, self.revision(head), How::Replaces, self.used(head))
+        self.with(head, self.era(head) + 1, self.version(head), How::Replaces, self.used(head))
     }
 
     /// The head of the same era with more used.
@@ -125,9 +125,9 @@ impl Layout {
 
     /// The head with another `used` or version, under the same anchor: two eras on, which keeps the
     /// parity.
-    pub(super) fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
+    pub(super) fn two_eras_on(self, head: Head, version: u64, used: u64) -> Head {
         let how = if head.ring_parity() { How::Opens } else { self.how(head) };
-        self.with(head, self.era(head) + 2, Self::revision_of(revision), how, used)
+        self.with(head, self.era(head) + 2, Self::version_of(version), how, used)
     }
 
     /// The eras from one head to a later one of the same incarnation.
@@ -141,8 +141,8 @@ impl Layout {
     }
 
     /// The head and the slot of a cell whose first account is about to open.
-    pub(super) fn opening(self, free: Head, revision: u64, used: u64, sentinel: u64) -> (Head, Slot) {
-        let head = self.next_by(free, revision, How::Opens, used);
+    pub(super) fn opening(self, free: Head, version: u64, used: u64, sentinel: u64) -> (Head, Slot) {
+        let head = self.next_by(free, version, How::Opens, used);
         (head, Slot::sentinel(sentinel, self.era(head)))
     }
 

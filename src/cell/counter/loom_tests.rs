@@ -138,7 +138,7 @@ fn loom_a_sweeper_that_slept_backdates_no_account() {
 fn loom_a_sweeper_that_slept_does_not_take_the_next_key_for_the_last() {
     explore(|| {
         let cells =
-            Cells::new([nanos(10), nanos(1000)].map(|long| Revisions::new(&[Quota::fixed_window(1, long)])).into(), 4);
+            Cells::new([nanos(10), nanos(1000)].map(|long| Versions::new(&[Quota::fixed_window(1, long)])).into(), 4);
         let (id, incarnation) = cells.create(KEY, 1).unwrap();
         cells.grant(id, incarnation, &At(0));
         let cells = Arc::new(cells);
@@ -198,7 +198,7 @@ impl Clock for Shared {
 #[test]
 fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
     explore(|| {
-        let table = Table::new(Revisions::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
+        let table = Table::new(Versions::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
         let admitted = |table: &Table, cost, clock: &Shared| {
             let at_once = table.decide_at_once(KEY, cost, clock).map(|decision| decision.is_admitted());
             let placed = || table.acquire(KEY, cost, clock);

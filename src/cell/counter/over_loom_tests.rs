@@ -156,7 +156,7 @@ fn loom_a_late_publication_misses_the_next_keys_account() {
         let next_key = Fingerprint::new(3, 4 << 4).of_plan(1);
         let quotas =
             [Quota::token_bucket(cost, cost, nanos(10)), Quota::fixed_window(3, nanos(1000)).aligned(nanos(0))];
-        let cells = Cells::new(quotas.map(|quota| Revisions::new(&[quota])).into(), 4);
+        let cells = Cells::new(quotas.map(|quota| Versions::new(&[quota])).into(), 4);
         let (id, incarnation) = cells.create(KEY, cost).unwrap();
         cells.grant(id, incarnation, &At(0));
         let one = Arc::new(One { cells, id, incarnation });

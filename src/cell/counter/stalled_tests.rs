@@ -32,7 +32,7 @@ struct One(Cells);
 
 impl One {
     fn new(quota: Quota, cost: u32) -> Self {
-        let cells = Cells::new([Revisions::new(&[quota])].into(), 4);
+        let cells = Cells::new([Versions::new(&[quota])].into(), 4);
         assert_eq!(cells.create(KEY, cost), Some((0, 0)));
         cells.grant(0, 0, &At(0));
         Self(cells)
@@ -55,7 +55,7 @@ impl One {
     }
 
     fn change(&self, quota: Quota, at: u64) {
-        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+        self.0.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
     }
 
     fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
@@ -260,7 +260,7 @@ fn after_claiming_the_advance() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new([Revisions::new(&[bucket()])].into(), 4);
+    let cells = Cells::new([Versions::new(&[bucket()])].into(), 4);
     let (id, incarnation) = cells.create(KEY, 2).unwrap();
     let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     assert!(cells.at_once_if_open(seat, 1, 7).is_none());
@@ -278,7 +278,7 @@ fn before_granting_the_first_permits_of_a_new_key() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
-    let cells = Cells::new([Revisions::new(&[bucket().starting_with(0)])].into(), 4);
+    let cells = Cells::new([Versions::new(&[bucket().starting_with(0)])].into(), 4);
     let (id, incarnation) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     // Nothing was granted, and the first permit comes one interval after a peek.

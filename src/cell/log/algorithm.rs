@@ -86,7 +86,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         }
         // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
         let stands = || at.stands() && (!reference.is_ring() || at.cell.refers_to(reference));
-        let loosest = self.revisions.loosest();
+        let loosest = self.versions.loosest();
         let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
         self.store.ring(at.cell, reference).settle(at.head, loosest, time, stands);
     }

@@ -28,7 +28,7 @@ fn a_late_publication(cost: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     crate::sync::check_model(&model, move || {
-        let cells = Cells::new([Revisions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
+        let cells = Cells::new([Versions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
         let ask = move |cells: &Cells, (id, incarnation, key), cost, at| {
             let seat = cells.seat_for(id, incarnation, key).unwrap();
             cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap()
@@ -134,7 +134,7 @@ const OTHER: Fingerprint = Fingerprint::new(3, 4 << 4);
 /// Two cells that share pools of rings, each under a quota of so many permits in ten nanoseconds
 /// and with one permit of time zero.
 fn two_cells(limits: [u32; 2]) -> (Cells, [Held; 2]) {
-    let plans = limits.map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
+    let plans = limits.map(|limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let cells = Cells::together(plans.into(), 4);
     let held = [KEY, OTHER.in_dimension(1)].map(|key| {
         let (id, incarnation) = cells.create(key, 1).unwrap();

@@ -90,7 +90,7 @@ fn loom_growing_keeps_to_the_tighter_quota() {
 #[test]
 fn loom_growing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
     explore(|| {
-        let cells = Cells::new([Revisions::new(&quotas(4, 2))].into(), 4);
+        let cells = Cells::new([Versions::new(&quotas(4, 2))].into(), 4);
         let [(id, incarnation), other] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| cells.create(key, 1).unwrap());
         cells.grant(id, incarnation, &At(0));
         cells.grant(other.0, other.1, &At(1000));

@@ -28,7 +28,7 @@ impl<'a> Log<'a> {
     /// A lower bound of the stamp of a claim of `needed` slots, whichever thread publishes it: see
     /// `settle` in `publish.rs`. Read before the claim.
     pub(super) fn earliest_stamp(self, view: &View<'_>, needed: usize) -> u64 {
-        let loosest = self.revisions.loosest();
+        let loosest = self.versions.loosest();
         let loosest = loosest.as_ref().unwrap_or(self.limits);
         let pos = view.at.head.pos();
         let last = view.ring.load(pos + needed - 1).time();

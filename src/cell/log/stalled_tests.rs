@@ -27,7 +27,7 @@ impl One {
     }
 
     fn of(quotas: &[Quota], cost: u32) -> Self {
-        let cells = Cells::new([Revisions::new(quotas)].into(), 4);
+        let cells = Cells::new([Versions::new(quotas)].into(), 4);
         let (id, incarnation) = cells.create(KEY, cost).unwrap();
         assert_eq!((id, incarnation), (0, 0));
         cells.grant(id, incarnation, &At(0));
@@ -226,7 +226,7 @@ fn after_offering_the_larger_ring() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new([Revisions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
+    let cells = Cells::new([Versions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
     let (id, incarnation) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
@@ -266,7 +266,7 @@ fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
 
 impl One {
     fn change(&self, quota: Quota, at: u64) {
-        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+        self.0.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
     }
 }
 

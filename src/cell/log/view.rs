@@ -5,8 +5,8 @@ use super::limits::{Limits, Refusal};
 use super::ring::Ring;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
-use crate::cell::revisions::Revisions;
 use crate::cell::store::Store;
+use crate::cell::versions::Versions;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
 
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 pub(in crate::cell) struct Log<'a> {
     pub(in crate::cell) store: &'a Store,
     pub(in crate::cell) limits: &'a Limits,
-    pub(in crate::cell) revisions: &'a Revisions,
+    pub(in crate::cell) versions: &'a Versions,
 }
 
 /// A log whose claims are all published, as of a head.

@@ -107,7 +107,7 @@ fn loom_a_helper_whose_clock_lags_changes_no_step() {
 #[test]
 fn loom_a_new_key_has_one_step() {
     explore(|| {
-        let cells = Cells::new([Revisions::new(&[quota(3, 1)])].into(), 4);
+        let cells = Cells::new([Versions::new(&[quota(3, 1)])].into(), 4);
         let (id, incarnation) = cells.create(KEY, 1).unwrap();
         let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
@@ -124,7 +124,7 @@ fn loom_a_new_key_has_one_step() {
 #[test]
 fn loom_a_late_publication_misses_the_next_keys_step() {
     explore(|| {
-        let cells = Cells::new([Revisions::new(&[quota(1, 1)])].into(), 4);
+        let cells = Cells::new([Versions::new(&[quota(1, 1)])].into(), 4);
         let (id, incarnation) = cells.create(KEY, 1).unwrap();
         let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);

@@ -34,7 +34,7 @@ const ALL: [Stalls; 4] = [Stalls::New, Stalls::Growing, Stalls::Prepared, Stalls
 /// got so far, one at 11.
 fn stalled(at: Stalls) -> (Cells, u32, u64) {
     let quota = Quota::quantised_log(4, Duration::from_nanos(20), Duration::from_nanos(10));
-    let cells = Cells::together([Revisions::new(&[quota])].into(), 4);
+    let cells = Cells::together([Versions::new(&[quota])].into(), 4);
     let (id, incarnation) = cells.create(KEY, 1).unwrap();
     if at == Stalls::New {
         return (cells, id, incarnation);

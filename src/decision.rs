@@ -11,7 +11,7 @@ mod tests;
 #[cfg(feature = "serde")]
 mod written;
 
-pub(crate) use answer::AtOnce;
+pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
 pub use joint_status::{JointQuotaStatus, JointStatus};

@@ -43,7 +43,7 @@
 //!
 //! The models are in `table/loom_tests.rs`.
 
-mod at_once;
+mod fast_path;
 mod find;
 mod heuristics;
 mod index;

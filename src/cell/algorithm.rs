@@ -7,7 +7,7 @@ use super::memory::{At, Cell};
 use super::store::Store;
 use super::words::{Head, RingRef, Slot};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, PerQuota, Status};
+use crate::decision::{Admission, FastDecision, PerQuota, Status};
 
 /// The kinds of requests to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,13 +99,13 @@ pub(super) trait Algorithm<'a>: Copy {
 
     /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way.
     /// `cost` is at least 1. The clock was read after the head (INV-CLOCK-LAST).
-    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce>;
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision>;
 
-    /// As [`at_once`](Self::at_once). Writes the permits left to `left` if it decides.
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce>;
+    /// As [`fast_decide`](Self::fast_decide). Writes the permits left to `left` if it decides.
+    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision>;
 
-    /// The fast path of a peek, like [`at_once`](Self::at_once); `cost` may be zero.
-    fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
+    /// The fast path of a peek, like [`fast_decide`](Self::fast_decide); `cost` may be zero.
+    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
 
     /// The slow path: one attempt at a decision.
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt;

@@ -12,7 +12,7 @@ use super::store::Store;
 use super::versions::{ForKey, Versions};
 use super::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, PerQuota, Status};
+use crate::decision::{Admission, FastDecision, PerQuota, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::sync::Ordering;
 
@@ -163,33 +163,33 @@ impl Cells {
     /// The fast path: decides a request of `cost` permits, between 1 and the limit, or returns
     /// `None`. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
-    pub(crate) fn decide_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<AtOnce> {
-        by!(self.rules_at(seat), algorithm => algorithm.at_once(seat.at(), cost, reading))
+    pub(crate) fn fast_decide(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<FastDecision> {
+        by!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading))
     }
 
-    /// As [`decide_at_once`](Self::decide_at_once), with the permits left.
+    /// As [`fast_decide`](Self::fast_decide), with the permits left.
     #[inline(always)]
-    pub(crate) fn status_at_once(
+    pub(crate) fn fast_status(
         &self,
         OpenSeat(seat): OpenSeat<'_>,
         cost: u32,
         reading: u64,
         left: &mut PerQuota,
-    ) -> Option<AtOnce> {
-        by!(self.rules_at(seat), algorithm => algorithm.status_at_once(seat.at(), cost, reading, left))
+    ) -> Option<FastDecision> {
+        by!(self.rules_at(seat), algorithm => algorithm.fast_status(seat.at(), cost, reading, left))
     }
 
     /// The fast path of a peek. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
-    pub(crate) fn peek_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
-        by!(self.rules_at(seat), algorithm => algorithm.peek_at_once(seat.at(), cost, reading))
+    pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
+        by!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, reading))
     }
 
     /// The same for tests, whose seats may be of any state.
     #[cfg(test)]
-    pub(crate) fn at_once_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
+    pub(crate) fn fast_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
         let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;
-        self.decide_at_once(seat, cost, reading).map(crate::decision::Decision::from)
+        self.fast_decide(seat, cost, reading).map(crate::decision::Decision::from)
     }
 
     /// The slow path: decides a request of `cost` permits, between 1 and the limit (0 for a peek).

@@ -99,10 +99,10 @@ fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
 /// the new version do: they are stamped at the change or later, by any clock.
 #[test]
 fn loom_a_log_is_claimed_as_of_the_change_by_a_clock_that_lags() {
-    for is_at_once in [true, false] {
+    for is_fast in [true, false] {
         explore(move || {
             let one = Arc::new(One::of(&[log(1, 10)], 1, 0));
-            let lagging = spawned(&one, move |one| match is_at_once {
+            let lagging = spawned(&one, move |one| match is_fast {
                 true => one.acquire(1, 3),
                 false => u32::from(one.ask(Ask::Acquire, 1, 3).unwrap().is_admitted()),
             });

@@ -16,6 +16,6 @@ pub(super) use super::store::Store;
 pub(super) use super::versions::{Scope, Version, Versions};
 pub(super) use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 pub(super) use crate::clock::Clock;
-pub(super) use crate::decision::{AtOnce, Decision, Denial, DenialReason, Status};
+pub(super) use crate::decision::{Decision, Denial, DenialReason, FastDecision, Status};
 pub(super) use crate::fingerprint::Fingerprint;
 pub(super) use crate::sync::{AtomicU64, Ordering};

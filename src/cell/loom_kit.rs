@@ -59,8 +59,8 @@ impl One {
 
     /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
     pub(in crate::cell) fn acquire(&self, cost: u32, at: u64) -> u32 {
-        let at_once = self.seat().and_then(|seat| self.cells.at_once_if_open(seat, cost, at));
-        let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
+        let fast = self.seat().and_then(|seat| self.cells.fast_if_open(seat, cost, at));
+        let decision = fast.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
         decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
     }
 

@@ -138,14 +138,14 @@ impl core::fmt::Display for Decision {
 /// A decision by a quota of the key alone. It has two words, `None` included, so that it stays in
 /// registers: a decision that is written and read again on its way makes the next one wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AtOnce {
+pub(crate) struct FastDecision {
     /// [`ADMITTED`](Self::ADMITTED), or the number of the quota that denied, and one.
     by: NonZeroU64,
     /// The delay, or the wait.
     ns: u64,
 }
 
-impl AtOnce {
+impl FastDecision {
     const ADMITTED: NonZeroU64 = NonZeroU64::MAX;
 
     #[inline]
@@ -170,11 +170,11 @@ impl AtOnce {
     }
 }
 
-impl From<AtOnce> for Decision {
+impl From<FastDecision> for Decision {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "it came from an octet")]
-    fn from(AtOnce { by, ns }: AtOnce) -> Self {
-        if by == AtOnce::ADMITTED {
+    fn from(FastDecision { by, ns }: FastDecision) -> Self {
+        if by == FastDecision::ADMITTED {
             Self::Admitted(Admission::delayed(ns))
         } else {
             Self::Denied(Denial::new(ns, DenialReason::Quota, (by.get() - 1) as u8))

@@ -25,10 +25,10 @@ impl<C: Clock, F> Engine<C, F> {
         if let Some(modes) = &self.modes {
             return self.decide_in_modes(modes, key, cost, &mut Wants::Decision).decision;
         }
-        match self.table.decide_at_once(key, cost, &self.clock) {
-            Some(at_once) => {
-                self.count(at_once.is_admitted());
-                at_once.into()
+        match self.table.fast_decide(key, cost, &self.clock) {
+            Some(fast) => {
+                self.count(fast.is_admitted());
+                fast.into()
             }
             None => self.decide_at_length(key, cost).decision,
         }
@@ -61,10 +61,10 @@ impl<C: Clock, F> Engine<C, F> {
         // Written in place: to move a status costs as much as to decide.
         let mut status = Status::nothing();
         if self.modes.is_none()
-            && let Some(at_once) = self.table.status_at_once(key, cost, &self.clock, &mut status.left)
+            && let Some(fast) = self.table.fast_status(key, cost, &self.clock, &mut status.left)
         {
-            self.count(at_once.is_admitted());
-            status.decision = at_once.into();
+            self.count(fast.is_admitted());
+            status.decision = fast.into();
         } else {
             status = self.decide_at_length(key, cost);
         }

@@ -77,8 +77,8 @@ impl<C: Clock, F> Engine<C, F> {
     /// The quota's decision, and whether it is by the key's own permits.
     fn decide_by_quota(&self, key: Fingerprint, cost: u32, wants: &mut Wants, clock: &impl Clock) -> (Status, bool) {
         match wants {
-            Wants::Decision => match self.table.decide_at_once(key, cost, clock) {
-                Some(at_once) => (Status::bare(at_once.into()), true),
+            Wants::Decision => match self.table.fast_decide(key, cost, clock) {
+                Some(fast) => (Status::bare(fast.into()), true),
                 None => self.ask_quota(key, cost, clock),
             },
             Wants::Numbers => self.ask_quota(key, cost, clock),

@@ -143,7 +143,7 @@ impl<'a> Index<'a> {
 
     /// The cell of a key, if it is found and open; otherwise [`find`](Self::find) says why.
     #[inline(always)]
-    pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<OpenSeat<'_>> {
+    pub(super) fn fast_find(self, fingerprint: Fingerprint, cells: &Cells) -> Option<OpenSeat<'_>> {
         let prefix = prefix_of(self.generation, fingerprint);
         let mut at = self.first(fingerprint);
         for _ in 0..self.slots.len() {

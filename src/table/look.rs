@@ -29,9 +29,9 @@ impl Table {
     /// The answer of the key's cell to a request of `cost` permits; `None` if it has none. Writes
     /// nothing.
     pub(super) fn look(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let at_once = self.peek_at_once(fingerprint, cost, clock);
-        if at_once.is_some() {
-            return at_once;
+        let fast = self.fast_peek(fingerprint, cost, clock);
+        if fast.is_some() {
+            return fast;
         }
         loop {
             match self.locate::<false>(self.route(), fingerprint) {

@@ -38,8 +38,8 @@ fn table(limit: u32, key_cap: usize) -> Table {
 impl Table {
     /// One permit for the key: granted (1), denied (0), or no room for the key.
     fn one(&self, number: u64, at: u64) -> Option<u32> {
-        let at_once = self.decide_at_once(key(number), 1, &At(at));
-        if let Some(decision) = at_once {
+        let fast = self.fast_decide(key(number), 1, &At(at));
+        if let Some(decision) = fast {
             return Some(u32::from(decision.is_admitted()));
         }
         match self.acquire(key(number), 1, &At(at)) {

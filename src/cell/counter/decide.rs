@@ -7,7 +7,7 @@ use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Left, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, FastDecision, Left, PerQuota, Status};
 use crate::rule::{Account, Step};
 
 fn denied(wait_ns: u64) -> Decision {
@@ -17,14 +17,14 @@ fn denied(wait_ns: u64) -> Decision {
 impl<'a> Counter<'a> {
     /// The fast path: decides by the running account.
     #[inline(always)]
-    pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.at_once_with(at, cost, reading).map(|(decided, _)| decided)
+    pub(super) fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_with(at, cost, reading).map(|(decided, _)| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
+    /// Decides as [`fast_decide`](Self::fast_decide) does, and returns the permits left.
     #[inline]
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        let (decided, account) = self.at_once_with(at, cost, reading)?;
+    pub(super) fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        let (decided, account) = self.fast_with(at, cost, reading)?;
         let (current, time) = (self.books.current, time_of(reading));
         left.set_one(if cost == 1 && !decided.is_admitted() {
             // None are left, and the denial's wait is that until one is.
@@ -38,7 +38,7 @@ impl<'a> Counter<'a> {
 
     /// The answer to a peek.
     #[inline]
-    pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+    pub(super) fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let (books, time) = (self.books, time_of(reading));
         let seen = books.seen(at.head, at.cell.slot());
         let Seen::Running(Running { account, is_current: true, .. }) = seen else { return None };
@@ -55,7 +55,7 @@ impl<'a> Counter<'a> {
 
     /// Decides, and returns the account after the decision.
     #[inline(always)]
-    fn at_once_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(AtOnce, Account)> {
+    fn fast_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(FastDecision, Account)> {
         let (books, At { cell, head }) = (self.books, at);
         let slot = cell.slot();
         let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
@@ -66,15 +66,15 @@ impl<'a> Counter<'a> {
         match books.rule().step(account, time, cost) {
             Step::Charge { used } => {
                 at.claim(books.layout().charged(head, used))?;
-                Some((AtOnce::admitted(books.rule().delay_ns(account, time)), Account { used, ..account }))
+                Some((FastDecision::admitted(books.rule().delay_ns(account, time)), Account { used, ..account }))
             }
             Step::Deny { wait_ns } => {
                 let stands = at.stands();
-                stands.then(|| (AtOnce::denied(wait_ns, 0), account))
+                stands.then(|| (FastDecision::denied(wait_ns, 0), account))
             }
             Step::Open { used } => {
                 books.opens_again(at, slot, account, used, time)?;
-                Some((AtOnce::admitted(0), Account { anchor: books.rule().anchor_at(time), used }))
+                Some((FastDecision::admitted(0), Account { anchor: books.rule().anchor_at(time), used }))
             }
             Step::Advance { .. } => None,
         }

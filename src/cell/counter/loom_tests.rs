@@ -174,8 +174,8 @@ fn loom_a_denial_at_once_is_explained_by_one_account() {
     explore(|| {
         let one = Arc::new(bucket(4, 4));
         let worker = Arc::clone(&one);
-        let at_once = move || worker.seat().and_then(|seat| worker.cells.at_once_if_open(seat, 4, 39));
-        let thread = thread::spawn(at_once);
+        let fast = move || worker.seat().and_then(|seat| worker.cells.fast_if_open(seat, 4, 39));
+        let thread = thread::spawn(fast);
         assert_eq!(one.acquire(2, 40), 2);
         if let Some(decision) = thread.join().unwrap() {
             let wait = decision.retry_after().unwrap().as_nanos();
@@ -200,9 +200,9 @@ fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
     explore(|| {
         let table = Table::new(Versions::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
         let admitted = |table: &Table, cost, clock: &Shared| {
-            let at_once = table.decide_at_once(KEY, cost, clock).map(|decision| decision.is_admitted());
+            let fast = table.fast_decide(KEY, cost, clock).map(|decision| decision.is_admitted());
             let placed = || table.acquire(KEY, cost, clock);
-            at_once.unwrap_or_else(|| matches!(placed(), Placed::Decided(status) if status.is_admitted()))
+            fast.unwrap_or_else(|| matches!(placed(), Placed::Decided(status) if status.is_admitted()))
         };
         let time = Arc::new(AtomicU64::new(0));
         assert!(admitted(&table, 9, &Shared(Arc::clone(&time))));
@@ -264,8 +264,8 @@ fn queue() -> One {
 
 /// When a request that comes now will have its turn.
 fn place(one: &One, at: u64) -> Option<u64> {
-    let at_once = one.seat().and_then(|seat| one.cells.at_once_if_open(seat, 1, at));
-    let decision = at_once.or_else(|| one.ask(Ask::Acquire, 1, at).map(|status| status.decision()))?;
+    let fast = one.seat().and_then(|seat| one.cells.fast_if_open(seat, 1, at));
+    let decision = fast.or_else(|| one.ask(Ask::Acquire, 1, at).map(|status| status.decision()))?;
     let admission = decision.into_result().ok()?;
     Some(at + u64::try_from(admission.delay().as_nanos()).unwrap())
 }

@@ -60,9 +60,9 @@ impl One {
 
     fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
         let seat = self.0.seat_for(0, 0, KEY).unwrap();
-        let at_once = (ask == Ask::Acquire).then(|| self.0.at_once_if_open(seat, cost, at)).flatten();
-        let status = self.0.decide(if at_once.is_some() { Ask::Peek } else { ask }, seat, cost, &At(at)).unwrap();
-        at_once.map_or(status, |decision| Status { decision, ..status })
+        let fast = (ask == Ask::Acquire).then(|| self.0.fast_if_open(seat, cost, at)).flatten();
+        let status = self.0.decide(if fast.is_some() { Ask::Peek } else { ask }, seat, cost, &At(at)).unwrap();
+        fast.map_or(status, |decision| Status { decision, ..status })
     }
 
     fn admits(&self, cost: u32, at: u64) -> bool {
@@ -263,7 +263,7 @@ fn before_granting_the_first_permits_of_a_new_key() {
     let cells = Cells::new([Versions::new(&[bucket()])].into(), 4);
     let (id, incarnation) = cells.create(KEY, 2).unwrap();
     let seat = cells.seat_for(id, incarnation, KEY).unwrap();
-    assert!(cells.at_once_if_open(seat, 1, 7).is_none());
+    assert!(cells.fast_if_open(seat, 1, 7).is_none());
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
     // The first thread wakes up too late to say when it was.
     cells.grant(id, incarnation, &At(30));
@@ -298,12 +298,12 @@ fn with_a_head_that_is_out_of_date() {
     let seat = one.0.seat_for(0, 0, KEY).unwrap();
     assert!(one.admits(1, 1));
     // One permit was there, and has been taken since.
-    assert!(one.0.at_once_if_open(seat, 1, 2).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 2).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(2)).unwrap().is_admitted());
     // Nothing was used, and another account is open since.
     let seat = one.0.seat_for(0, 0, KEY).unwrap();
     assert!(one.admits(2, 100));
-    assert!(one.0.at_once_if_open(seat, 1, 100).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 100).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(109)).unwrap().is_admitted());
 }
 

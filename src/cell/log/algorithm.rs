@@ -11,7 +11,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, PerQuota, Status};
+use crate::decision::{Admission, FastDecision, PerQuota, Status};
 
 impl<'a> Algorithm<'a> for Log<'a> {
     fn store(self) -> &'a Store {
@@ -19,18 +19,18 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     #[inline(always)]
-    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.decide_at_once(at, cost, reading)
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_decide(at, cost, reading)
     }
 
     #[inline(always)]
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        self.status_at_once(at, cost, reading, left)
+    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        self.fast_status(at, cost, reading, left)
     }
 
     #[inline(always)]
-    fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        self.peek_at_once(at, cost, reading)
+    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.fast_peek(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {

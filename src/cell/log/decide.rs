@@ -9,19 +9,19 @@ use crate::cell::algorithm::{Ask, Attempt, Charged};
 use crate::cell::memory::At;
 use crate::cell::words::time_of;
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, PerQuota, Status};
+use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Log<'a> {
     #[inline(always)]
-    pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
+    pub(super) fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and writes the permits left to
+    /// Decides as [`fast_decide`](Self::fast_decide) does, and writes the permits left to
     /// `left`.
     #[inline(always)]
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        let decided = self.at_once_with(at, cost, reading, |log, refusal| match refusal {
+    pub(super) fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        let decided = self.fast_with(at, cost, reading, |log, refusal| match refusal {
             // None are left, and the denial's wait is that until one is.
             Some(refusal) if cost == 1 && self.limits.is_alone() => {
                 left.set_one(self.limits.none_left(log, refusal.until()));
@@ -34,7 +34,7 @@ impl<'a> Log<'a> {
 
     /// The answer to a peek, also of a log that counts refused requests: a peek is not one.
     #[inline(always)]
-    pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+    pub(super) fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let At { cell, head } = at;
         let (ring, reading) = (self.store.ring(cell, cell.reference()), time_of(reading));
         let newest = ring.newest(head).filter(|newest| !newest.is_sentinel())?;
@@ -47,13 +47,13 @@ impl<'a> Log<'a> {
 
     /// Decides. `with` computes the second result from the log and the refusal, if there is one.
     #[inline(always)]
-    fn at_once_with<T>(
+    fn fast_with<T>(
         self,
         at: At<'a>,
         cost: u32,
         reading: u64,
         with: impl FnOnce(AsOf<'a>, Option<Refusal>) -> T,
-    ) -> Option<(AtOnce, T)> {
+    ) -> Option<(FastDecision, T)> {
         let At { cell, head } = at;
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
@@ -71,7 +71,7 @@ impl<'a> Log<'a> {
             let told = with(log, Some(refusal));
             // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
             let stands = at.stands();
-            return stands.then(|| (refusal.at_once(time_of(reading)), told));
+            return stands.then(|| (refusal.fast_denial(time_of(reading)), told));
         }
         // A ring that is shorter than the limit may have to grow. A longer one may hold stamps that
         // no limit needs.
@@ -81,7 +81,7 @@ impl<'a> Log<'a> {
         // Before the claim, whose success says that the loads were of this head (INV-STANDS).
         let told = with(log, None);
         ring.claim(at, needed, self.limits, time)?;
-        Some((AtOnce::admitted(0), told))
+        Some((FastDecision::admitted(0), told))
     }
 
     /// One attempt at a decision.

@@ -5,7 +5,7 @@ use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::kept::Kept;
 use crate::cell::words::Head;
-use crate::decision::{Admission, AtOnce, Decision, Status};
+use crate::decision::{Admission, Decision, FastDecision, Status};
 use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
@@ -273,13 +273,13 @@ impl Refusal {
 
     /// The denial at `time`, in two words.
     #[inline]
-    pub(super) fn at_once(self, time: u64) -> AtOnce {
-        AtOnce::denied(self.until.saturating_sub(time), self.quota)
+    pub(super) fn fast_denial(self, time: u64) -> FastDecision {
+        FastDecision::denied(self.until.saturating_sub(time), self.quota)
     }
 
     /// The denial at `time`.
     #[inline]
     pub(super) fn denial(self, time: u64) -> Decision {
-        self.at_once(time).into()
+        self.fast_denial(time).into()
     }
 }

@@ -240,12 +240,12 @@ fn with_a_head_that_is_out_of_date() {
     let seat = one.0.seat_for(0, 0, KEY).unwrap();
     assert!(one.admits(1, 10));
     // It saw the first permit expire, but the place has been taken since.
-    assert!(one.0.at_once_if_open(seat, 1, 11).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 11).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(11)).unwrap().is_admitted());
     // And then the cell goes to another key.
     assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
     assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
-    assert!(one.0.at_once_if_open(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
     assert!(one.0.seat_for(0, 0, KEY).is_none());
 }
 
@@ -286,7 +286,7 @@ fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
     let one = One::of(&[quota], 1);
     let (seat, reading) = (one.0.seat_for(0, 0, KEY).unwrap(), 3);
     one.change(quota, 20);
-    assert!(one.0.at_once_if_open(seat, 1, reading).is_some_and(|decision| decision.is_admitted()));
+    assert!(one.0.fast_if_open(seat, 1, reading).is_some_and(|decision| decision.is_admitted()));
     assert_eq!([21, 29, 30].map(|at| one.admits(1, at)), [false, false, true]);
 }
 

@@ -10,7 +10,7 @@ use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 use crate::clock::Clock;
-use crate::decision::{AtOnce, PerQuota, Status};
+use crate::decision::{FastDecision, PerQuota, Status};
 use crate::sync::Ordering;
 
 impl<'a> Algorithm<'a> for Quantised<'a> {
@@ -19,15 +19,15 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     #[inline(always)]
-    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.decide_at_once(at, cost, reading)
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_decide(at, cost, reading)
     }
 
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        self.status_at_once(at, cost, reading, left)
+    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        self.fast_status(at, cost, reading, left)
     }
 
-    fn peek_at_once(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
+    fn fast_peek(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
         // The slow path costs little more.
         None
     }

@@ -6,19 +6,19 @@ use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, FastDecision, PerQuota, Status};
 
 impl<'a> Quantised<'a> {
     #[inline]
-    pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.at_once_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
+    pub(super) fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_with(at, cost, reading, |_, _| ()).map(|(decided, ())| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and writes the permits left to
+    /// Decides as [`fast_decide`](Self::fast_decide) does, and writes the permits left to
     /// `left`.
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
+    pub(super) fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
         let (steps, time) = (&self.stepped.steps, time_of(reading));
-        let (decided, told) = self.at_once_with(at, cost, reading, |history, granted| match granted {
+        let (decided, told) = self.fast_with(at, cost, reading, |history, granted| match granted {
             0 => history.left(steps, time),
             _ => history.left_after(steps, time, history.step, granted),
         })?;
@@ -28,13 +28,13 @@ impl<'a> Quantised<'a> {
 
     /// Decides. `with` computes the second result from the permits granted.
     #[inline(always)]
-    fn at_once_with<T>(
+    fn fast_with<T>(
         self,
         at: At<'a>,
         cost: u32,
         reading: u64,
         with: impl FnOnce(History<'a>, u32) -> T,
-    ) -> Option<(AtOnce, T)> {
+    ) -> Option<(FastDecision, T)> {
         let reference = at.cell.reference();
         if reference.ring_parity() != at.head.ring_parity() || cost > self.stepped.limit() {
             return None;
@@ -47,13 +47,13 @@ impl<'a> Quantised<'a> {
                 // (INV-STANDS).
                 let told = with(history, cost);
                 at.claim(self.stepped.charged(at.head, cost))?;
-                Some((AtOnce::admitted(0), told))
+                Some((FastDecision::admitted(0), told))
             }
             Verdict::Begin(_) => None,
             Verdict::Deny(until) => {
                 let told = with(history, 0);
                 let stands = at.stands();
-                stands.then(|| (AtOnce::denied(until.saturating_sub(time), 0), told))
+                stands.then(|| (FastDecision::denied(until.saturating_sub(time), 0), told))
             }
         }
     }

@@ -198,8 +198,8 @@ fn loom_a_denial_is_explained_by_one_block() {
         let one = Arc::new(log(2, 2, 2, 1));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            let at_once = worker.seat().and_then(|seat| worker.cells.at_once_if_open(seat, 1, 29));
-            at_once.or_else(|| worker.ask(Ask::Acquire, 1, 29).map(|status| status.decision())).unwrap()
+            let fast = worker.seat().and_then(|seat| worker.cells.fast_if_open(seat, 1, 29));
+            fast.or_else(|| worker.ask(Ask::Acquire, 1, 29).map(|status| status.decision())).unwrap()
         });
         assert_eq!([one.acquire(1, 30), one.acquire(1, 31)], [1, 1]);
         let wait = thread.join().unwrap().retry_after().map(|wait| wait.as_nanos());

@@ -134,14 +134,14 @@ pub(super) trait Algorithm<'a>: Copy {
     /// not be in the cell.
     fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head);
 
-    /// Replaces the ring of a growing cell by an empty one, even if it has live stamps. The caller
+    /// Replaces the ring of a resizing cell by an empty one, even if it has live stamps. The caller
     /// must not need them: the key is forgotten, or the timestamp floor has been raised to their
     /// end.
-    fn empty(self, growing: At<'a>, old: RingRef, newest: Slot);
+    fn empty(self, resizing: At<'a>, old: RingRef, newest: Slot);
 
-    /// The open head of a growing cell, on the ring that it has by now.
-    fn opened(self, growing: Head, _reference: RingRef) -> Head {
-        growing.on_new_ring()
+    /// The open head of a resizing cell, on the ring that it has by now.
+    fn opened(self, resizing: Head, _reference: RingRef) -> Head {
+        resizing.on_new_ring()
     }
 
     /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
@@ -158,31 +158,31 @@ pub(super) trait Algorithm<'a>: Copy {
     /// The offered ring lacks the stamps that had expired at the time `by`. No permit was claimed
     /// in the old ring at a later time. The timestamp floor is raised to `by` *before* the ring
     /// changes, so a thread that sees the new ring sees the floor, too (INV-FLOOR).
-    fn offer(self, growing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
+    fn offer(self, resizing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
         let store = self.store();
         // The reference that was read may be that of the ring two resizes later, which has the same
         // ring parity. Then the head has moved on (INV-REFERENCE).
-        if !growing.stands() {
+        if !resizing.stands() {
             store.drop_unused_ring(offer);
             return false;
         }
         store.raise_timestamp_floor(by);
         // References do not return, so success says that the old ring stood still while it was
         // copied.
-        let is_taken = growing.cell.replace_ring(old, offer);
+        let is_taken = resizing.cell.replace_ring(old, offer);
         store.drop_unused_ring(if is_taken { old } else { offer });
         if is_taken {
-            self.open(growing);
+            self.open(resizing);
         }
         is_taken
     }
 
     /// Opens a cell whose ring has been replaced. All slots of the new ring are published; the
     /// newest stamp is in the last.
-    fn open(self, growing: At<'a>) {
-        let open = self.opened(growing.head, growing.cell.reference());
+    fn open(self, resizing: At<'a>) {
+        let open = self.opened(resizing.head, resizing.cell.reference());
         // If this fails, another thread has opened it.
-        let _ = growing.claim(open);
+        let _ = resizing.claim(open);
     }
 }
 

@@ -365,6 +365,6 @@ impl Cells {
 impl Cells {
     /// Begins a resize of a cell, and stalls.
     pub(crate) fn replace_and_stall(&self, seat: Seat<'_>) {
-        assert!(seat.at().begin_resize(seat.head.state().growing()).is_some());
+        assert!(seat.at().begin_resize(seat.head.state().resizing()).is_some());
     }
 }

@@ -96,7 +96,7 @@ impl Cells {
                 }
                 // Either a resize that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
-                    if head.state().is_growing() {
+                    if head.state().is_resizing() {
                         by!(rules, algorithm => algorithm.open(at));
                     }
                     continue;
@@ -111,7 +111,7 @@ impl Cells {
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
-            if head.state().is_growing() {
+            if head.state().is_resizing() {
                 by!(rules, algorithm => algorithm.empty(at, reference, newest));
                 continue;
             }
@@ -152,12 +152,14 @@ impl Cells {
             match at.head.state() {
                 State::Free | State::Dead => return false,
                 // Emptied first: another thread may be about to offer a ring.
-                State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(at, clock),
+                State::Resizing | State::ResizingReserved | State::ResizingToReserved => {
+                    self.empty_what_grows(at, clock)
+                }
                 State::Held => self.store.help(at.head),
                 // Emptied too: no stamp that is lost was claimed in place (INV-RESERVED).
-                State::Ahead if !self.is_empty(at) => {
+                State::Reserved if !self.is_empty(at) => {
                     // If this fails, the head has changed.
-                    let _ = at.begin_resize(State::GrowingAhead);
+                    let _ = at.begin_resize(State::ResizingReserved);
                 }
                 _ => {
                     if at.claim(at.head.with_state(State::Dead)).is_some() {
@@ -180,12 +182,12 @@ impl Cells {
     }
 
     /// Takes one step towards an open cell without stamps, unless another ring is offered first.
-    fn empty_what_grows(&self, growing: At<'_>, clock: &impl Clock) {
-        let reference = growing.cell.reference();
-        by!(self.rules_of(growing.cell), algorithm => match algorithm.known(growing, reference) {
-            Known::Until(_, newest) => algorithm.empty(growing, reference, newest),
-            Known::Unpublished => algorithm.settle(growing, reference, time_of(clock.now())),
-            Known::OfAnotherRing => algorithm.open(growing),
+    fn empty_what_grows(&self, resizing: At<'_>, clock: &impl Clock) {
+        let reference = resizing.cell.reference();
+        by!(self.rules_of(resizing.cell), algorithm => match algorithm.known(resizing, reference) {
+            Known::Until(_, newest) => algorithm.empty(resizing, reference, newest),
+            Known::Unpublished => algorithm.settle(resizing, reference, time_of(clock.now())),
+            Known::OfAnotherRing => algorithm.open(resizing),
         });
     }
 

@@ -21,7 +21,7 @@
 //! # Resize
 //!
 //! A ring starts as the one slot in the cell, and has 4, 8, 16 ... slots, up to the limit, as
-//! permits are live at once. If it is full of live stamps, the head is marked *growing*, which
+//! permits are live at once. If it is full of live stamps, the head is marked *resizing*, which
 //! stops claims. A thread that wants permits copies the live stamps into a larger ring of its own,
 //! oldest first and to its end, adds its own claim, and offers the ring by one compare-and-swap of
 //! the reference. The first offer wins, and its claim with it (INV-RESIZE). A thread that wants no

@@ -126,11 +126,11 @@ impl<'a> At<'a> {
     }
 
     /// Begins a resize: no permit is claimed from here on. `None` if the head has changed.
-    pub(super) fn begin_resize(self, growing: State) -> Option<Self> {
-        let growing = self.with(self.head.with_state(growing));
-        if growing.head != self.head {
-            self.claim(growing.head)?;
+    pub(super) fn begin_resize(self, resizing: State) -> Option<Self> {
+        let resizing = self.with(self.head.with_state(resizing));
+        if resizing.head != self.head {
+            self.claim(resizing.head)?;
         }
-        Some(growing)
+        Some(resizing)
     }
 }

@@ -30,58 +30,58 @@ pub(crate) enum State {
     /// Decides for its key.
     Open = 1,
     /// Its ring is being replaced; no permit is claimed.
-    Growing = 2,
+    Resizing = 2,
     /// Its key was forgotten; a sweep will free it.
     Dead = 3,
     /// Part of a joint claim that is not decided; see `joint.rs`.
     Held = 4,
     /// Open, with stamps that may be reserved; see `log/reserve.rs`.
-    Ahead = 5,
-    /// As `Growing`; the old ring's newest stamps may be reserved.
-    GrowingAhead = 6,
-    /// As `Growing`; the new ring's newest stamp is reserved, and the old ring has none.
-    GoingAhead = 7,
+    Reserved = 5,
+    /// As `Resizing`; the old ring's newest stamps may be reserved.
+    ResizingReserved = 6,
+    /// As `Resizing`; the new ring's newest stamp is reserved, and the old ring has none.
+    ResizingToReserved = 7,
 }
 
 impl State {
     /// Whether permits can be claimed in this state.
     #[inline]
     pub(crate) fn is_open(self) -> bool {
-        matches!(self, Self::Open | Self::Ahead)
+        matches!(self, Self::Open | Self::Reserved)
     }
 
     /// Whether the ring is being replaced.
     #[inline]
-    pub(crate) fn is_growing(self) -> bool {
-        matches!(self, Self::Growing | Self::GrowingAhead | Self::GoingAhead)
+    pub(crate) fn is_resizing(self) -> bool {
+        matches!(self, Self::Resizing | Self::ResizingReserved | Self::ResizingToReserved)
     }
 
     /// Whether the newest stamps may be later than every clock.
-    pub(crate) fn may_be_ahead(self) -> bool {
-        matches!(self, Self::Ahead | Self::GrowingAhead)
+    pub(crate) fn may_have_reserved(self) -> bool {
+        matches!(self, Self::Reserved | Self::ResizingReserved)
     }
 
     /// The state during a resize that reserves nothing more.
-    pub(crate) fn growing(self) -> Self {
+    pub(crate) fn resizing(self) -> Self {
         match self {
-            Self::Open => Self::Growing,
-            Self::Ahead => Self::GrowingAhead,
-            growing => growing,
+            Self::Open => Self::Resizing,
+            Self::Reserved => Self::ResizingReserved,
+            resizing => resizing,
         }
     }
 
     /// The state during a resize that reserves a stamp.
-    pub(crate) fn going_ahead(self) -> Self {
+    pub(crate) fn resizing_to_reserved(self) -> Self {
         match self {
-            Self::Open | Self::Growing => Self::GoingAhead,
-            Self::Ahead => Self::GrowingAhead,
-            growing => growing,
+            Self::Open | Self::Resizing => Self::ResizingToReserved,
+            Self::Reserved => Self::ResizingReserved,
+            resizing => resizing,
         }
     }
 
     /// The state once the ring has been replaced.
-    fn grown(self) -> Self {
-        if self == Self::GrowingAhead || self == Self::GoingAhead { Self::Ahead } else { Self::Open }
+    fn resized(self) -> Self {
+        if self == Self::ResizingReserved || self == Self::ResizingToReserved { Self::Reserved } else { Self::Open }
     }
 }
 
@@ -154,12 +154,12 @@ impl Head {
         match self.0 >> Self::STATE_AT {
             0 => State::Free,
             1 => State::Open,
-            2 => State::Growing,
+            2 => State::Resizing,
             3 => State::Dead,
             4 => State::Held,
-            5 => State::Ahead,
-            6 => State::GrowingAhead,
-            _ => State::GoingAhead,
+            5 => State::Reserved,
+            6 => State::ResizingReserved,
+            _ => State::ResizingToReserved,
         }
     }
 
@@ -203,7 +203,7 @@ impl Head {
 
     /// The head after a resize: at the start of a ring that is published in the lap before.
     pub(crate) fn on_new_ring(self) -> Self {
-        Self::new(self.state().grown(), !self.ring_parity(), self.incarnation(), self.lap() + 1, 0)
+        Self::new(self.state().resized(), !self.ring_parity(), self.incarnation(), self.lap() + 1, 0)
     }
 
     /// The head of this cell while the joint claim with that ticket holds it.

@@ -74,7 +74,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         (RingRef(slot.0), head)
     }
 
-    fn empty(self, _growing: At<'a>, _old: RingRef, _newest: Slot) {
+    fn empty(self, _resizing: At<'a>, _old: RingRef, _newest: Slot) {
         // An account is never resized: the head is out of date, and the cell was a log's.
     }
 

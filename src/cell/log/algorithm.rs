@@ -39,7 +39,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
 
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         let view = self.view(at, clock)?;
-        if at.head.state().is_growing() {
+        if at.head.state().is_resizing() {
             self.end_resize(&view);
             return None;
         }
@@ -115,12 +115,12 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     #[cold]
-    fn empty(self, growing: At<'a>, old: RingRef, newest: Slot) {
-        let head = growing.head;
-        let by = if head.state().may_be_ahead() { 0 } else { newest.time() };
-        let slots = self.store.ring(growing.cell, old).len() + 1;
+    fn empty(self, resizing: At<'a>, old: RingRef, newest: Slot) {
+        let head = resizing.head;
+        let by = if head.state().may_have_reserved() { 0 } else { newest.time() };
+        let slots = self.store.ring(resizing.cell, old).len() + 1;
         let (offer, _) = self.store.new_ring(!head.ring_parity(), slots, head.lap().wrapping_add(1));
-        self.offer(growing, old, by, offer);
+        self.offer(resizing, old, by, offer);
     }
 
     #[cfg(feature = "snapshot")]
@@ -137,8 +137,8 @@ impl<'a> Algorithm<'a> for Log<'a> {
         let ages: &[i64] = if let Kept::Stamps(ages) = kept { ages } else { &[] };
         // At most the limit matters, and as many reserved stamps.
         let ages = &ages[ages.len().saturating_sub(2 * self.limits.limit())..];
-        let is_ahead = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
-        let opened = if is_ahead { opened.with_state(State::Ahead) } else { opened };
+        let is_reserved = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
+        let opened = if is_reserved { opened.with_state(State::Reserved) } else { opened };
         match ages {
             [] => (RingRef(Slot::sentinel(opened.sentinel_number(), opened.lap()).0), opened),
             [age] => (RingRef(Slot::new(restored.at(*age), false, opened.lap() + 1).0), opened),

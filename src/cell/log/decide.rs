@@ -93,7 +93,7 @@ impl<'a> Log<'a> {
             (None, _) => self.grant(ask, &view, needed, clock),
             // A log that counts refused requests reserves nothing: INV-REFUSED.
             (Some(refusal), Ask::Reserve { within }) if !self.limits.counts_refused() => {
-                self.reserve_ahead(&view, refusal, needed, within)
+                self.reserve(&view, refusal, needed, within)
             }
             // Reserved stamps must not be postponed.
             (Some(refusal), Ask::Acquire | Ask::Reserve { .. })
@@ -117,7 +117,7 @@ impl<'a> Log<'a> {
         if live + needed > self.limits.limit() {
             return at.lost();
         }
-        if at.head.state().is_growing() || ring.len() - live < needed {
+        if at.head.state().is_resizing() || ring.len() - live < needed {
             let Some((time, left)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
             return granted(left, Charged { head: at.head, mark: time });
         }

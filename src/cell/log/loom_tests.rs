@@ -101,7 +101,7 @@ fn loom_a_denial_is_explained_by_live_stamps() {
 }
 
 #[test]
-fn loom_growing_loses_no_stamp_and_adds_none() {
+fn loom_resizing_loses_no_stamp_and_adds_none() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         // The ring of one is full: both have to make it grow.
@@ -130,7 +130,7 @@ fn loom_long_a_ring_that_is_seen_two_growths_later_stays() {
 }
 
 #[test]
-fn loom_growing_while_another_claims_what_expires() {
+fn loom_resizing_while_another_claims_what_expires() {
     explore(|| {
         let one = Arc::new(One::log(2, 1, 0));
         let [at_nine, at_ten] = race(&one, &[(1, 9), (1, 10)])[..] else { panic!("two requests") };
@@ -329,7 +329,7 @@ fn loom_a_peek_is_of_one_head() {
 }
 
 #[test]
-fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
+fn loom_resizing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
     crate::sync::check_model(&model, || {
@@ -344,7 +344,7 @@ fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
 }
 
 #[test]
-fn loom_growing_gives_every_other_ring_back() {
+fn loom_resizing_gives_every_other_ring_back() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         race(&one, &[(1, 5), (2, 6)]);

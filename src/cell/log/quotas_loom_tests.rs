@@ -73,7 +73,7 @@ fn loom_a_helper_whose_clock_lags_keeps_to_the_tighter_quota_for_several() {
 }
 
 #[test]
-fn loom_growing_keeps_to_the_tighter_quota() {
+fn loom_resizing_keeps_to_the_tighter_quota() {
     explore(|| {
         let one = Arc::new(both(4, 2, 1));
         // The ring of one has to grow for either of them.
@@ -88,7 +88,7 @@ fn loom_growing_keeps_to_the_tighter_quota() {
 /// A resize by a lagging clock: stamps that are live in the shorter window at that reading are live
 /// in it at the later stamp.
 #[test]
-fn loom_growing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
+fn loom_resizing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
     explore(|| {
         let cells = Cells::new([Versions::new(&quotas(4, 2))].into(), 4);
         let [(id, incarnation), other] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| cells.create(key, 1).unwrap());

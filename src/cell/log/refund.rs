@@ -67,7 +67,7 @@ impl<'a> Log<'a> {
         if mark < self.limits.live_from(latest) || live - first < count {
             return view.stands().then_some(0);
         }
-        let growing = at.begin_resize(at.head.state().growing())?;
-        self.replace_without(growing, &view, live, first..first + count).then_some(cost)
+        let resizing = at.begin_resize(at.head.state().resizing())?;
+        self.replace_without(resizing, &view, live, first..first + count).then_some(cost)
     }
 }

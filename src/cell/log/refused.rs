@@ -35,16 +35,16 @@ impl<'a> Log<'a> {
     pub(super) fn refuse_and_count(self, view: &View<'a>, needed: usize, denied: Decision) -> Attempt {
         let (limits, at, time) = (self.limits, view.at, view.time);
         let live = view.live(limits.live_from(time)).min(limits.remembered().saturating_sub(needed));
-        let Some(growing) = at.begin_resize(at.head.state().growing()) else { return at.lost() };
-        let Some(new) = self.replacement(growing, view, live + needed, time) else { return at.lost() };
-        let (next, later) = (growing.head.on_new_ring(), new.later);
+        let Some(resizing) = at.begin_resize(at.head.state().resizing()) else { return at.lost() };
+        let Some(new) = self.replacement(resizing, view, live + needed, time) else { return at.lost() };
+        let (next, later) = (resizing.head.on_new_ring(), new.later);
         let kept = view.last(live).map(|stamp| limits.put_off(stamp, time, later));
         new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
         // All of the new ring is published, so the next head reads it as it is now.
         let refusal = limits.refusal(new.ring, next, later, needed);
         let log = AsOf { ring: new.ring, head: next, newest: later, time: later, reading: view.reading };
         let left = limits.left(log, 0);
-        if !self.offer(growing, view.reference, later, new.offer) {
+        if !self.offer(resizing, view.reference, later, new.offer) {
             return at.lost();
         }
         let decision = refusal.map_or(denied, |refusal| refusal.denial(view.reading));

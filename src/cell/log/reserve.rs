@@ -2,8 +2,8 @@
 //!
 //! A request that does not fit now fits at the moment that its denial tells. A reservation takes
 //! the permits as of that moment: it replaces the ring with one that has their stamps (INV-RESIZE),
-//! and the cell is *ahead*. Such a cell denies each clock before its newest stamp (INV-RESERVED).
-//! Once the clock has reached it, the next claim makes the cell open.
+//! and the cell is *reserved*. Such a cell denies each clock before its newest stamp
+//! (INV-RESERVED). Once the clock has reached it, the next claim makes the cell open.
 //!
 //! # Why it is exact
 //!
@@ -16,15 +16,15 @@
 //!    For this reason, and because a queue must end, a reservation reaches at most one window
 //!    ahead.
 //!
-//! # Why the timestamp floor does not move ahead
+//! # Why a reservation does not raise the timestamp floor
 //!
 //! Raised to a reserved stamp, the floor would make every new key start there. It must be as late
 //! as claims *in place* in a ring that is freed, and as the time by which a resize left stamps out.
 //! A ring with reserved stamps tells neither. But nothing was claimed in place in the ring of a
-//! cell that is ahead: the ring came with the reservation, and the first claim in place makes the
-//! cell open. So three states tell the resizes apart: *growing* (an open cell, nothing reserved),
-//! *going ahead* (an open cell, a ring with reserved stamps), *growing ahead* (the ring of a cell
-//! that is ahead).
+//! reserved cell: the ring came with the reservation, and the first claim in place makes the
+//! cell open. So three states tell the resizes apart: *resizing* (an open cell, nothing reserved),
+//! *resizing to reserved* (an open cell, a ring with reserved stamps), *resizing reserved* (the
+//! ring of a reserved cell).
 
 use super::left::AsOf;
 use super::limits::Refusal;
@@ -37,7 +37,7 @@ const LONGEST: usize = 1 << 24;
 
 impl<'a> Log<'a> {
     /// One attempt to reserve permits that fit within so many nanoseconds.
-    pub(super) fn reserve_ahead(self, view: &View<'a>, refusal: Refusal, needed: usize, within: u64) -> Attempt {
+    pub(super) fn reserve(self, view: &View<'a>, refusal: Refusal, needed: usize, within: u64) -> Attempt {
         let (limits, at, reading) = (self.limits, view.at, view.reading);
         let within = within.min(limits.window());
         // No stamp is earlier than the timestamp floor (INV-FLOOR).
@@ -53,13 +53,13 @@ impl<'a> Log<'a> {
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             return self.told(view, decision);
         }
-        let Some(growing) = at.begin_resize(at.head.state().going_ahead()) else { return at.lost() };
-        let Some(new) = self.replacement(growing, view, slots, now) else { return at.lost() };
+        let Some(resizing) = at.begin_resize(at.head.state().resizing_to_reserved()) else { return at.lost() };
+        let Some(new) = self.replacement(resizing, view, slots, now) else { return at.lost() };
         let stamps = view.last(live).chain(core::iter::repeat_n(moment, needed));
-        new.ring.write_last(slots, stamps, growing.head.on_new_ring().lap());
-        let log = AsOf { ring: new.ring, head: growing.head.on_new_ring(), newest: moment, time: moment, reading };
+        new.ring.write_last(slots, stamps, resizing.head.on_new_ring().lap());
+        let log = AsOf { ring: new.ring, head: resizing.head.on_new_ring(), newest: moment, time: moment, reading };
         let left = if reading < moment { limits.left_behind(log, moment) } else { limits.left(log, 0) };
-        if !self.offer(growing, view.reference, now, new.offer) {
+        if !self.offer(resizing, view.reference, now, new.offer) {
             return at.lost();
         }
         let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));

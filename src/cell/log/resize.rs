@@ -27,7 +27,7 @@ pub(super) struct Larger {
     pub(super) left: PerQuota,
 }
 
-/// A ring that the caller owns, to be offered to a growing cell.
+/// A ring that the caller owns, to be offered to a resizing cell.
 pub(super) struct Replacement<'a> {
     pub(super) offer: RingRef,
     pub(super) ring: Ring<'a>,
@@ -42,11 +42,11 @@ impl<'a> Log<'a> {
     pub(super) fn grow(self, view: &View<'a>, wanted: Wanted, clock: &impl Clock) -> Option<(u64, PerQuota)> {
         // A permit claimed now is later than all reserved ones.
         let state = view.at.head.state();
-        let growing = view.at.begin_resize(if state.is_open() { State::Growing } else { state })?;
-        let Larger { offer, time, left } = self.larger_ring(growing, view, wanted, clock);
+        let resizing = view.at.begin_resize(if state.is_open() { State::Resizing } else { state })?;
+        let Larger { offer, time, left } = self.larger_ring(resizing, view, wanted, clock);
         // A reserved stamp does not tell the time.
-        let by = if growing.head.state().may_be_ahead() { time } else { view.newest.time() };
-        self.offer(growing, view.reference, by, offer).then_some((time, left))
+        let by = if resizing.head.state().may_have_reserved() { time } else { view.newest.time() };
+        self.offer(resizing, view.reference, by, offer).then_some((time, left))
     }
 
     /// A ring that the caller owns, with the live stamps of the old ring and those of the claim.
@@ -73,17 +73,17 @@ impl<'a> Log<'a> {
         Larger { offer, time, left }
     }
 
-    /// A ring with `slots` slots for a growing cell, by a clock that showed `now`. `None` if the
+    /// A ring with `slots` slots for a resizing cell, by a clock that showed `now`. `None` if the
     /// timestamp floor has passed `now` since the clock was read: the reading may be long out of
     /// date.
     pub(super) fn replacement(
         self,
-        growing: At<'a>,
+        resizing: At<'a>,
         view: &View<'a>,
         slots: usize,
         now: u64,
     ) -> Option<Replacement<'a>> {
-        let next = growing.head.on_new_ring();
+        let next = resizing.head.on_new_ring();
         let (offer, ring) = self.store.new_ring(next.ring_parity(), slots.max(2), next.lap());
         // Read after the ring was taken: see `larger_ring`.
         let timestamp_floor = self.store.timestamp_floor();
@@ -98,20 +98,20 @@ impl<'a> Log<'a> {
     /// oldest. Returns whether it was taken.
     pub(super) fn replace_without(
         self,
-        growing: At<'a>,
+        resizing: At<'a>,
         view: &View<'a>,
         live: usize,
         without: core::ops::Range<usize>,
     ) -> bool {
         let (now, left) = (view.live_at(), live - without.len());
-        let Some(new) = self.replacement(growing, view, left, now) else { return false };
+        let Some(new) = self.replacement(resizing, view, left, now) else { return false };
         let kept = view.last(live).enumerate().filter(|(nth, _)| !without.contains(nth));
         let kept = kept.map(|(_, stamp)| self.limits.put_off(stamp, now, new.later));
-        new.ring.write_last(left, kept, growing.head.on_new_ring().lap());
-        self.offer(growing, view.reference, now, new.offer)
+        new.ring.write_last(left, kept, resizing.head.on_new_ring().lap());
+        self.offer(resizing, view.reference, now, new.offer)
     }
 
-    /// Helps: replaces the ring of a growing cell by one with the same stamps.
+    /// Helps: replaces the ring of a resizing cell by one with the same stamps.
     #[cold]
     pub(super) fn end_resize(self, view: &View<'a>) {
         let live = view.live(self.limits.live_from(view.live_at()));

@@ -159,7 +159,7 @@ mod tests {
             let mut now = head;
             for claimed in 0..=4 {
                 assert!(ring.is_held_since(head, now), "{claimed} claimed since {head:?}");
-                assert!(ring.is_held_since(head, now.with_state(State::Growing)));
+                assert!(ring.is_held_since(head, now.with_state(State::Resizing)));
                 let grown = now.on_new_ring();
                 assert!(!ring.is_held_since(head, grown));
                 assert!(!ring.is_held_since(head, grown.on_new_ring()));

@@ -134,29 +134,29 @@ fn before_publishing_several_until_a_later_claim() {
 }
 
 #[test]
-fn after_marking_a_cell_as_growing() {
+fn after_marking_a_cell_as_resizing() {
     let one = One::new(4, 1);
     let head = one.head();
-    one.word().store(head.with_state(State::Growing).0, Ordering::Release);
+    one.word().store(head.with_state(State::Resizing).0, Ordering::Release);
     assert!(one.admits(3, 5));
     assert!(!one.admits(1, 9));
     assert_eq!(one.ask(Ask::Peek, 0, 10).remaining(), 1);
 }
 
 #[test]
-fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
+fn after_marking_a_cell_as_resizing_nobody_else_has_to_make_it_grow() {
     let one = One::new(4, 1);
-    let growing = one.head().with_state(State::Growing);
-    one.word().store(growing.0, Ordering::Release);
+    let resizing = one.head().with_state(State::Resizing);
+    one.word().store(resizing.0, Ordering::Release);
     // A peek, or a request that does not fit, reads the ring as it is.
     assert_eq!(one.ask(Ask::Peek, 0, 5).remaining(), 3);
     assert!(!one.admits(4, 5));
-    assert_eq!(one.head(), growing);
+    assert_eq!(one.head(), resizing);
     assert_eq!(one.0.reclaim(0, 0, time_of(9), &At(9)), Reclaimed::Live(time_of(10)));
     // And an idle cell is taken back, or forgotten, all the same.
     assert_eq!(one.0.reclaim(0, 0, time_of(10), &At(10)), Reclaimed::Gone);
     let one = One::new(4, 1);
-    one.word().store(one.head().with_state(State::Growing).0, Ordering::Release);
+    one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
     assert!(one.0.forget(0, 0, &At(5)));
 }
 
@@ -164,10 +164,10 @@ fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
 /// the stamp before it expire may still be asleep, so the cell's next key begins no earlier, even
 /// by a clock that lags.
 #[test]
-fn after_marking_a_cell_as_growing_its_key_is_forgotten() {
+fn after_marking_a_cell_as_resizing_its_key_is_forgotten() {
     let one = One::new(4, 1);
     assert!(one.admits(1, 30));
-    one.word().store(one.head().with_state(State::Growing).0, Ordering::Release);
+    one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
     assert!(one.0.forget(0, 0, &At(30)));
     assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
     assert_eq!(one.0.create(KEY, 1), Some((0, 1)));
@@ -216,10 +216,10 @@ fn after_discarding_a_cell_its_head_does_not_return() {
 #[test]
 fn after_offering_the_larger_ring() {
     let one = One::new(4, 1);
-    let growing = one.head().with_state(State::Growing);
+    let resizing = one.head().with_state(State::Resizing);
     // Everything is done but opening the cell again.
     assert!(one.admits(1, 5));
-    one.word().store(growing.0, Ordering::Release);
+    one.word().store(resizing.0, Ordering::Release);
     assert!(one.admits(2, 5));
     assert!(!one.admits(1, 9));
 }

@@ -48,7 +48,7 @@ impl<'a> Log<'a> {
         }
         let reference = at.cell.reference();
         if reference.ring_parity() != head.ring_parity() {
-            if head.state().is_growing() {
+            if head.state().is_resizing() {
                 self.open(at);
             }
             return None;
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
 
     /// The time by which stamps are live beside reserved ones.
     pub(super) fn live_at(&self) -> u64 {
-        if self.at.head.state().may_be_ahead() { self.by_clock } else { self.time }
+        if self.at.head.state().may_have_reserved() { self.by_clock } else { self.time }
     }
 
     /// How many stamps are no earlier than `live_from`.
@@ -119,7 +119,7 @@ impl<'a> View<'a> {
 
     /// Whether a reserved stamp is later than the clock.
     pub(super) fn is_behind(&self) -> bool {
-        self.at.head.state().may_be_ahead() && self.reading < self.newest.time()
+        self.at.head.state().may_have_reserved() && self.reading < self.newest.time()
     }
 
     /// Whether head and ring still stand (INV-STANDS). While a cell grows its head stands still,

@@ -85,14 +85,14 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         (self.new_empty_block(head), head)
     }
 
-    fn empty(self, growing: At<'a>, old: RingRef, _newest: Slot) {
-        let offer = self.new_empty_block(self.opened_by(growing.head, 0));
-        self.offer(growing, old, 0, offer);
+    fn empty(self, resizing: At<'a>, old: RingRef, _newest: Slot) {
+        let offer = self.new_empty_block(self.opened_by(resizing.head, 0));
+        self.offer(resizing, old, 0, offer);
     }
 
-    fn opened(self, growing: Head, reference: RingRef) -> Head {
+    fn opened(self, resizing: Head, reference: RingRef) -> Head {
         let block = self.block_of(reference);
-        self.opened_by(growing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
+        self.opened_by(resizing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
     }
 
     #[cfg(feature = "snapshot")]
@@ -108,8 +108,8 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
 }
 
 impl Quantised<'_> {
-    /// The open head of a growing cell, on a block whose step began with so many permits.
-    fn opened_by(self, growing: Head, used: u32) -> Head {
-        self.stepped.opened(growing, !growing.ring_parity(), used)
+    /// The open head of a resizing cell, on a block whose step began with so many permits.
+    fn opened_by(self, resizing: Head, used: u32) -> Head {
+        self.stepped.opened(resizing, !resizing.ring_parity(), used)
     }
 }

@@ -86,9 +86,9 @@ impl<'a> Quantised<'a> {
             let charged = stepped.charged(at.head, cost);
             at.claim(charged).map(|()| charged)
         } else {
-            at.begin_resize(State::Growing).and_then(|growing| {
-                let (offer, opened) = self.next_block(growing.head, &history, step, cost);
-                self.offer(growing, reference, 0, offer).then_some(opened)
+            at.begin_resize(State::Resizing).and_then(|resizing| {
+                let (offer, opened) = self.next_block(resizing.head, &history, step, cost);
+                self.offer(resizing, reference, 0, offer).then_some(opened)
             })
         };
         let Some(head) = claimed else { return at.lost() };
@@ -124,7 +124,7 @@ impl<'a> Quantised<'a> {
         match view.history.verdict(&self.stepped.steps, view.time, cost) {
             Verdict::Deny(_) => None,
             // A refund may have stalled in a resize. Finish it, because no other path does.
-            _ if at.head.state().is_growing() => {
+            _ if at.head.state().is_resizing() => {
                 let (offer, _) = self.next_block(at.head, &view.history, newest, 0);
                 self.offer(at, view.reference, 0, offer);
                 None

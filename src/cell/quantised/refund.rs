@@ -39,7 +39,7 @@ impl<'a> Quantised<'a> {
         if age == 0 && at.head.state().is_open() {
             return at.claim(stepped.given_back(at.head, cost)).map(|()| cost);
         }
-        let growing = at.begin_resize(State::Growing)?;
+        let resizing = at.begin_resize(State::Resizing)?;
         let used = if age == 0 { history.used - cost } else { history.used };
         let start = if age == 0 { history.start } else { history.start.wrapping_sub(cost) };
         let entries = (0..history.entries.len()).filter(|&other| other != place || of_step > cost);
@@ -47,10 +47,10 @@ impl<'a> Quantised<'a> {
             later if other > place => later.less(cost),
             earlier => earlier,
         });
-        let opened = stepped.opened(growing.head, !growing.head.ring_parity(), used);
+        let opened = stepped.opened(resizing.head, !resizing.head.ring_parity(), used);
         let newest = Newest::known(history.step);
         let contents = Contents { newest, start, used, most: history.entries.len(), entries };
         let offer = self.new_block(opened, contents);
-        self.offer(growing, reference, 0, offer).then_some(cost)
+        self.offer(resizing, reference, 0, offer).then_some(cost)
     }
 }

@@ -21,14 +21,14 @@ enum Stalls {
     /// The cell is new, and its first step not published.
     New,
     /// The head is marked.
-    Growing,
+    Resizing,
     /// A block is prepared, and not offered.
     Prepared,
     /// The block is in place, and the head not opened.
     Offered,
 }
 
-const ALL: [Stalls; 4] = [Stalls::New, Stalls::Growing, Stalls::Prepared, Stalls::Offered];
+const ALL: [Stalls; 4] = [Stalls::New, Stalls::Resizing, Stalls::Prepared, Stalls::Offered];
 
 /// Four permits in two steps of ten nanoseconds, of which one was granted at 1 and, if the thread
 /// got so far, one at 11.
@@ -41,15 +41,15 @@ fn stalled(at: Stalls) -> (Cells, u32, u64) {
     }
     cells.grant(id, incarnation, &At(1));
     let cell = cells.store.cells.element(id);
-    let growing = CellAt::now(cell).begin_resize(State::Growing).unwrap().head;
-    if at == Stalls::Growing {
+    let resizing = CellAt::now(cell).begin_resize(State::Resizing).unwrap().head;
+    if at == Stalls::Resizing {
         return (cells, id, incarnation);
     }
     let Rules::Quantised(quantised) = cells.rules_of(cell) else { unreachable!() };
     let reference = cell.reference();
-    let history = quantised.history(growing, reference).unwrap();
+    let history = quantised.history(resizing, reference).unwrap();
     let step = quantised.stepped.steps.step_of(time_of(11));
-    let (offer, _) = quantised.next_block(growing, &history, step, 1);
+    let (offer, _) = quantised.next_block(resizing, &history, step, 1);
     if at == Stalls::Offered {
         cell.ring.store(offer.0, Ordering::Release);
     }
@@ -86,7 +86,7 @@ fn permits_are_given_back_while_a_block_is_replaced() {
     let (cells, id, incarnation) = stalled(Stalls::New);
     let (_, charged) = ask(&cells, id, incarnation, Ask::Acquire, 2, 5).unwrap();
     let cell = cells.store.cells.element(id);
-    CellAt::now(cell).begin_resize(State::Growing).unwrap();
+    CellAt::now(cell).begin_resize(State::Resizing).unwrap();
     let seat = || cells.seat_for(id, incarnation, KEY).unwrap();
     assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), Some(2));
     assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), Some(0), "one permit is left of the step");

@@ -120,7 +120,7 @@ impl<'a> Quantised<'a> {
         }
         let reference = at.cell.reference();
         if reference.ring_parity() != head.ring_parity() {
-            if head.state().is_growing() {
+            if head.state().is_resizing() {
                 self.open(at);
             }
             return None;

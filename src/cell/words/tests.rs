@@ -6,7 +6,7 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn a_head_gives_back_what_went_in(state in 0..8_u64, ring_parity: bool, incarnation in 0..1_u64 << 8, lap in 0..1_u64 << 28, pos in 0..1_usize << 24) {
-        let all = [State::Free, State::Open, State::Growing, State::Dead, State::Held, State::Ahead, State::GrowingAhead, State::GoingAhead];
+        let all = [State::Free, State::Open, State::Resizing, State::Dead, State::Held, State::Reserved, State::ResizingReserved, State::ResizingToReserved];
         let state = all[usize::try_from(state).unwrap()];
         let head = Head::new(state, ring_parity, incarnation, lap, pos);
         prop_assert_eq!((head.state(), head.ring_parity(), head.incarnation(), head.lap(), head.pos()), (state, ring_parity, incarnation, lap, pos));

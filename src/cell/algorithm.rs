@@ -121,7 +121,7 @@ pub(super) trait Algorithm<'a>: Copy {
     /// Helps: publishes the last claim if it is unpublished (INV-PUBLISH). Proposes `time`, or the
     /// earliest later time that the algorithm allows. It may be a key's first claim, so its time is
     /// no earlier than the timestamp floor.
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64);
+    fn help(self, at: At<'a>, reference: RingRef, time: u64);
 
     /// Until when the cell matters.
     fn known(self, at: At<'a>, reference: RingRef) -> Known;

@@ -297,7 +297,7 @@ impl Cells {
     pub(super) fn publish_at(&self, at: At<'_>, clock: &impl Clock) {
         if at.cell.head() == at.head {
             let reference = at.cell.reference();
-            by!(self.rules_of(at.cell), algorithm => algorithm.settle(at, reference, time_of(clock.now())));
+            by!(self.rules_of(at.cell), algorithm => algorithm.help(at, reference, time_of(clock.now())));
         }
     }
 

@@ -3,7 +3,7 @@
 //! The head counts the permits used in an *era*. The second word is the slot of a ring of one; it
 //! holds the era's anchor. A request that the running account admits swaps the head alone. A
 //! request that begins an era claims it on the head and then publishes the anchor, as a log
-//! publishes a stamp. The thread that finds an unpublished era publishes it first (`settle`,
+//! publishes a stamp. The thread that finds an unpublished era publishes it first (`help`,
 //! INV-PUBLISH). The rules are made for this: see [`Step`](crate::rule::Step).
 //!
 //! # Why a helper's clock can't hurt (INV-ANCHOR)

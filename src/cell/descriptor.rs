@@ -149,7 +149,7 @@ impl Joint {
 
     /// Writes a descriptor, with the caller as its first worker. `None` if a million claims are in
     /// progress.
-    pub(super) fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
+    pub(super) fn write_descriptor<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
         let block = self.pool.take()?;
         let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
         let mut count = 0;
@@ -220,9 +220,9 @@ mod tests {
     #[test]
     fn a_helper_that_comes_late_joins_no_later_claim() {
         let joint = Joint::new();
-        let first = joint.write_down([].iter()).unwrap();
+        let first = joint.write_descriptor([].iter()).unwrap();
         joint.leave(first);
-        let next = joint.write_down([].iter()).unwrap();
+        let next = joint.write_descriptor([].iter()).unwrap();
         assert_eq!(next.number, first.number, "the same place");
         assert!(!joint.join(first) && joint.join(next));
     }

@@ -31,7 +31,7 @@ impl Cells {
         let cell = self.store.cells.element(id);
         let free = Head(cell.head.load(Ordering::Relaxed));
         let opened = free.with_state(State::Open);
-        // See `release`.
+        // See `free_memory`.
         let elsewhere = RingRef(cell.ring.load(Ordering::Relaxed)).is_ring();
         let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.first(opened, cost, elsewhere));
         cell.give_to(fingerprint, reference, head);
@@ -51,7 +51,7 @@ impl Cells {
         // The incarnation stays, because no thread has seen it. The lap moves on (INV-HEAD).
         let free = Head::new(State::Free, false, head.incarnation(), head.lap() + 1, 0);
         cell.head.store(free.0, Ordering::Release);
-        self.release(id, Slot::sentinel(0, 0), false);
+        self.free_memory(id, Slot::sentinel(0, 0), false);
     }
 
     /// Frees the cell of this incarnation if all its stamps have expired at `time`, or its key was
@@ -81,7 +81,7 @@ impl Cells {
             match head.state() {
                 State::Free => return Reclaimed::Gone,
                 State::Held => {
-                    self.store.help(head);
+                    self.store.help_joint(head);
                     continue;
                 }
                 _ => {}
@@ -91,7 +91,7 @@ impl Cells {
             let (end, newest) = match by!(rules, algorithm => algorithm.known(at, reference)) {
                 Known::Until(end, newest) => (end, newest),
                 Known::Unpublished => {
-                    by!(rules, algorithm => algorithm.settle(at, reference, time_of(clock.now())));
+                    by!(rules, algorithm => algorithm.help(at, reference, time_of(clock.now())));
                     continue;
                 }
                 // Either a resize that is not finished, or the head has moved.
@@ -117,7 +117,7 @@ impl Cells {
             }
             let free = head.freed();
             if at.claim(free).is_some() {
-                self.release(id, newest, head.state() == State::Dead);
+                self.free_memory(id, newest, head.state() == State::Dead);
                 return Reclaimed::Gone;
             }
         }
@@ -130,7 +130,7 @@ impl Cells {
     /// the clock stands still. So such a cell starts its next incarnation with a ring
     /// (INV-REFERENCE). The reference that stays in the cell says so, until later stamps have come
     /// and gone.
-    fn release(&self, id: u32, newest: Slot, forgotten: bool) {
+    fn free_memory(&self, id: u32, newest: Slot, forgotten: bool) {
         let cell = self.store.cells.element(id);
         let reference = cell.reference();
         // The anchor of a closed account has the bit of a ring reference.
@@ -155,7 +155,7 @@ impl Cells {
                 State::Resizing | State::ResizingReserved | State::ResizingToReserved => {
                     self.empty_what_grows(at, clock)
                 }
-                State::Held => self.store.help(at.head),
+                State::Held => self.store.help_joint(at.head),
                 // Emptied too: no stamp that is lost was claimed in place (INV-RESERVED).
                 State::Reserved if !self.is_empty(at) => {
                     // If this fails, the head has changed.
@@ -186,7 +186,7 @@ impl Cells {
         let reference = resizing.cell.reference();
         by!(self.rules_of(resizing.cell), algorithm => match algorithm.known(resizing, reference) {
             Known::Until(_, newest) => algorithm.empty(resizing, reference, newest),
-            Known::Unpublished => algorithm.settle(resizing, reference, time_of(clock.now())),
+            Known::Unpublished => algorithm.help(resizing, reference, time_of(clock.now())),
             Known::OfAnotherRing => algorithm.open(resizing),
         });
     }

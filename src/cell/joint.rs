@@ -42,7 +42,7 @@ impl Store {
     /// (INV-HOLD-ORDER).
     pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
         let joint = self.joint.as_ref().expect("a claim on several cells needs several plans");
-        let committed = joint.write_down(parts.clone()).is_some_and(|ticket| {
+        let committed = joint.write_descriptor(parts.clone()).is_some_and(|ticket| {
             self.work_on(joint, ticket);
             let committed = joint.status(ticket).outcome() == Outcome::Committed;
             joint.leave(ticket);
@@ -62,7 +62,7 @@ impl Store {
     }
 
     /// Helps the claim that holds a cell, until the cell is released.
-    pub(super) fn help(&self, held: Head) {
+    pub(super) fn help_joint(&self, held: Head) {
         let (Some(joint), ticket) = (&self.joint, held.ticket()) else { return };
         if joint.join(ticket) {
             self.work_on(joint, ticket);
@@ -71,13 +71,13 @@ impl Store {
     }
 
     /// The head of a cell, once no joint claim holds it.
-    pub(super) fn head_once_let_go(&self, cell: &Cell) -> Head {
+    pub(super) fn head_once_released(&self, cell: &Cell) -> Head {
         loop {
             let head = cell.head();
             if head.state() != State::Held {
                 return head;
             }
-            self.help(head);
+            self.help_joint(head);
         }
     }
 
@@ -87,7 +87,7 @@ impl Store {
         }
         let committed = joint.status(ticket).outcome() == Outcome::Committed;
         for part in joint.parts(ticket) {
-            self.let_go(ticket, part, committed);
+            self.release(ticket, part, committed);
         }
     }
 
@@ -106,7 +106,7 @@ impl Store {
                     return true;
                 }
             } else if now.state() == State::Held {
-                self.help(now);
+                self.help_joint(now);
             } else {
                 joint.decide(ticket, Outcome::Aborted);
             }
@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// Releases a cell that the claim holds.
-    fn let_go(&self, ticket: Ticket, part: Part, committed: bool) {
+    fn release(&self, ticket: Ticket, part: Part, committed: bool) {
         let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
         if cell.head() != held {
@@ -143,11 +143,11 @@ impl Store {
 #[cfg(all(test, not(tollgate_loom)))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stalled {
-    WrittenDown,
+    DescriptorWritten,
     /// After it has held so many cells.
     Held(usize),
     /// After it has committed the claim and released so many cells.
-    LetGo(usize),
+    Released(usize),
 }
 
 #[cfg(all(test, not(tollgate_loom)))]
@@ -155,16 +155,16 @@ impl Store {
     /// Begins to claim all the parts, and stalls.
     pub(crate) fn claim_and_stall<'a>(&self, parts: impl Iterator<Item = &'a Part>, stalled: Stalled) {
         let joint = self.joint.as_ref().unwrap();
-        let ticket = joint.write_down(parts).unwrap();
-        let (held, let_go) = match stalled {
-            Stalled::WrittenDown => return,
+        let ticket = joint.write_descriptor(parts).unwrap();
+        let (held, released) = match stalled {
+            Stalled::DescriptorWritten => return,
             Stalled::Held(held) => (held, None),
-            Stalled::LetGo(let_go) => (MAX_CELLS, Some(let_go)),
+            Stalled::Released(released) => (MAX_CELLS, Some(released)),
         };
         assert!(joint.parts(ticket).take(held).all(|part| self.hold(joint, ticket, part)));
-        if let Some(let_go) = let_go {
+        if let Some(released) = released {
             joint.decide(ticket, Outcome::Committed);
-            joint.parts(ticket).take(let_go).for_each(|part| self.let_go(ticket, part, true));
+            joint.parts(ticket).take(released).for_each(|part| self.release(ticket, part, true));
         }
     }
 

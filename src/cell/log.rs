@@ -12,7 +12,7 @@
 //!   first to last, each by a compare-and-swap.
 //!
 //! A thread that stalls in between leaves slots whose parity is not that of their lap. The thread
-//! that finds them publishes them first (`settle`, INV-PUBLISH). It proposes a time of its own; the
+//! that finds them publishes them first (`help`, INV-PUBLISH). It proposes a time of its own; the
 //! compare-and-swap on the claim's first slot selects one (INV-ONE-STAMP).
 //!
 //! By INV-ORDER and INV-SPACING no window holds more than N stamps, and every request that fits is

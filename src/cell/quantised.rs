@@ -46,7 +46,7 @@
 //!
 //! Blocks have slabs of their own, so a stalled claimant of a log never writes into one. Where
 //! another key's log had its one slot, a cell with blocks always has a reference. A forgotten cell
-//! tells its next incarnation so: see `release` in `incarnation.rs`.
+//! tells its next incarnation so: see `free_memory` in `incarnation.rs`.
 //!
 //! # Orderings
 //!

@@ -79,7 +79,7 @@ fn goes_on(table: &Table, at: u64) {
 #[test]
 fn after_writing_down() {
     let table = table();
-    table.stall(5, Stalled::WrittenDown);
+    table.stall(5, Stalled::DescriptorWritten);
     assert_eq!(table.left(5), [1, 2, 3]);
     assert!(table.admits([1, 1, 1], 1, 5) && !table.admits([1, 0, 0], 1, 14));
     goes_on(&table, 20);
@@ -120,12 +120,12 @@ fn after_holding_some_while_another_takes_the_rest() {
 
 #[test]
 fn after_the_decision() {
-    for let_go in 0..=3 {
+    for released in 0..=3 {
         let table = table();
-        table.stall(5, Stalled::LetGo(let_go));
+        table.stall(5, Stalled::Released(released));
         assert!(!table.admits([1, 0, 0], 1, 7));
-        assert_eq!(table.left(7), [0, 1, 2], "{let_go} let go");
-        assert_eq!(table.left(17), [1, 2, 4], "{let_go} let go");
+        assert_eq!(table.left(7), [0, 1, 2], "{released} released");
+        assert_eq!(table.left(17), [1, 2, 4], "{released} released");
         goes_on(&table, 20);
     }
 }
@@ -158,7 +158,7 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     assert!(ask(1));
     let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };
     let (part, _) = table.cells.prepare(seat, 1, &At(0), None).expect("there is room");
-    table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
+    table.cells.claim_and_stall([part].iter(), Stalled::Released(0));
     // It grows once more, so that the parity of the next incarnation is the same.
     assert!(ask(1) && ask(1) && ask(1));
     assert!(table.forget(key(0, 1), &At(0)));

@@ -200,8 +200,8 @@ impl Table {
             return is_same;
         }
         let low = |&(dimension, key): &(usize, Fingerprint)| {
-            let is_settled = looked.passed_over[dimension] || looked.without_place[dimension].is_some();
-            !is_settled && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
+            let is_decided = looked.passed_over[dimension] || looked.without_place[dimension].is_some();
+            !is_decided && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
         };
         let low: Vec<_> = self.new_keys(asked.keys).filter(low).collect();
         for (others, (dimension, key)) in low.into_iter().enumerate() {

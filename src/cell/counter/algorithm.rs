@@ -37,7 +37,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
 
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         if at.head.state() == State::Held {
-            self.store.help(at.head);
+            self.store.help_joint(at.head);
             return None;
         }
         let reference = at.cell.reference();
@@ -56,8 +56,8 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         }
     }
 
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
-        self.books.settle(at, Slot(reference.0), time.max(self.store.timestamp_floor()));
+    fn help(self, at: At<'a>, reference: RingRef, time: u64) {
+        self.books.help(at, Slot(reference.0), time.max(self.store.timestamp_floor()));
     }
 
     fn known(self, at: At<'a>, reference: RingRef) -> Known {
@@ -81,13 +81,13 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     #[cfg(feature = "snapshot")]
     fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
         if at.head.state() == State::Held {
-            self.store.help(at.head);
+            self.store.help_joint(at.head);
             return None;
         }
         let reference = at.cell.reference();
         let now = time_of(clock.now());
         let Some(kept) = self.books.kept(at.head, Slot(reference.0), now) else {
-            self.settle(at, reference, now);
+            self.help(at, reference, now);
             return None;
         };
         let kept = kept.map(|(opened, used)| Kept::Account { age: age(now, opened), used });

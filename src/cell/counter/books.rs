@@ -196,7 +196,7 @@ impl<'a> Books<'a> {
     /// Helps: publishes the anchor of the era that was claimed last. Proposes `time`, or the
     /// earliest later time, if an account opens (INV-ANCHOR). Does nothing if the head is no longer
     /// `head`. Returns what it published itself.
-    pub(super) fn settle(&self, at: At<'_>, slot: Slot, time: u64) -> Option<Slot> {
+    pub(super) fn help(&self, at: At<'_>, slot: Slot, time: u64) -> Option<Slot> {
         let (layout, head) = (self.layout(), at.head);
         let era = layout.era(head);
         if slot.is_of_lap(era) {
@@ -238,7 +238,7 @@ impl<'a> Books<'a> {
     /// Claims the next era and publishes its anchor. `None` if the head has moved.
     pub(super) fn begin(&self, at: At<'_>, next: Head, slot: Slot, time: u64) -> Option<Charged> {
         at.claim(next)?;
-        let published = self.settle(at.with(next), slot, time);
+        let published = self.help(at.with(next), slot, time);
         Some(self.charged(at.cell, next, published))
     }
 

@@ -124,7 +124,7 @@ impl<'a> Counter<'a> {
                 None
             }
             Seen::Unpublished => {
-                self.settle(at, reference, time);
+                self.help(at, reference, time);
                 None
             }
         }
@@ -142,7 +142,7 @@ impl<'a> Counter<'a> {
     pub(super) fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
         let (books, head) = (self.books, at.head);
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return at.lost();
         }
         let slot = at.cell.slot();
@@ -159,7 +159,7 @@ impl<'a> Counter<'a> {
             // Nothing has been used since.
             Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
             Seen::Unpublished => {
-                self.settle(at, RingRef(slot.0), time);
+                self.help(at, RingRef(slot.0), time);
                 return at.lost();
             }
         };
@@ -196,7 +196,7 @@ impl<'a> Counter<'a> {
                 at.claim(next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
-                // A key with a cell and no permits: see `Algorithm::settle`.
+                // A key with a cell and no permits: see `Algorithm::help`.
                 let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
                 let next = books.layout().next_by(head, books.number(), How::Opens, used);

@@ -20,7 +20,7 @@ impl<'a> Counter<'a> {
     pub(super) fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         let head = at.head;
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return None;
         }
         let slot = at.cell.slot();
@@ -30,7 +30,7 @@ impl<'a> Counter<'a> {
             Seen::Running(running) => running,
             Seen::Over(_) => return at.stands().then_some(0),
             Seen::Unpublished => {
-                self.settle(at, at.cell.reference(), now);
+                self.help(at, at.cell.reference(), now);
                 return None;
             }
         };

@@ -79,7 +79,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         }
     }
 
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
+    fn help(self, at: At<'a>, reference: RingRef, time: u64) {
         let time = self.limits.not_before(time.max(self.store.timestamp_floor()));
         if reference.ring_parity() != at.head.ring_parity() {
             return;
@@ -88,7 +88,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         let stands = || at.stands() && (!reference.is_ring() || at.cell.refers_to(reference));
         let loosest = self.versions.loosest();
         let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
-        self.store.ring(at.cell, reference).settle(at.head, loosest, time, stands);
+        self.store.ring(at.cell, reference).help(at.head, loosest, time, stands);
     }
 
     fn known(self, At { cell, head }: At<'a>, reference: RingRef) -> Known {

@@ -42,7 +42,7 @@ impl Ring<'_> {
     pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, limits: &Limits, time: u64) -> Published {
         let stands = || at.cell.stands(next);
         if !self.publish_alone(at.head, cost, time, stands) {
-            self.settle(next, limits, time, stands);
+            self.help(next, limits, time, stands);
             return Published::Unknown;
         }
         Published::ByClaimant
@@ -55,7 +55,7 @@ impl Ring<'_> {
         let mut place = Place { index: head.pos(), lap: head.lap() };
         for left in (0..cost).rev() {
             let slot = self.load(place.index);
-            // As in `settle` (INV-STANDS).
+            // As in `help` (INV-STANDS).
             if slot.is_of_lap(place.lap) || !stands() {
                 return false;
             }
@@ -73,7 +73,7 @@ impl Ring<'_> {
     /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once the head, and
     /// the ring with it, no longer `stands`.
     #[cold]
-    pub(super) fn settle(self, head: Head, limits: &Limits, time: u64, stands: impl Fn() -> bool) {
+    pub(super) fn help(self, head: Head, limits: &Limits, time: u64, stands: impl Fn() -> bool) {
         let last = self.last(head);
         // Go back to the first unpublished slot. The slots of a claim are published in order.
         let mut first = self.after(last);

@@ -26,7 +26,7 @@ use crate::clock::Clock;
 
 impl<'a> Log<'a> {
     /// A lower bound of the stamp of a claim of `needed` slots, whichever thread publishes it: see
-    /// `settle` in `publish.rs`. Read before the claim.
+    /// `help` in `publish.rs`. Read before the claim.
     pub(super) fn earliest_stamp(self, view: &View<'_>, needed: usize) -> u64 {
         let loosest = self.versions.loosest();
         let loosest = loosest.as_ref().unwrap_or(self.limits);
@@ -44,12 +44,12 @@ impl<'a> Log<'a> {
     /// was replaced, or claimed all round, `lower_bound` is used.
     pub(super) fn charged_in_ring(self, At { cell, head }: At<'a>, lower_bound: u64) -> Charged {
         // Acquired: if the head has moved on, a helper may have published them.
-        self.store.head_once_let_go(cell);
+        self.store.head_once_released(cell);
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
         let stamp = ring.load(head.pos()).time();
         // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
-        let is_there = ring.is_held_since(head, self.store.head_once_let_go(cell))
+        let is_there = ring.is_held_since(head, self.store.head_once_released(cell))
             && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
         Charged { head, mark: if is_there { stamp } else { lower_bound } }

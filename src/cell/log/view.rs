@@ -43,7 +43,7 @@ impl<'a> Log<'a> {
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return None;
         }
         let reference = at.cell.reference();
@@ -59,7 +59,7 @@ impl<'a> Log<'a> {
         let reading = time_of(clock.now());
         let ring = self.store.ring(at.cell, reference);
         let Some(newest) = ring.newest(head) else {
-            self.settle(at, reference, reading);
+            self.help(at, reference, reading);
             return None;
         };
         let lower_bound = self.lower_bound(newest);

@@ -44,7 +44,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         Charged { head: part.next, mark: part.mark }
     }
 
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
+    fn help(self, at: At<'a>, reference: RingRef, time: u64) {
         let time = time.max(self.store.timestamp_floor());
         let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));

@@ -115,7 +115,7 @@ impl<'a> Quantised<'a> {
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return None;
         }
         let reference = at.cell.reference();
@@ -128,7 +128,7 @@ impl<'a> Quantised<'a> {
         // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
         let Some(history) = self.history(head, reference) else {
-            self.settle(at, reference, time);
+            self.help(at, reference, time);
             return None;
         };
         Some(View { at, reference, history, time })

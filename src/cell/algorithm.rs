@@ -162,7 +162,7 @@ pub(super) trait Algorithm<'a>: Copy {
         let store = self.store();
         // The reference that was read may be that of the ring two resizes later, which has the same
         // ring parity. Then the head has moved on (INV-REFERENCE).
-        if !resizing.stands() {
+        if !resizing.validate() {
             store.drop_unused_ring(offer);
             return false;
         }

@@ -224,8 +224,8 @@ impl Cells {
     }
 
     /// Whether the head still stands.
-    pub(crate) fn still_stands(&self, seat: Seat<'_>) -> bool {
-        seat.at().stands()
+    pub(crate) fn still_valid(&self, seat: Seat<'_>) -> bool {
+        seat.at().validate()
     }
 
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come

@@ -103,7 +103,7 @@ impl Cells {
                 }
             };
             // Otherwise it may belong to the cell's next key.
-            if !at.stands() {
+            if !at.validate() {
                 continue;
             }
             if head.state() != State::Dead && time < end {
@@ -257,7 +257,7 @@ impl Cells {
                 Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
-            if at.stands() {
+            if at.validate() {
                 return Some((head.incarnation(), end));
             }
         }

@@ -178,7 +178,7 @@ fn loom_what_its_claimant_has_published_is_given_back() {
 }
 
 #[test]
-fn loom_what_a_helper_has_put_off_is_given_back() {
+fn loom_what_a_helper_has_postponed_is_given_back() {
     for quotas in [log(1), bucket(1)] {
         explore(move || {
             let (one, _) = One::lent(&quotas, &[1]);

@@ -4,7 +4,7 @@
 //!
 //! The keys are read one after the other, while other threads claim. So all heads are loaded first,
 //! then the clock, then the cells, and last all heads again. If all of them still stand, the
-//! numbers are of the moment between (INV-STANDS). If one does not, another thread has made
+//! numbers are of the moment between (INV-VALIDATE). If one does not, another thread has made
 //! progress, and all is read again.
 //!
 //! An admission needs no second look: a joint claim succeeds only on the heads that it was prepared
@@ -169,7 +169,7 @@ impl Table {
         }
         looked.status.decision = denial.map_or(Decision::Admitted(admission), Decision::Denied);
         by_dimension(asked.keys).all(|(dimension, key)| match seats[dimension] {
-            Some(seat) => self.cells.still_stands(seat),
+            Some(seat) => self.cells.still_valid(seat),
             None => !self.has_cell(key),
         })
     }

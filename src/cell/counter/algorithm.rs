@@ -91,7 +91,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
             return None;
         };
         let kept = kept.map(|(opened, used)| Kept::Account { age: age(now, opened), used });
-        (at.stands() && at.cell.refers_to(reference)).then_some(kept)
+        (at.validate() && at.cell.refers_to(reference)).then_some(kept)
     }
 
     #[cfg(feature = "snapshot")]

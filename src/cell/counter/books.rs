@@ -227,8 +227,8 @@ impl<'a> Books<'a> {
                 over_since(slot, over, era)
             }
         };
-        // Otherwise the slot may belong to another head (INV-STANDS).
-        if !at.stands() {
+        // Otherwise the slot may belong to another head (INV-VALIDATE).
+        if !at.validate() {
             return None;
         }
         // If this fails, another thread has published it.

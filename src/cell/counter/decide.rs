@@ -50,7 +50,7 @@ impl<'a> Counter<'a> {
             Step::Charge { .. } => Decision::Admitted(Admission::delayed(books.rule().delay_ns(account, time))),
             Step::Open { .. } | Step::Advance { .. } => return None,
         };
-        at.stands().then_some(Status { decision, left: PerQuota::one(books.current.left(account, time)) })
+        at.validate().then_some(Status { decision, left: PerQuota::one(books.current.left(account, time)) })
     }
 
     /// Decides, and returns the account after the decision.
@@ -69,8 +69,8 @@ impl<'a> Counter<'a> {
                 Some((FastDecision::admitted(books.rule().delay_ns(account, time)), Account { used, ..account }))
             }
             Step::Deny { wait_ns } => {
-                let stands = at.stands();
-                stands.then(|| (FastDecision::denied(wait_ns, 0), account))
+                let is_valid = at.validate();
+                is_valid.then(|| (FastDecision::denied(wait_ns, 0), account))
             }
             Step::Open { used } => {
                 books.opens_again(at, slot, account, used, time)?;
@@ -185,7 +185,7 @@ impl<'a> Counter<'a> {
                 Step::Deny { wait_ns } => denied(wait_ns),
                 _ => Decision::Admitted(delay),
             };
-            return if at.stands() { told(decision, account, Charged::nothing(head)) } else { at.lost() };
+            return if at.validate() { told(decision, account, Charged::nothing(head)) } else { at.lost() };
         }
         let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
             (Some((next, anchor)), Step::Advance { used }) => {

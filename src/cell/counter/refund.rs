@@ -28,7 +28,7 @@ impl<'a> Counter<'a> {
         let now = time_of(clock.now());
         let running = match self.books.seen(head, slot) {
             Seen::Running(running) => running,
-            Seen::Over(_) => return at.stands().then_some(0),
+            Seen::Over(_) => return at.validate().then_some(0),
             Seen::Unpublished => {
                 self.help(at, at.cell.reference(), now);
                 return None;
@@ -40,7 +40,7 @@ impl<'a> Counter<'a> {
             .and_then(|since| self.books.rule().give_back(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {
-            None => at.stands().then_some(0),
+            None => at.validate().then_some(0),
             Some(given) => at.claim(self.books.given_back(head, given.used)).map(|()| given.permits),
         }
     }

@@ -84,11 +84,11 @@ impl<'a> Algorithm<'a> for Log<'a> {
         if reference.ring_parity() != at.head.ring_parity() {
             return;
         }
-        // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
-        let stands = || at.stands() && (!reference.is_ring() || at.cell.refers_to(reference));
+        // While a cell grows its head stands still, but the ring may be freed (INV-VALIDATE).
+        let validate = || at.validate() && (!reference.is_ring() || at.cell.refers_to(reference));
         let loosest = self.versions.loosest();
         let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
-        self.store.ring(at.cell, reference).help(at.head, loosest, time, stands);
+        self.store.ring(at.cell, reference).help(at.head, loosest, time, validate);
     }
 
     fn known(self, At { cell, head }: At<'a>, reference: RingRef) -> Known {
@@ -129,7 +129,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         // Reserved stamps are exported beside live ones.
         let live = view.live(self.limits.live_from(view.live_at()));
         let ages: Vec<i64> = view.last(live).map(|stamp| age(view.reading, stamp)).collect();
-        view.stands().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
+        view.validate().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
     }
 
     #[cfg(feature = "snapshot")]

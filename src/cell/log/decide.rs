@@ -42,7 +42,7 @@ impl<'a> Log<'a> {
         let refusal = if cost == 0 { None } else { self.limits.refusal(ring, head, time, cost as usize) };
         let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));
         let left = self.limits.left(AsOf { ring, head, newest: newest.time(), time, reading }, 0);
-        at.stands().then_some(Status { decision, left })
+        at.validate().then_some(Status { decision, left })
     }
 
     /// Decides. `with` computes the second result from the log and the refusal, if there is one.
@@ -70,15 +70,15 @@ impl<'a> Log<'a> {
             }
             let told = with(log, Some(refusal));
             // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
-            let stands = at.stands();
-            return stands.then(|| (refusal.fast_denial(time_of(reading)), told));
+            let is_valid = at.validate();
+            return is_valid.then(|| (refusal.fast_denial(time_of(reading)), told));
         }
         // A ring that is shorter than the limit may have to grow. A longer one may hold stamps that
         // no limit needs.
         if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
             return None;
         }
-        // Before the claim, whose success says that the loads were of this head (INV-STANDS).
+        // Before the claim, whose success says that the loads were of this head (INV-VALIDATE).
         let told = with(log, None);
         ring.claim(at, needed, self.limits, time)?;
         Some((FastDecision::admitted(0), told))
@@ -146,6 +146,6 @@ impl<'a> Log<'a> {
     /// Answers, and charges nothing.
     pub(super) fn told(self, view: &View<'a>, decision: Decision) -> Attempt {
         let status = Status { decision, left: self.left(view) };
-        if view.stands() { Attempt::Decided(status, Charged::nothing(view.at.head)) } else { view.at.lost() }
+        if view.validate() { Attempt::Decided(status, Charged::nothing(view.at.head)) } else { view.at.lost() }
     }
 }

@@ -189,7 +189,7 @@ impl Limits {
     /// A stamp, postponed: a lagging clock shows `reading`, its claim is stamped with the later
     /// `time`. A stamp that is live at the reading must be live at that time, because it may have
     /// been granted just now.
-    pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
+    pub(super) fn postpone(&self, stamp: u64, reading: u64, time: u64) -> u64 {
         let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
         live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
     }

@@ -40,9 +40,9 @@ impl Ring<'_> {
     /// Publishes a claim of several permits that moved the head to `next`.
     #[inline(never)]
     pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, limits: &Limits, time: u64) -> Published {
-        let stands = || at.cell.stands(next);
-        if !self.publish_alone(at.head, cost, time, stands) {
-            self.help(next, limits, time, stands);
+        let validate = || at.cell.validate(next);
+        if !self.publish_alone(at.head, cost, time, validate) {
+            self.help(next, limits, time, validate);
             return Published::Unknown;
         }
         Published::ByClaimant
@@ -51,12 +51,12 @@ impl Ring<'_> {
     /// Publishes a claim of several permits that was made at `head`, unless a helper takes part.
     /// Returns whether all of it is published.
     #[inline(always)]
-    fn publish_alone(self, head: Head, cost: usize, time: u64, stands: impl Fn() -> bool) -> bool {
+    fn publish_alone(self, head: Head, cost: usize, time: u64, validate: impl Fn() -> bool) -> bool {
         let mut place = Place { index: head.pos(), lap: head.lap() };
         for left in (0..cost).rev() {
             let slot = self.load(place.index);
-            // As in `help` (INV-STANDS).
-            if slot.is_of_lap(place.lap) || !stands() {
+            // As in `help` (INV-VALIDATE).
+            if slot.is_of_lap(place.lap) || !validate() {
                 return false;
             }
             let stamp = Slot::new(time, left > 0, place.lap);
@@ -70,10 +70,10 @@ impl Ring<'_> {
     }
 
     /// Helps: publishes the last claim if it is unpublished. Proposes `time`, raised to the
-    /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once the head, and
-    /// the ring with it, no longer `stands`.
+    /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once
+    /// `validate` fails: the head has moved, and the ring may be another.
     #[cold]
-    pub(super) fn help(self, head: Head, limits: &Limits, time: u64, stands: impl Fn() -> bool) {
+    pub(super) fn help(self, head: Head, limits: &Limits, time: u64, validate: impl Fn() -> bool) {
         let last = self.last(head);
         // Go back to the first unpublished slot. The slots of a claim are published in order.
         let mut first = self.after(last);
@@ -100,8 +100,8 @@ impl Ring<'_> {
             if self.len() == 1 && slot.joined() {
                 return;
             }
-            // The parity alone may be that of a later lap (INV-STANDS).
-            if !stands() {
+            // The parity alone may be that of a later lap (INV-VALIDATE).
+            if !validate() {
                 return;
             }
             if slot.is_of_lap(place.lap) {

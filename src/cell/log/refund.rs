@@ -48,7 +48,7 @@ impl<'a> Log<'a> {
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
         let stamp = ring.load(head.pos()).time();
-        // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
+        // While a cell grows its head stands still, but the ring may be freed (INV-VALIDATE).
         let is_there = ring.is_held_since(head, self.store.head_once_released(cell))
             && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
@@ -65,7 +65,7 @@ impl<'a> Log<'a> {
         // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
         let latest = now.max(self.store.timestamp_floor());
         if mark < self.limits.live_from(latest) || live - first < count {
-            return view.stands().then_some(0);
+            return view.validate().then_some(0);
         }
         let resizing = at.begin_resize(at.head.state().resizing())?;
         self.replace_without(resizing, &view, live, first..first + count).then_some(cost)

@@ -38,7 +38,7 @@ impl<'a> Log<'a> {
         let Some(resizing) = at.begin_resize(at.head.state().resizing()) else { return at.lost() };
         let Some(new) = self.replacement(resizing, view, live + needed, time) else { return at.lost() };
         let (next, later) = (resizing.head.on_new_ring(), new.later);
-        let kept = view.last(live).map(|stamp| limits.put_off(stamp, time, later));
+        let kept = view.last(live).map(|stamp| limits.postpone(stamp, time, later));
         new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
         // All of the new ring is published, so the next head reads it as it is now.
         let refusal = limits.refusal(new.ring, next, later, needed);

@@ -46,7 +46,7 @@ impl<'a> Log<'a> {
         let refusal = refusal.no_sooner_than(now);
         let live = view.live(limits.live_from(shown));
         // Live stamps by a clock behind the floor would be postponed, and this moment with them.
-        let lags = shown < now && view.last(live).any(|stamp| limits.put_off(stamp, shown, now) != stamp);
+        let lags = shown < now && view.last(live).any(|stamp| limits.postpone(stamp, shown, now) != stamp);
         let (moment, slots) = (refusal.until(), live + needed);
         let is_never = lags || slots > LONGEST;
         if is_never || moment.saturating_sub(reading) > within {

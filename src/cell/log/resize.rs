@@ -67,7 +67,7 @@ impl<'a> Log<'a> {
         let time = reading.max(timestamp_floor);
         // No more than before, even if the ring is no longer the cell's.
         let live = live.min(ring.live_at(head, limits.live_from(reading)));
-        let kept = view.last(live).map(|stamp| limits.put_off(stamp, reading, time));
+        let kept = view.last(live).map(|stamp| limits.postpone(stamp, reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
         let left = limits.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
         Larger { offer, time, left }
@@ -106,7 +106,7 @@ impl<'a> Log<'a> {
         let (now, left) = (view.live_at(), live - without.len());
         let Some(new) = self.replacement(resizing, view, left, now) else { return false };
         let kept = view.last(live).enumerate().filter(|(nth, _)| !without.contains(nth));
-        let kept = kept.map(|(_, stamp)| self.limits.put_off(stamp, now, new.later));
+        let kept = kept.map(|(_, stamp)| self.limits.postpone(stamp, now, new.later));
         new.ring.write_last(left, kept, resizing.head.on_new_ring().lap());
         self.offer(resizing, view.reference, now, new.offer)
     }

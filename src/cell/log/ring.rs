@@ -4,7 +4,7 @@ use crate::cell::words::{Head, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The slots of one ring. Through an outdated reference a ring may hold anything; the reader finds
-/// that out by the head (INV-STANDS).
+/// that out by the head (INV-VALIDATE).
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Ring<'a> {
     slots: &'a [AtomicU64],

@@ -122,9 +122,9 @@ impl<'a> View<'a> {
         self.at.head.state().may_have_reserved() && self.reading < self.newest.time()
     }
 
-    /// Whether head and ring still stand (INV-STANDS). While a cell grows its head stands still,
+    /// Whether head and ring still stand (INV-VALIDATE). While a cell grows its head stands still,
     /// but the ring may be freed.
-    pub(super) fn stands(&self) -> bool {
-        self.at.stands() && self.at.cell.refers_to(self.reference)
+    pub(super) fn validate(&self) -> bool {
+        self.at.validate() && self.at.cell.refers_to(self.reference)
     }
 }

@@ -49,9 +49,9 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
         // The step belongs to this head only if that still stands. While a cell grows its head
-        // stands still, but the block may be freed (INV-STANDS).
-        let stands = at.stands() && at.cell.refers_to(reference);
-        if reference.ring_parity() != at.head.ring_parity() || seen.step().is_some() || !stands {
+        // stands still, but the block may be freed (INV-VALIDATE).
+        let is_valid = at.validate() && at.cell.refers_to(reference);
+        if reference.ring_parity() != at.head.ring_parity() || seen.step().is_some() || !is_valid {
             return;
         }
         // If this fails, another thread has published it.

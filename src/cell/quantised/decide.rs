@@ -44,7 +44,7 @@ impl<'a> Quantised<'a> {
         match history.verdict(&self.stepped.steps, time, cost) {
             Verdict::Charge => {
                 // Before the claim, whose success says that the loads were of this head
-                // (INV-STANDS).
+                // (INV-VALIDATE).
                 let told = with(history, cost);
                 at.claim(self.stepped.charged(at.head, cost))?;
                 Some((FastDecision::admitted(0), told))
@@ -52,8 +52,8 @@ impl<'a> Quantised<'a> {
             Verdict::Begin(_) => None,
             Verdict::Deny(until) => {
                 let told = with(history, 0);
-                let stands = at.stands();
-                stands.then(|| (FastDecision::denied(until.saturating_sub(time), 0), told))
+                let is_valid = at.validate();
+                is_valid.then(|| (FastDecision::denied(until.saturating_sub(time), 0), told))
             }
         }
     }
@@ -64,14 +64,14 @@ impl<'a> Quantised<'a> {
         if cost > stepped.limit() {
             let Some(view) = self.view(at, clock) else { return at.lost() };
             let status = Status { decision: denied(u64::MAX, 0), ..stepped.status(&view.history, view.time) };
-            return if view.stands() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() };
+            return if view.validate() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() };
         }
         let Some(view) = self.view(at, clock) else { return at.lost() };
         let View { reference, history, time, .. } = view;
         let verdict = history.verdict(&stepped.steps, time, cost);
         let told = |decision| {
             let status = Status { decision, ..stepped.status(&history, time) };
-            if view.stands() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() }
+            if view.validate() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() }
         };
         let admitted = Decision::Admitted(Admission::COUNTED);
         let step = match verdict {

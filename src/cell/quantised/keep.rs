@@ -40,7 +40,7 @@ impl<'a> Quantised<'a> {
             room -= *permits;
         }
         kept.retain(|&(_, permits)| permits > 0);
-        view.stands().then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
+        view.validate().then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
     }
 
     /// The head and the block of a cell with an export.

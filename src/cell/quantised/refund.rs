@@ -14,7 +14,7 @@ impl<'a> Quantised<'a> {
     pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
         let (View { reference, history, time, .. }, stepped) = (view, self.stepped);
-        let nothing = || view.stands().then_some(0);
+        let nothing = || view.validate().then_some(0);
         let step = mark - 1;
         // No charge is later than the newest step.
         let Some(age) = history.step.checked_sub(step) else { return nothing() };

@@ -136,8 +136,8 @@ impl<'a> Quantised<'a> {
 }
 
 impl View<'_> {
-    /// Whether head and block still stand (INV-STANDS).
-    pub(super) fn stands(&self) -> bool {
-        self.at.stands() && self.at.cell.refers_to(self.reference)
+    /// Whether head and block still stand (INV-VALIDATE).
+    pub(super) fn validate(&self) -> bool {
+        self.at.validate() && self.at.cell.refers_to(self.reference)
     }
 }

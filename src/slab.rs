@@ -207,8 +207,8 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
     }
 
     /// Allocates a block, with the contents that its last owner left; `None` if all are taken.
-    pub(crate) fn take(&self) -> Option<Block> {
-        self.pop().or_else(|| self.hand_out())
+    pub(crate) fn alloc(&self) -> Option<Block> {
+        self.pop().or_else(|| self.alloc_unused())
     }
 
     fn pop(&self) -> Option<Block> {
@@ -225,7 +225,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         }
     }
 
-    fn hand_out(&self) -> Option<Block> {
+    fn alloc_unused(&self) -> Option<Block> {
         let limit = u64::from(self.max_blocks);
         let more = |handed| if handed < limit { Some(handed + 1) } else { None };
         let number = low_half(self.free.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
@@ -249,7 +249,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
     }
 
     /// Frees a block. The caller must own it.
-    pub(crate) fn give_back(&self, block: Block) {
+    pub(crate) fn free(&self, block: Block) {
         let link = self.link(block);
         let mut top = self.free.top.load(Ordering::Relaxed);
         loop {

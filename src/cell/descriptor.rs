@@ -150,7 +150,7 @@ impl Joint {
     /// Writes a descriptor, with the caller as its first worker. `None` if a million claims are in
     /// progress.
     pub(super) fn write_descriptor<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
-        let block = self.pool.take()?;
+        let block = self.pool.alloc()?;
         let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
         let mut count = 0;
         for (part, entry) in parts.zip(&descriptor.entries) {
@@ -192,7 +192,7 @@ impl Joint {
             })
         });
         if last {
-            self.pool.give_back(self.pool.nth(ticket.number));
+            self.pool.free(self.pool.nth(ticket.number));
         }
     }
 

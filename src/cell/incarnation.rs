@@ -27,7 +27,7 @@ impl Cells {
     /// The permits get their stamp once the cell is reachable, from
     /// [`publish_first`](Self::publish_first) or from a helper (INV-FIRST).
     pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<Seat<'_>> {
-        let id = self.store.cells.take()?;
+        let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let free = Head(cell.head.load(Ordering::Relaxed));
         let opened = free.with_state(State::Open);
@@ -141,7 +141,7 @@ impl Cells {
         if reference.is_ring() && !(is_log && (forgotten || newest.is_sentinel())) {
             cell.ring.store(0, Ordering::Release);
         }
-        self.store.cells.give_back(id);
+        self.store.cells.free(id);
     }
 
     /// Makes a cell dead that decided for its key at this head: the key starts afresh. Returns
@@ -268,7 +268,7 @@ impl Cells {
     /// returns. `None` if all cells are taken.
     #[cfg(feature = "snapshot")]
     pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
-        let id = self.store.cells.take()?;
+        let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
         let restored = Restored { now, elapsed };

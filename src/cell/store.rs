@@ -117,7 +117,7 @@ impl Store {
     pub(super) fn new_ring(&self, ring_parity: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
-        let block = rings.take().expect("there are more blocks than there can be cells");
+        let block = rings.alloc().expect("there are more blocks than there can be cells");
         let number = self.next_sentinel();
         let words = rings.block(block);
         for word in words {
@@ -142,7 +142,7 @@ impl Store {
                 Some(blocks) if reference.is_block() => blocks.of(reference.class()),
                 _ => self.rings_of(reference.class()),
             };
-            rings.give_back(reference.block());
+            rings.free(reference.block());
         }
     }
 

@@ -72,7 +72,7 @@ impl<'a> Quantised<'a> {
         let pools = self.store.blocks.as_ref().expect("there are blocks where there is such a plan");
         let class = pools.class_for(Block::HEADER + most);
         let blocks = pools.of(class);
-        let number = blocks.take().expect("there are more blocks than there can be cells");
+        let number = blocks.alloc().expect("there are more blocks than there can be cells");
         let block = Block::of(blocks.block(number)).expect("a block is longer than its header");
         // Released: see "Orderings".
         let write = |word: &AtomicU64, value: u64| word.store(value, Ordering::Release);

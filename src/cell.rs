@@ -32,7 +32,7 @@ mod words;
 pub(crate) use algorithm::{Ask, Charged};
 pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
-pub(crate) use incarnation::Reclaimed;
+pub(crate) use incarnation::Freed;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
 #[cfg(feature = "snapshot")]

@@ -44,24 +44,24 @@ impl LimiterId {
 /// assert_eq!(limiter.peek("alice").remaining(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Lender: sealed::TakeBack {
+pub trait Lender: sealed::Refund {
     /// The type of [`Reservation::status`]: [`Status`](crate::Status), or
     /// [`JointStatus`](crate::JointStatus).
     type Status;
 }
 
-impl<L: sealed::TakeBack> Lender for L {
+impl<L: sealed::Refund> Lender for L {
     type Status = L::Told;
 }
 
 pub(crate) mod sealed {
     /// Only limiters of this crate do.
-    pub trait TakeBack {
+    pub trait Refund {
         /// The type of the status of a decision.
         type Told;
 
         /// Gives back the permits of a receipt of this limiter that still count.
-        fn take_back(&self, receipt: &super::Receipt) -> u32;
+        fn refund_receipt(&self, receipt: &super::Receipt) -> u32;
     }
 }
 
@@ -161,17 +161,17 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(mut self) -> u32 {
-        self.give_back()
+        self.refund()
     }
 
-    fn give_back(&mut self) -> u32 {
-        self.receipt.take().map_or(0, |receipt| sealed::TakeBack::take_back(&*self.limiter, &receipt))
+    fn refund(&mut self) -> u32 {
+        self.receipt.take().map_or(0, |receipt| sealed::Refund::refund_receipt(&*self.limiter, &receipt))
     }
 }
 
 impl<P: Deref<Target: Lender>> Drop for Reservation<P> {
     fn drop(&mut self) {
-        self.give_back();
+        self.refund();
     }
 }
 

@@ -45,8 +45,8 @@ impl Single {
         }
     }
 
-    pub(crate) fn give_back(&self, lent: &Lent, clock: &impl Clock) -> u32 {
-        self.table.give_back(lent, clock)
+    pub(crate) fn refund(&self, lent: &Lent, clock: &impl Clock) -> u32 {
+        self.table.refund(lent, clock)
     }
 
     pub(crate) fn peek(&self, cost: u32, clock: &impl Clock) -> Status {

@@ -127,7 +127,7 @@ pub(super) trait Algorithm<'a>: Copy {
     fn known(self, at: At<'a>, reference: RingRef) -> Known;
 
     /// One attempt at a refund; `None` if the cell changed.
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32>;
+    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32>;
 
     /// The ring and the head of a cell for a new key, with `cost` permits claimed and unpublished.
     /// `opened.sentinel_number()` is a new number for a sentinel. If `elsewhere`, a log's ring must

@@ -230,12 +230,12 @@ impl Cells {
 
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
     /// back. `None` if the cell may no longer decide for the key.
-    pub(crate) fn give_back(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+    pub(crate) fn refund(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         if seat.head.incarnation() != charged.head.incarnation() || charged.mark == 0 {
             return Some(0);
         }
         loop {
-            let given = by!(self.rules_at(seat), algorithm => algorithm.give_back(seat.at(), charged, cost, clock));
+            let given = by!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charged, cost, clock));
             if given.is_some() {
                 return given;
             }

@@ -13,7 +13,7 @@ use crate::sync::Ordering;
 
 /// The outcome of an attempt to free a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reclaimed {
+pub(crate) enum Freed {
     /// The cell was freed, or is of another incarnation.
     Gone,
     /// The cell has a live stamp; the newest expires at this time.
@@ -63,23 +63,23 @@ impl Cells {
     ///
     /// Incarnations are numbered modulo 256. After each load of the head, `may_be` tells whether
     /// the number still means the caller's incarnation (INV-INCARNATION).
-    pub(crate) fn reclaim_if(
+    pub(crate) fn free_if(
         &self,
         id: u32,
         incarnation: u64,
         time: u64,
         clock: &impl Clock,
         may_be: impl Fn() -> bool,
-    ) -> Reclaimed {
+    ) -> Freed {
         let cell = self.store.cells.element(id);
         loop {
             let at = At::now(cell);
             let head = at.head;
             if head.incarnation() != incarnation || !may_be() {
-                return Reclaimed::Gone;
+                return Freed::Gone;
             }
             match head.state() {
-                State::Free => return Reclaimed::Gone,
+                State::Free => return Freed::Gone,
                 State::Held => {
                     self.store.help_joint(head);
                     continue;
@@ -107,7 +107,7 @@ impl Cells {
                 continue;
             }
             if head.state() != State::Dead && time < end {
-                return Reclaimed::Live(end.min(MAX_TIME));
+                return Freed::Live(end.min(MAX_TIME));
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
@@ -118,7 +118,7 @@ impl Cells {
             let free = head.freed();
             if at.claim(free).is_some() {
                 self.free_memory(id, newest, head.state() == State::Dead);
-                return Reclaimed::Gone;
+                return Freed::Gone;
             }
         }
     }
@@ -294,8 +294,8 @@ impl Cells {
         }
     }
 
-    pub(crate) fn reclaim(&self, id: u32, incarnation: u64, time: u64, clock: &impl Clock) -> Reclaimed {
-        self.reclaim_if(id, incarnation, time, clock, || true)
+    pub(crate) fn free(&self, id: u32, incarnation: u64, time: u64, clock: &impl Clock) -> Freed {
+        self.free_if(id, incarnation, time, clock, || true)
     }
 
     pub(crate) fn forget(&self, id: u32, incarnation: u64, clock: &impl Clock) -> bool {

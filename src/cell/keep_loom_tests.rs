@@ -167,13 +167,13 @@ fn loom_long_keep_while_the_ring_changes_hands_and_the_cell_still_grows() {
 }
 
 #[test]
-fn loom_long_keep_while_permits_are_given_back() {
+fn loom_long_keep_while_permits_are_refunded() {
     explore(|| {
         let one = One::of(&log(4), 1, 0);
         let charged = one.reserve(2, 0, 2).unwrap().1;
         let one = Arc::new(one);
         let kept = kept_beside(&one, 5, move |one| {
-            assert_eq!(one.give_back(charged, 2, 5), 2);
+            assert_eq!(one.refund(charged, 2, 5), 2);
             assert_eq!(one.acquire(1, 5), 1);
         });
         assert!([stamps(&[5, 3, 3]), stamps(&[5]), stamps(&[5, 0])].contains(&kept), "{kept:?}");
@@ -187,7 +187,7 @@ fn loom_long_keep_while_permits_are_reserved_ahead() {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let kept = kept_beside(&one, 5, |one| {
             let ahead = one.reserve(1, 9, 5).unwrap().1;
-            assert_eq!(one.give_back(ahead, 1, 5), 1);
+            assert_eq!(one.refund(ahead, 1, 5), 1);
         });
         assert!([stamps(&[5, 5]), stamps(&[5, 5, -5])].contains(&kept), "{kept:?}");
         assert_eq!(one.keep(5), stamps(&[5, 5]));
@@ -215,7 +215,7 @@ fn loom_keep_while_an_account_is_charged() {
         let charged = one.reserve(2, 0, 0).unwrap().1;
         let one = Arc::new(one);
         let kept = kept_beside(&one, 5, move |one| {
-            assert_eq!((one.acquire(1, 5), one.give_back(charged, 2, 5)), (1, 2));
+            assert_eq!((one.acquire(1, 5), one.refund(charged, 2, 5)), (1, 2));
         });
         assert!([account(5, 3), account(5, 4), account(5, 2)].contains(&kept), "{kept:?}");
     });
@@ -288,7 +288,7 @@ fn loom_long_keep_while_the_cell_changes_hands() {
             let before = one.keep(5);
             let kept = kept_beside(&one, 5, |one| {
                 assert!(one.cells.forget(one.id, one.incarnation, &At(5)));
-                assert_eq!(one.cells.reclaim(one.id, one.incarnation, time_of(5), &At(5)), Reclaimed::Gone);
+                assert_eq!(one.cells.free(one.id, one.incarnation, time_of(5), &At(5)), Freed::Gone);
                 let (id, incarnation) = one.cells.create(NEXT, 1).unwrap();
                 assert_eq!(id, one.id);
                 one.cells.grant(id, incarnation, &At(5));

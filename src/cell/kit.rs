@@ -5,7 +5,7 @@
 pub(super) use super::algorithm::{Algorithm, Ask, Attempt, Charged, Known};
 pub(super) use super::cells::{Cells, Rules, Seat, by};
 pub(super) use super::descriptor::{MAX_CELLS, Part};
-pub(super) use super::incarnation::Reclaimed;
+pub(super) use super::incarnation::Freed;
 #[cfg(feature = "snapshot")]
 pub(super) use super::kept::Kept;
 pub(super) use super::log::limits::Limits;

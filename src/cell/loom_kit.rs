@@ -75,10 +75,10 @@ impl One {
         Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
     }
 
-    pub(in crate::cell) fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
+    pub(in crate::cell) fn refund(&self, charged: Charged, cost: u32, at: u64) -> u32 {
         loop {
             let Some(seat) = self.seat() else { return 0 };
-            if let Some(given) = self.cells.give_back(seat, charged, cost, &At(at)) {
+            if let Some(given) = self.cells.refund(seat, charged, cost, &At(at)) {
                 return given;
             }
         }

@@ -60,12 +60,12 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// Gives back what still counts of these permits. Says how many: of several keys, of the one of
     /// which most came back.
-    pub(crate) fn give_back(&self, lents: &Lents) -> u32 {
+    pub(crate) fn refund(&self, lents: &Lents) -> u32 {
         match (lents, &self.at_cap) {
-            (Lents::One(lent), _) => self.table.give_back(lent, &self.clock),
-            (Lents::Overflow(lent), AtCap::Share(shared)) => shared.give_back(lent, &self.clock),
+            (Lents::One(lent), _) => self.table.refund(lent, &self.clock),
+            (Lents::Overflow(lent), AtCap::Share(shared)) => shared.refund(lent, &self.clock),
             (Lents::Several(lents), _) => {
-                let given = lents.iter().map(|lent| self.table.give_back(lent, &self.clock));
+                let given = lents.iter().map(|lent| self.table.refund(lent, &self.clock));
                 given.fold(0, u32::max)
             }
             (Lents::Overflow(_) | Lents::Nothing, _) => 0,

@@ -4,7 +4,7 @@ use core::hash::Hash;
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::sealed::TakeBack;
+use super::sealed::Refund;
 use super::{Lents, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, JointStatus, Status};
@@ -146,15 +146,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F> {
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
     type Told = Status;
 
-    fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.engine.give_back(receipt.lents())
+    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
+        self.engine.refund(receipt.lents())
     }
 }
 
@@ -229,15 +229,15 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::refund`].
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<C: Clock> TakeBack for DirectLimiter<C> {
+impl<C: Clock> Refund for DirectLimiter<C> {
     type Told = Status;
 
-    fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.engine.give_back(receipt.lents())
+    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
+        self.engine.refund(receipt.lents())
     }
 }
 
@@ -329,14 +329,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> TakeBack for JointLimiter<D, C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Refund for JointLimiter<D, C, F> {
     type Told = JointStatus;
 
-    fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.engine.give_back(receipt.lents())
+    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
+        self.engine.refund(receipt.lents())
     }
 }

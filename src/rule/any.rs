@@ -74,8 +74,8 @@ impl Rule {
     }
 
     /// The account after a refund of up to `cost` permits; `None` if they no longer count.
-    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
-        ask!(self, give_back(account, now, cost, since))
+    pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        ask!(self, refund(account, now, cost, since))
     }
 
     /// A running account of another version, as it continues under this one from a time on; `None`

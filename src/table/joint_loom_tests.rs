@@ -7,7 +7,7 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use super::kit::*;
-use crate::cell::Reclaimed;
+use crate::cell::Freed;
 use crate::decision::Decision;
 
 /// A clock that stands still at the given reading.
@@ -158,7 +158,7 @@ fn loom_joint_a_key_is_forgotten_meanwhile() {
 
 /// A sweep never takes a cell away that a request is being granted.
 #[test]
-fn loom_joint_a_cell_is_reclaimed_meanwhile() {
+fn loom_joint_a_cell_is_freed_meanwhile() {
     explore(2, || {
         let table = table(&[1, 1]);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
@@ -166,7 +166,7 @@ fn loom_joint_a_cell_is_reclaimed_meanwhile() {
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
         let (granted, ()) = race(&table, both, move |table| {
-            table.cells.reclaim(seat.0, seat.1, time_of(10), &At(10));
+            table.cells.free(seat.0, seat.1, time_of(10), &At(10));
         });
         assert_eq!(granted, 1);
         assert_eq!((table.left(0, 1, 19), table.left(1, 1, 19)), (0, 0));
@@ -224,7 +224,7 @@ fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
 
 /// The same for a key that is forgotten: its cell is as before it was held, or after.
 #[test]
-fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
+fn loom_joint_a_cell_is_forgotten_and_freed_meanwhile() {
     explore(2, || {
         let table = table(&[1]);
         assert_eq!([0, 10].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
@@ -234,7 +234,7 @@ fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
         let claimer = thread::spawn(move || claimer.all(&[Some(1)], 1, 20));
         let other = thread::spawn(move || {
             assert!(other.cells.forget(seat.0, seat.1, &At(20)));
-            assert_eq!(other.cells.reclaim(seat.0, seat.1, time_of(20), &At(20)), Reclaimed::Gone);
+            assert_eq!(other.cells.free(seat.0, seat.1, time_of(20), &At(20)), Freed::Gone);
         });
         other.join().unwrap();
         assert_eq!(claimer.join().unwrap(), 1);
@@ -259,14 +259,14 @@ fn loom_joint_what_is_granted_is_published() {
 
 /// A helper with a lagging clock may publish the claim, and the refund works all the same.
 #[test]
-fn loom_joint_what_somebody_whose_clock_lags_has_published_is_given_back() {
+fn loom_joint_what_somebody_whose_clock_lags_has_published_is_refunded() {
     explore(2, || {
         let table = table(&[4]);
         assert_eq!([0, 0].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
         let table = Arc::new(table);
         let (granted, lent) = race(&table, |table| table.all(&[Some(1)], 1, 3), |table| table.lends(1, 1, 5));
         let lent = lent.expect("two are left");
-        assert_eq!((granted, table.give_back(&lent, &At(9))), (1, 1));
+        assert_eq!((granted, table.refund(&lent, &At(9))), (1, 1));
         assert_eq!([9, 10, 12, 16].map(|at| table.left(0, 1, at)), [1, 3, 3, 4]);
     });
 }
@@ -308,7 +308,7 @@ fn loom_long_joint_a_cell_changes_hands_meanwhile() {
         let table = Arc::new(table);
         let next = move |table: &Table| {
             assert!(table.forget(key(0, 1), &At(5)));
-            table.cells.reclaim(seat.0, seat.1, time_of(5), &At(5));
+            table.cells.free(seat.0, seat.1, time_of(5), &At(5));
             table.all(&[Some(2)], 1, 5)
         };
         assert_eq!(race(&table, |table| table.all(&[Some(1)], 1, 5), next), (1, 1));
@@ -336,7 +336,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
             };
             [claim(), claim()]
         });
-        let helper = thread::spawn(move || helper.cells.reclaim(seat.0, seat.1, time_of(5), &At(10)));
+        let helper = thread::spawn(move || helper.cells.free(seat.0, seat.1, time_of(5), &At(10)));
         let granted = claimer.join().unwrap().map(u32::from);
         helper.join().unwrap();
         assert_eq!(table.left(0, 1, 10), 2 - granted[0] - granted[1]);

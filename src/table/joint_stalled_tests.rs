@@ -162,7 +162,7 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     // It grows once more, so that the parity of the next incarnation is the same.
     assert!(ask(1) && ask(1) && ask(1));
     assert!(table.forget(key(0, 1), &At(0)));
-    table.cells.reclaim(seat.id, seat.head.incarnation(), time_of(0), &At(0));
+    table.cells.free(seat.id, seat.head.incarnation(), time_of(0), &At(0));
     assert!(ask(2));
     assert!(!table.cells.replaces_late(&part), "the ring of another key was replaced");
     assert_eq!(table.peek(key(0, 2), 0, &At(0)).remaining(), 7);

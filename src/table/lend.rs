@@ -35,7 +35,7 @@ impl Table {
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.
-    pub(crate) fn give_back(&self, lent: &Lent, clock: &impl Clock) -> u32 {
+    pub(crate) fn refund(&self, lent: &Lent, clock: &impl Clock) -> u32 {
         loop {
             match self.locate::<false>(self.route(), lent.fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
@@ -43,7 +43,7 @@ impl Table {
                     if seat.id != lent.id {
                         return 0;
                     }
-                    if let Some(given) = self.cells.give_back(seat, lent.charged, lent.cost, clock) {
+                    if let Some(given) = self.cells.refund(seat, lent.charged, lent.cost, clock) {
                         // The cell may be idle sooner than a sweep has noted.
                         self.turns.note_forgotten();
                         return given;

@@ -5,7 +5,7 @@
 use core::time::Duration;
 
 use super::kit::*;
-use crate::cell::Reclaimed;
+use crate::cell::Freed;
 use crate::clock::MockClock;
 
 fn key(number: u64) -> Fingerprint {
@@ -158,10 +158,10 @@ fn with_an_entry_whose_incarnation_has_come_round() {
     }
     clock.advance(Duration::from_nanos(10));
     let time = time_of(clock.now());
-    assert_eq!(table.cells.reclaim(first, incarnation + 255, time, &clock), Reclaimed::Gone);
+    assert_eq!(table.cells.free(first, incarnation + 255, time, &clock), Freed::Gone);
     // One that is made for the same key and that the index does not lead to yet.
     assert_eq!(table.cells.create(key(0), 0), Some((first, incarnation)));
-    assert_eq!(table.cells.reclaim_if(first, incarnation, time, &clock, || table.lasts(late)), Reclaimed::Gone);
+    assert_eq!(table.cells.free_if(first, incarnation, time, &clock, || table.lasts(late)), Freed::Gone);
     assert!(!table.cells.has_room(), "it was taken from the request that made it");
     assert!(table.cells.decide(Ask::Peek, seat, 1, &clock).is_none());
     assert!(!table.cells.forget_at(seat.id, seat.head, &clock));

@@ -31,7 +31,7 @@ use super::find::Table;
 use super::heuristics::{full_at, next_larger};
 use super::index::{Put, Seen};
 use super::route::{Counted, Route};
-use crate::cell::{Reclaimed, time_of};
+use crate::cell::{Freed, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
@@ -187,8 +187,8 @@ impl Table {
                 (_, Seen::Outdated) => return false,
                 (_, Seen::Entry(entry)) => {
                     let lasts = || self.lasts(route);
-                    let reclaimed = self.cells.reclaim_if(entry.id(), entry.incarnation(), time, clock, lasts);
-                    let Reclaimed::Live(end) = reclaimed else { return true };
+                    let freed = self.cells.free_if(entry.id(), entry.incarnation(), time, clock, lasts);
+                    let Freed::Live(end) = freed else { return true };
                     self.turns.note_end(route.generation(), end);
                     let Some(fingerprint) = self.cells.fingerprint_in(entry.id(), entry.incarnation()) else {
                         return true;

@@ -65,7 +65,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         self.books.over_at(at.head, slot).map_or(Known::Unpublished, |over| Known::Until(over, slot))
     }
 
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         self.refund(at, charged, cost, clock)
     }
 

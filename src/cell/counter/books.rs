@@ -287,7 +287,7 @@ impl<'a> Books<'a> {
     }
 
     /// The head of a running account after a refund.
-    pub(super) fn given_back(&self, head: Head, used: u64) -> Head {
+    pub(super) fn refunded(&self, head: Head, used: u64) -> Head {
         self.layout().two_eras_on(head, self.layout().version(head), used)
     }
 

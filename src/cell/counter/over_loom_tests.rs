@@ -164,7 +164,7 @@ fn loom_a_late_publication_misses_the_next_keys_account() {
         let thread = thread::spawn(move || {
             let One { cells, id, incarnation } = &*worker;
             assert!(cells.forget(*id, *incarnation, &At(30)));
-            assert_eq!(cells.reclaim(*id, *incarnation, time_of(30), &At(30)), Reclaimed::Gone);
+            assert_eq!(cells.free(*id, *incarnation, time_of(30), &At(30)), Freed::Gone);
             assert_eq!(cells.create(next_key, 1), Some((*id, *incarnation + 1)));
             cells.grant(*id, *incarnation + 1, &At(31));
         });
@@ -187,7 +187,7 @@ fn loom_a_late_publication_misses_the_account_of_a_next_key_that_lags() {
         let thread = thread::spawn(move || {
             let One { cells, id, incarnation } = &*worker;
             assert!(cells.forget(*id, *incarnation, &At(30)));
-            assert_eq!(cells.reclaim(*id, *incarnation, time_of(30), &At(30)), Reclaimed::Gone);
+            assert_eq!(cells.free(*id, *incarnation, time_of(30), &At(30)), Freed::Gone);
             assert_eq!(cells.create(KEY, cost), Some((*id, *incarnation + 1)));
             cells.grant(*id, *incarnation + 1, &At(0));
             cells.store.cells.element(*id).ring.load(Ordering::Acquire)
@@ -223,10 +223,10 @@ fn loom_an_account_is_replaced_or_its_key_is_forgotten() {
         let one = Arc::new(bucket(cost, 1));
         let forgets = spawned(&one, |one| {
             assert!(one.cells.forget(one.id, one.incarnation, &At(12)));
-            one.cells.reclaim(one.id, one.incarnation, time_of(12), &At(12))
+            one.cells.free(one.id, one.incarnation, time_of(12), &At(12))
         });
         let granted = one.acquire(cost, 15);
-        assert_eq!(forgets.join().unwrap(), Reclaimed::Gone);
+        assert_eq!(forgets.join().unwrap(), Freed::Gone);
         // The next account begins no earlier than the last possible grant.
         let timestamp_floor = one.cells.store.timestamp_floor();
         assert!(granted == 0 || timestamp_floor >= time_of(12), "{granted} granted");
@@ -234,13 +234,13 @@ fn loom_an_account_is_replaced_or_its_key_is_forgotten() {
 }
 
 #[test]
-fn loom_what_was_charged_since_is_given_back() {
+fn loom_what_was_charged_since_is_refunded() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 2));
         let other = spawned(&one, move |one| {
             let (delay, charged) = one.reserve(cost, 0, 21).unwrap();
             assert_eq!(delay, 0);
-            one.give_back(charged, cost, 22)
+            one.refund(charged, cost, 22)
         });
         assert_eq!(one.acquire(cost, 20), cost);
         let given = other.join().unwrap();

@@ -37,11 +37,11 @@ impl<'a> Counter<'a> {
         let given = self
             .books
             .since(head, slot, &running, charged)
-            .and_then(|since| self.books.rule().give_back(running.account, now, cost, since))
+            .and_then(|since| self.books.rule().refund(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {
             None => at.validate().then_some(0),
-            Some(given) => at.claim(self.books.given_back(head, given.used)).map(|()| given.permits),
+            Some(given) => at.claim(self.books.refunded(head, given.used)).map(|()| given.permits),
         }
     }
 }

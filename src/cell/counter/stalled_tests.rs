@@ -104,21 +104,21 @@ fn between_closing_and_opening() {
 }
 
 #[test]
-fn between_closing_and_opening_a_cell_is_taken_back() {
+fn between_closing_and_opening_a_cell_is_freed() {
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
     one.publish_closed_and_stall(20, 2);
-    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     // And so is one whose account was closed by a thread that got no further than the claim, or
     // whose key was forgotten.
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
     assert!(one.0.forget(0, 0, &At(5)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(5), &At(5)), Freed::Gone);
     // The cell's next key begins no earlier than the last one could have.
     assert_eq!(one.0.create(KEY, 2), Some((0, 1)));
     one.0.grant(0, 1, &At(5));
@@ -154,16 +154,16 @@ fn after_claiming_what_replaces_an_account() {
 }
 
 #[test]
-fn after_claiming_what_replaces_an_account_a_cell_is_taken_back() {
+fn after_claiming_what_replaces_an_account_a_cell_is_freed() {
     let one = One::new(bucket(), 2);
     one.claim_and_stall(REPLACES, 2);
     // The account opens at 20, whatever the clock, and is over at 30.
-    assert_eq!(one.0.reclaim(0, 0, time_of(29), &At(5)), Reclaimed::Live(time_of(30)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(29), &At(5)), Freed::Live(time_of(30)));
+    assert_eq!(one.0.free(0, 0, time_of(30), &At(30)), Freed::Gone);
     let one = One::new(bucket(), 2);
     one.claim_and_stall(REPLACES, 2);
     assert!(one.0.forget(0, 0, &At(5)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(5), &At(5)), Freed::Gone);
     assert_eq!(one.0.store.timestamp_floor(), time_of(20));
 }
 
@@ -212,7 +212,7 @@ fn an_account_that_was_given_everything_back_goes_on() {
         let seat = || one.0.seat_for(0, 0, KEY).unwrap();
         let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
         let opened = one.cell().slot();
-        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
+        assert_eq!((one.0.refund(seat(), charged, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
         // Another account at the same time would, with the one after it, bring the word back that a
         // late publication expects.
@@ -238,8 +238,8 @@ fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() 
     let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
     let seat = || one.0.seat_for(0, 0, KEY).unwrap();
     let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
-    assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), Some(1));
-    assert_eq!(one.0.reclaim(0, 0, time_of(31), &At(31)), Reclaimed::Gone);
+    assert_eq!(one.0.refund(seat(), charged, 1, &At(31)), Some(1));
+    assert_eq!(one.0.free(0, 0, time_of(31), &At(31)), Freed::Gone);
     assert_eq!(one.0.store.timestamp_floor(), time_of(30));
 }
 
@@ -267,8 +267,8 @@ fn before_granting_the_first_permits_of_a_new_key() {
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
     // The first thread wakes up too late to say when it was.
     cells.grant(id, incarnation, &At(30));
-    assert_eq!(cells.reclaim(id, incarnation, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
-    assert_eq!(cells.reclaim(id, incarnation, time_of(27), &At(27)), Reclaimed::Gone);
+    assert_eq!(cells.free(id, incarnation, time_of(26), &At(26)), Freed::Live(time_of(27)));
+    assert_eq!(cells.free(id, incarnation, time_of(27), &At(27)), Freed::Gone);
     // Nor does it grant anything to the next key.
     assert_eq!(cells.create(KEY, 1), Some((id, incarnation + 1)));
     let slot = cells.store.cells.element(id).ring.load(Ordering::Acquire);
@@ -289,7 +289,7 @@ fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
         cells.decide(Ask::Acquire, cells.seat_for(id, incarnation, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted()
     );
     // A key that starts with few is not taken back, not even when its account is closed.
-    assert_eq!(cells.reclaim(id, incarnation, time_of(10_000), &At(10_000)), Reclaimed::Live(MAX_TIME));
+    assert_eq!(cells.free(id, incarnation, time_of(10_000), &At(10_000)), Freed::Live(MAX_TIME));
 }
 
 #[test]

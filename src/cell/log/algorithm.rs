@@ -99,7 +99,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         newest.map_or(Known::Unpublished, |newest| Known::Until(self.limits.end_of(newest.time()), newest))
     }
 
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         self.refund(at, charged.mark, cost, clock)
     }
 

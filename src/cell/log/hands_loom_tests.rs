@@ -66,7 +66,7 @@ fn loom_a_late_publication_misses_the_cells_next_key() {
         let thread = thread::spawn(move || {
             let One { cells, id, incarnation } = &*worker;
             assert!(cells.forget(*id, *incarnation, &At(30)));
-            assert_eq!(cells.reclaim(*id, *incarnation, time_of(30), &At(30)), Reclaimed::Gone);
+            assert_eq!(cells.free(*id, *incarnation, time_of(30), &At(30)), Freed::Gone);
             let next = cells.create(KEY, 1).unwrap();
             assert_eq!(next, (*id, *incarnation + 1));
             cells.grant(next.0, next.1, &At(10));
@@ -111,7 +111,7 @@ fn loom_a_request_that_slept_through_256_incarnations_misses_the_next_key() {
         let sleeper = thread::spawn(move || sleeper.acquire(1, 5));
         let One { cells, id, incarnation } = &*one;
         assert!(cells.forget(*id, *incarnation, &At(5)));
-        assert_eq!(cells.reclaim(*id, *incarnation, time_of(5), &At(5)), Reclaimed::Gone);
+        assert_eq!(cells.free(*id, *incarnation, time_of(5), &At(5)), Freed::Gone);
         let next = Fingerprint::new(3, 4 << 4);
         assert_eq!(cells.create(next, 1), Some((*id, incarnation + 1)));
         cells.grant(*id, incarnation + 1, &At(5));
@@ -287,12 +287,12 @@ fn loom_a_clock_that_lags_finds_a_ring_that_was_emptied() {
         let one = One::log(2, 1, 0);
         one.cells.replace_and_stall(one.seat().unwrap());
         let one = Arc::new(one);
-        let sweeper = spawned(&one, |one| one.cells.reclaim(one.id, one.incarnation, time_of(10), &At(10)));
+        let sweeper = spawned(&one, |one| one.cells.free(one.id, one.incarnation, time_of(10), &At(10)));
         let lags = spawned(&one, |one| one.acquire(2, 9));
         let (swept, granted) = (sweeper.join().unwrap(), lags.join().unwrap());
         match swept {
-            Reclaimed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
-            Reclaimed::Live(_) => assert_eq!(one.remaining(19), 2 - granted, "three permits within one window"),
+            Freed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
+            Freed::Live(_) => assert_eq!(one.remaining(19), 2 - granted, "three permits within one window"),
         }
     });
 }

@@ -98,7 +98,7 @@ fn loom_resizing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || (worker.acquire(1, 5), worker.acquire(1, 5)));
         assert!(one.cells.forget(other.0, other.1, &At(1000)));
-        assert_eq!(one.cells.reclaim(other.0, other.1, time_of(1000), &At(1000)), Reclaimed::Gone);
+        assert_eq!(one.cells.free(other.0, other.1, time_of(1000), &At(1000)), Freed::Gone);
         assert_eq!(one.acquire(2, 6), 0, "one is live in the shorter window, or two are");
         assert_eq!(thread.join().unwrap(), (1, 0));
     });

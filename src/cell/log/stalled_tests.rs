@@ -152,9 +152,9 @@ fn after_marking_a_cell_as_resizing_nobody_else_has_to_make_it_grow() {
     assert_eq!(one.ask(Ask::Peek, 0, 5).remaining(), 3);
     assert!(!one.admits(4, 5));
     assert_eq!(one.head(), resizing);
-    assert_eq!(one.0.reclaim(0, 0, time_of(9), &At(9)), Reclaimed::Live(time_of(10)));
+    assert_eq!(one.0.free(0, 0, time_of(9), &At(9)), Freed::Live(time_of(10)));
     // And an idle cell is taken back, or forgotten, all the same.
-    assert_eq!(one.0.reclaim(0, 0, time_of(10), &At(10)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(10), &At(10)), Freed::Gone);
     let one = One::new(4, 1);
     one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
     assert!(one.0.forget(0, 0, &At(5)));
@@ -169,7 +169,7 @@ fn after_marking_a_cell_as_resizing_its_key_is_forgotten() {
     assert!(one.admits(1, 30));
     one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
     assert!(one.0.forget(0, 0, &At(30)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(30), &At(30)), Freed::Gone);
     assert_eq!(one.0.create(KEY, 1), Some((0, 1)));
     one.0.grant(0, 1, &At(5));
     let seat = one.0.seat_for(0, 1, KEY).unwrap();
@@ -186,7 +186,7 @@ fn before_offering_the_larger_ring_until_the_next_key() {
     // From one slot to four, and from four to eight.
     assert!(one.admits(1, 0) && one.admits(4, 0));
     assert!(one.0.forget(0, 0, &At(0)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(0), &At(0)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(0), &At(0)), Freed::Gone);
     assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
     one.0.grant(0, 1, &At(0));
     assert_ne!(reference(), old, "the ring would be taken");
@@ -230,8 +230,8 @@ fn before_granting_the_first_permits_of_a_new_key() {
     let (id, incarnation) = cells.create(KEY, 1).unwrap();
     let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
-    assert!(matches!(cells.reclaim(id, incarnation, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
-    assert_eq!(cells.reclaim(id, incarnation, time_of(17), &At(17)), Reclaimed::Gone);
+    assert!(matches!(cells.free(id, incarnation, time_of(16), &At(16)), Freed::Live(end) if end == time_of(17)));
+    assert_eq!(cells.free(id, incarnation, time_of(17), &At(17)), Freed::Gone);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn with_a_head_that_is_out_of_date() {
     assert!(one.0.fast_if_open(seat, 1, 11).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(11)).unwrap().is_admitted());
     // And then the cell goes to another key.
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
     assert!(one.0.fast_if_open(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
     assert!(one.0.seat_for(0, 0, KEY).is_none());
@@ -300,8 +300,8 @@ fn after_closing_an_account_that_is_over() {
     // In an era of its own, with the permits used.
     let closed = metered.layout.next(head, crate::cell::counter::layout::How::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
-    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     // The cell can be allocated again.
     assert_eq!(one.0.create(KEY, 3), Some((0, 1)));
     one.0.grant(0, 1, &At(20));

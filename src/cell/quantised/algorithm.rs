@@ -76,7 +76,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         }
     }
 
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
         self.refund(at, charged.mark, cost, clock)
     }
 

@@ -132,7 +132,7 @@ fn loom_a_late_publication_misses_the_next_keys_step() {
         let thread = thread::spawn(move || worker.cells.grant(id, incarnation, &At(5)));
         let cells = &one.cells;
         assert!(cells.forget(id, incarnation, &At(30)));
-        assert_eq!(cells.reclaim(id, incarnation, time_of(30), &At(30)), Reclaimed::Gone);
+        assert_eq!(cells.free(id, incarnation, time_of(30), &At(30)), Freed::Gone);
         assert_eq!(cells.create(KEY, 1), Some((id, incarnation + 1)));
         cells.grant(id, incarnation + 1, &At(31));
         thread.join().unwrap();
@@ -142,15 +142,15 @@ fn loom_a_late_publication_misses_the_next_keys_step() {
 }
 
 #[test]
-fn loom_a_cell_with_steps_is_reclaimed_or_goes_on() {
+fn loom_a_cell_with_steps_is_freed_or_goes_on() {
     explore(|| {
         let one = Arc::new(log(1, 1, 1, 1));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.incarnation, time_of(20), &At(20)));
+        let thread = thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(20), &At(20)));
         let granted = one.acquire(1, 20);
         match thread.join().unwrap() {
-            Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
-            live => assert_eq!((granted, live), (1, Reclaimed::Live(time_of(30)))),
+            Freed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
+            live => assert_eq!((granted, live), (1, Freed::Live(time_of(30)))),
         }
     });
 }
@@ -162,10 +162,10 @@ fn loom_a_cell_with_steps_is_forgotten_while_a_step_begins() {
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
             assert!(worker.cells.forget(worker.id, worker.incarnation, &At(11)));
-            worker.cells.reclaim(worker.id, worker.incarnation, time_of(11), &At(11))
+            worker.cells.free(worker.id, worker.incarnation, time_of(11), &At(11))
         });
         let _ = one.acquire(1, 11);
-        assert_eq!(thread.join().unwrap(), Reclaimed::Gone);
+        assert_eq!(thread.join().unwrap(), Freed::Gone);
         let One { cells, id, incarnation } = &*one;
         assert_eq!(cells.create(KEY, 1), Some((*id, incarnation + 1)));
         cells.grant(*id, incarnation + 1, &At(11));
@@ -221,7 +221,7 @@ fn loom_permits_of_the_newest_step_come_back_once() {
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 6));
         assert_eq!(one.acquire(1, 6), 1);
-        let back = one.give_back(charged, 2, 6);
+        let back = one.refund(charged, 2, 6);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([10, 29, 30].map(|at| one.remaining(at)), [2 - granted, 2 - granted, 4]);
@@ -236,7 +236,7 @@ fn loom_permits_of_an_older_step_come_back_once() {
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 12));
         assert_eq!(one.acquire(1, 11), 1);
-        let back = one.give_back(charged, 2, 13);
+        let back = one.refund(charged, 2, 13);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([20, 29].map(|at| one.remaining(at)), [2 - granted; 2]);

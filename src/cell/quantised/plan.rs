@@ -87,7 +87,7 @@ impl Stepped {
     }
 
     /// The head after a refund in the newest step.
-    pub(super) fn given_back(&self, head: Head, permits: u32) -> Head {
+    pub(super) fn refunded(&self, head: Head, permits: u32) -> Head {
         self.next(head, self.used(head).saturating_sub(permits))
     }
 

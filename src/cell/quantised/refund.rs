@@ -37,7 +37,7 @@ impl<'a> Quantised<'a> {
             return nothing();
         }
         if age == 0 && at.head.state().is_open() {
-            return at.claim(stepped.given_back(at.head, cost)).map(|()| cost);
+            return at.claim(stepped.refunded(at.head, cost)).map(|()| cost);
         }
         let resizing = at.begin_resize(State::Resizing)?;
         let used = if age == 0 { history.used - cost } else { history.used };

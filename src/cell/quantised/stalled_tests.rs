@@ -75,21 +75,21 @@ fn others_are_decided_and_all_is_counted() {
             let wait = u64::try_from(denied.retry_after().unwrap().as_nanos()).unwrap();
             assert_eq!((peek(now + wait - 1) < 4, peek(now + wait)), (true, 4), "{at:?} at {now}");
             let seat = cells.seat_for(id, incarnation, KEY).unwrap();
-            assert_eq!(cells.give_back(seat, charged, 2, &At(now)), Some(2));
+            assert_eq!(cells.refund(seat, charged, 2, &At(now)), Some(2));
             assert_eq!(peek(now), before);
         }
     }
 }
 
 #[test]
-fn permits_are_given_back_while_a_block_is_replaced() {
+fn permits_are_refunded_while_a_block_is_replaced() {
     let (cells, id, incarnation) = stalled(Stalls::New);
     let (_, charged) = ask(&cells, id, incarnation, Ask::Acquire, 2, 5).unwrap();
     let cell = cells.store.cells.element(id);
     CellAt::now(cell).begin_resize(State::Resizing).unwrap();
     let seat = || cells.seat_for(id, incarnation, KEY).unwrap();
-    assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), Some(2));
-    assert_eq!(cells.give_back(seat(), charged, 2, &At(6)), Some(0), "one permit is left of the step");
+    assert_eq!(cells.refund(seat(), charged, 2, &At(6)), Some(2));
+    assert_eq!(cells.refund(seat(), charged, 2, &At(6)), Some(0), "one permit is left of the step");
     assert_eq!(ask(&cells, id, incarnation, Ask::Peek, 0, 6).unwrap().0.remaining(), 3);
 }
 
@@ -111,25 +111,25 @@ fn a_request_on_several_keys_goes_on() {
 }
 
 #[test]
-fn keys_are_forgotten_and_cells_taken_back() {
+fn keys_are_forgotten_and_cells_freed() {
     for at in ALL {
         let (cells, id, incarnation) = stalled(at);
         assert!(cells.forget(id, incarnation, &At(12)), "{at:?}");
-        assert_eq!(cells.reclaim(id, incarnation, time_of(12), &At(12)), Reclaimed::Gone);
+        assert_eq!(cells.free(id, incarnation, time_of(12), &At(12)), Freed::Gone);
         assert_eq!(cells.create(KEY, 3), Some((id, incarnation + 1)));
         cells.grant(id, incarnation + 1, &At(12));
         assert_eq!(ask(&cells, id, incarnation + 1, Ask::Peek, 0, 12).unwrap().0.remaining(), 1);
         let (cells, id, incarnation) = stalled(at);
         let end = if at == Stalls::Offered { 40 } else { 30 };
-        let _ = cells.reclaim(id, incarnation, time_of(1), &At(1));
-        assert_eq!(cells.reclaim(id, incarnation, time_of(end - 1), &At(1)), Reclaimed::Live(time_of(end)), "{at:?}");
-        assert_eq!(cells.reclaim(id, incarnation, time_of(end), &At(1)), Reclaimed::Gone);
+        let _ = cells.free(id, incarnation, time_of(1), &At(1));
+        assert_eq!(cells.free(id, incarnation, time_of(end - 1), &At(1)), Freed::Live(time_of(end)), "{at:?}");
+        assert_eq!(cells.free(id, incarnation, time_of(end), &At(1)), Freed::Gone);
     }
 }
 
 /// A head that returned would be held again for a joint claim that is over.
 #[test]
-fn no_head_returns_when_permits_are_given_back() {
+fn no_head_returns_when_permits_are_refunded() {
     let (cells, id, incarnation) = stalled(Stalls::New);
     let cell = cells.store.cells.element(id);
     let mut heads = vec![];
@@ -137,7 +137,7 @@ fn no_head_returns_when_permits_are_given_back() {
         heads.push(cell.head.load(Ordering::Acquire));
         let (_, charged) = ask(&cells, id, incarnation, Ask::Acquire, 1, at).unwrap();
         heads.push(cell.head.load(Ordering::Acquire));
-        assert_eq!(cells.give_back(cells.seat_for(id, incarnation, KEY).unwrap(), charged, 1, &At(at)), Some(1));
+        assert_eq!(cells.refund(cells.seat_for(id, incarnation, KEY).unwrap(), charged, 1, &At(at)), Some(1));
     }
     heads.sort_unstable();
     assert!(heads.windows(2).all(|two| two[0] != two[1]));

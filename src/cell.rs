@@ -14,8 +14,6 @@ mod keep_loom_tests;
 mod kept;
 #[cfg(test)]
 mod kit;
-#[cfg(all(test, tollgate_loom))]
-mod lending_loom_tests;
 mod log;
 #[cfg(all(test, tollgate_loom))]
 mod loom_kit;
@@ -23,13 +21,15 @@ mod memory;
 mod plan;
 mod quantised;
 #[cfg(all(test, tollgate_loom))]
+mod refund_loom_tests;
+#[cfg(all(test, tollgate_loom))]
 mod reserving_loom_tests;
 mod store;
 mod unchanged;
 mod versions;
 mod words;
 
-pub(crate) use algorithm::{Ask, Charged};
+pub(crate) use algorithm::{Ask, Charge};
 pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
 pub(crate) use incarnation::Freed;

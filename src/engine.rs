@@ -5,8 +5,8 @@ mod body;
 mod change;
 mod decide;
 mod joint;
-mod lend;
 mod modes;
+mod refundable;
 mod settings;
 mod wants;
 

@@ -10,7 +10,7 @@ use std::hash::RandomState;
 
 use crate::decision::Denial;
 use crate::error::{CostExceedsLimit, JointError};
-use crate::table::Lent;
+use crate::table::Refundable;
 
 /// Tells limiters apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,27 +200,27 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
 pub struct Receipt {
     limiter: Option<LimiterId>,
     cost: u32,
-    lent: Lents,
+    charges: Charges,
 }
 
 /// The permits of a receipt.
 #[derive(Debug)]
-pub(crate) enum Lents {
+pub(crate) enum Charges {
     /// No permit was charged.
     Nothing,
-    One(Lent),
+    One(Refundable),
     /// Permits that keys without a place share.
-    Overflow(Lent),
-    Several(Box<[Lent]>),
+    Overflow(Refundable),
+    Several(Box<[Refundable]>),
 }
 
 impl Receipt {
-    pub(crate) fn new(limiter: LimiterId, cost: u32, lent: Lents) -> Self {
-        Self { limiter: Some(limiter), cost, lent }
+    pub(crate) fn new(limiter: LimiterId, cost: u32, charges: Charges) -> Self {
+        Self { limiter: Some(limiter), cost, charges }
     }
 
     fn of_nothing() -> Self {
-        Self { limiter: None, cost: 0, lent: Lents::Nothing }
+        Self { limiter: None, cost: 0, charges: Charges::Nothing }
     }
 
     /// The number of permits that were granted.
@@ -229,8 +229,8 @@ impl Receipt {
         self.cost
     }
 
-    pub(crate) fn lents(&self) -> &Lents {
-        &self.lent
+    pub(crate) fn charges(&self) -> &Charges {
+        &self.charges
     }
 
     /// The receipt, if it is of this limiter.

@@ -6,7 +6,7 @@ use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::quotas::Quotas;
-use crate::table::{Lent, Placed, Table};
+use crate::table::{Placed, Refundable, Table};
 
 /// The state of quotas without a key.
 pub(crate) struct Single {
@@ -36,17 +36,17 @@ impl Single {
     }
 
     /// As [`Table::acquire_within`].
-    pub(crate) fn acquire_within(&self, cost: u32, within: u64, clock: &impl Clock) -> (Status, Lent) {
+    pub(crate) fn acquire_within(&self, cost: u32, within: u64, clock: &impl Clock) -> (Status, Refundable) {
         loop {
             // As above.
-            if let Ok(lent) = self.table.acquire_within(Self::KEY, cost, within, clock) {
-                return lent;
+            if let Ok(refundable) = self.table.acquire_within(Self::KEY, cost, within, clock) {
+                return refundable;
             }
         }
     }
 
-    pub(crate) fn refund(&self, lent: &Lent, clock: &impl Clock) -> u32 {
-        self.table.refund(lent, clock)
+    pub(crate) fn refund(&self, refundable: &Refundable, clock: &impl Clock) -> u32 {
+        self.table.refund(refundable, clock)
     }
 
     pub(crate) fn peek(&self, cost: u32, clock: &impl Clock) -> Status {

@@ -59,10 +59,10 @@ mod joint_status_tests;
 mod keep;
 #[cfg(test)]
 mod kit;
-mod lend;
 mod look;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod refundable;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
 mod route;
@@ -75,5 +75,5 @@ pub(crate) use find::{Placed, Table};
 pub(crate) use joint::Together;
 #[cfg(feature = "snapshot")]
 pub(crate) use keep::PutBackError;
-pub(crate) use lend::Lent;
+pub(crate) use refundable::Refundable;
 pub(crate) use touch::TOGETHER;

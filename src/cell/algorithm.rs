@@ -23,14 +23,14 @@ pub(crate) enum Ask {
 /// How one attempt at a decision ended.
 #[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
 pub(super) enum Attempt {
-    Decided(Status, Charged),
+    Decided(Status, Charge),
     /// The cell changed; this is its head now.
     Lost(Head),
 }
 
 /// A charge, as a refund needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Charged {
+pub(crate) struct Charge {
     /// The head after the charge, or a later head of the same incarnation.
     pub(super) head: Head,
     /// A log: a lower bound of the charge's stamps. An account: the time at which it opened or to
@@ -116,7 +116,7 @@ pub(super) trait Algorithm<'a>: Copy {
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft>;
 
     /// The charge of one part of a joint claim that is published.
-    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged;
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge;
 
     /// Helps: publishes the last claim if it is unpublished (INV-PUBLISH). Proposes `time`, or the
     /// earliest later time that the algorithm allows. It may be a key's first claim, so its time is
@@ -127,7 +127,7 @@ pub(super) trait Algorithm<'a>: Copy {
     fn known(self, at: At<'a>, reference: RingRef) -> Known;
 
     /// One attempt at a refund; `None` if the cell changed.
-    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32>;
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32>;
 
     /// The ring and the head of a cell for a new key, with `cost` permits claimed and unpublished.
     /// `opened.sentinel_number()` is a new number for a sentinel. If `elsewhere`, a log's ring must
@@ -186,7 +186,7 @@ pub(super) trait Algorithm<'a>: Copy {
     }
 }
 
-impl Charged {
+impl Charge {
     pub(super) fn nothing(head: Head) -> Self {
         Self { head, mark: 0 }
     }

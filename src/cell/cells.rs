@@ -1,6 +1,6 @@
 //! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
-use super::algorithm::{Algorithm, Ask, Attempt, Charged};
+use super::algorithm::{Algorithm, Ask, Attempt, Charge};
 use super::counter::books::Books;
 use super::counter::view::Counter;
 use super::descriptor::{Joint, Part};
@@ -195,20 +195,20 @@ impl Cells {
     /// The slow path: decides a request of `cost` permits, between 1 and the limit (0 for a peek).
     /// `None` if the cell may no longer decide for the key.
     pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        self.decide_to_lend(ask, seat, cost, clock).map(|(status, _)| status)
+        self.decide_refundable(ask, seat, cost, clock).map(|(status, _)| status)
     }
 
     /// As [`decide`](Self::decide), and returns the charge.
-    pub(crate) fn decide_to_lend(
+    pub(crate) fn decide_refundable(
         &self,
         ask: Ask,
         mut seat: Seat<'_>,
         cost: u32,
         clock: &impl Clock,
-    ) -> Option<(Status, Charged)> {
+    ) -> Option<(Status, Charge)> {
         loop {
             match by!(self.rules_at(seat), algorithm => algorithm.attempt(ask, seat.at(), cost, clock)) {
-                Attempt::Decided(status, charged) => return Some((status, charged)),
+                Attempt::Decided(status, charge) => return Some((status, charge)),
                 Attempt::Lost(now) => seat = seat.goes_on_at(now)?,
             }
         }
@@ -230,12 +230,12 @@ impl Cells {
 
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
     /// back. `None` if the cell may no longer decide for the key.
-    pub(crate) fn refund(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        if seat.head.incarnation() != charged.head.incarnation() || charged.mark == 0 {
+    pub(crate) fn refund(&self, mut seat: Seat<'_>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        if seat.head.incarnation() != charge.head.incarnation() || charge.mark == 0 {
             return Some(0);
         }
         loop {
-            let given = by!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charged, cost, clock));
+            let given = by!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
             if given.is_some() {
                 return given;
             }
@@ -302,9 +302,9 @@ impl Cells {
     }
 
     /// The charge of one part of a joint claim that is published.
-    pub(crate) fn charged_to(&self, part: &Part) -> Charged {
+    pub(crate) fn charge_of(&self, part: &Part) -> Charge {
         let cell = self.store.cells.element(part.id);
-        by!(self.rules_of(cell), algorithm => algorithm.charged_to(cell, part))
+        by!(self.rules_of(cell), algorithm => algorithm.charge_of(cell, part))
     }
 
     /// The answer to a peek by a key without a cell.

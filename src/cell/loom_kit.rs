@@ -45,12 +45,12 @@ impl One {
 
     /// Looks the cell up again where it may no longer decide for the key, as the table does.
     pub(in crate::cell) fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
-        self.ask_to_lend(ask, cost, at).map(|(status, _)| status)
+        self.ask_refundable(ask, cost, at).map(|(status, _)| status)
     }
 
-    fn ask_to_lend(&self, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charged)> {
+    fn ask_refundable(&self, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charge)> {
         loop {
-            let told = self.cells.decide_to_lend(ask, self.seat()?, cost, &At(at));
+            let told = self.cells.decide_refundable(ask, self.seat()?, cost, &At(at));
             if told.is_some() {
                 return told;
             }
@@ -69,16 +69,16 @@ impl One {
     }
 
     /// Takes permits that may be given back, now or within one window; and the delay.
-    pub(in crate::cell) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
-        let (status, charged) = self.ask_to_lend(Ask::Reserve { within }, cost, at)?;
+    pub(in crate::cell) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charge)> {
+        let (status, charge) = self.ask_refundable(Ask::Reserve { within }, cost, at)?;
         let delay = status.decision().into_result().ok()?.delay();
-        Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
+        Some((u64::try_from(delay.as_nanos()).unwrap(), charge))
     }
 
-    pub(in crate::cell) fn refund(&self, charged: Charged, cost: u32, at: u64) -> u32 {
+    pub(in crate::cell) fn refund(&self, charge: Charge, cost: u32, at: u64) -> u32 {
         loop {
             let Some(seat) = self.seat() else { return 0 };
-            if let Some(given) = self.cells.refund(seat, charged, cost, &At(at)) {
+            if let Some(given) = self.cells.refund(seat, charge, cost, &At(at)) {
                 return given;
             }
         }

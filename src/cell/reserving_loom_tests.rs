@@ -33,7 +33,7 @@ fn bucket(capacity: u32) -> [Quota; 1] {
 #[test]
 fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
     explore(|| {
-        let (one, charged) = One::lent(&bucket(2), &[2]);
+        let (one, charged) = One::with_charges(&bucket(2), &[2]);
         let (one, first) = (Arc::new(one), charged[0]);
         let claims = spawned(&one, |one| one.acquire(2, 5));
         let back = spawned(&one, move |one| one.refund(first, 2, 4));
@@ -49,7 +49,7 @@ fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
 fn loom_an_account_that_is_over_is_given_nothing_back() {
     for cost in [1, 2] {
         explore(move || {
-            let (one, charged) = One::lent(&bucket(2), &[1]);
+            let (one, charged) = One::with_charges(&bucket(2), &[1]);
             let (one, first) = (Arc::new(one), charged[0]);
             // The account is over at 10, and another opens.
             let back = spawned(&one, move |one| one.refund(first, 1, 9));

@@ -201,7 +201,7 @@ pub struct Admission(How);
 /// How a request came to be admitted. As large as a denial, so that a decision is no larger for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum How {
-    Charged { delay_ns: u64 },
+    Charge { delay_ns: u64 },
     Uncharged,
     Overruled(Denial),
 }
@@ -212,13 +212,13 @@ impl Admission {
 
     #[inline]
     pub(crate) const fn delayed(delay_ns: u64) -> Self {
-        Self(How::Charged { delay_ns })
+        Self(How::Charge { delay_ns })
     }
 
     /// The admission of a request that was granted both.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
-            (How::Charged { delay_ns }, How::Charged { delay_ns: another }) => Self::delayed(delay_ns.max(another)),
+            (How::Charge { delay_ns }, How::Charge { delay_ns: another }) => Self::delayed(delay_ns.max(another)),
             _ => self,
         }
     }
@@ -242,7 +242,7 @@ impl Admission {
     #[must_use]
     pub const fn delay(&self) -> Duration {
         match self.0 {
-            How::Charged { delay_ns } => Duration::from_nanos(delay_ns),
+            How::Charge { delay_ns } => Duration::from_nanos(delay_ns),
             How::Uncharged | How::Overruled(_) => Duration::ZERO,
         }
     }
@@ -265,7 +265,7 @@ impl Admission {
     /// ```
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        matches!(self.0, How::Charged { .. })
+        matches!(self.0, How::Charge { .. })
     }
 
     /// The denial in whose place [shadow mode](crate::LimiterBuilder::shadow) admitted the request.
@@ -285,7 +285,7 @@ impl Admission {
     pub const fn overruled(&self) -> Option<Denial> {
         match self.0 {
             How::Overruled(denial) => Some(denial),
-            How::Charged { .. } | How::Uncharged => None,
+            How::Charge { .. } | How::Uncharged => None,
         }
     }
 }
@@ -293,8 +293,8 @@ impl Admission {
 impl core::fmt::Display for Admission {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
-            How::Charged { delay_ns: 0 } => f.write_str("admitted"),
-            How::Charged { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
+            How::Charge { delay_ns: 0 } => f.write_str("admitted"),
+            How::Charge { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
             How::Uncharged => f.write_str("admitted without a charge"),
             How::Overruled(denial) => write!(f, "admitted in shadow mode in place of a denial ({denial})"),
         }

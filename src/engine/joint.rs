@@ -8,14 +8,14 @@ use crate::fingerprint::Fingerprint;
 use crate::lists::List;
 use crate::modes::Modes;
 use crate::noted::Noted;
-use crate::table::{self, Lent, TOGETHER};
+use crate::table::{self, Refundable, TOGETHER};
 
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
 
 /// What a caller asks for with a decision: charges that can be refunded, and what is left.
 struct Extras<'a> {
-    lent: Option<&'a mut Vec<Lent>>,
+    refundable: Option<&'a mut Vec<Refundable>>,
     told: Option<&'a mut JointStatus>,
 }
 
@@ -23,17 +23,22 @@ struct Extras<'a> {
 type Blocks = [Option<u64>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Decides. What could be given back is added to `lent`.
-    pub(crate) fn decide_together(&self, keys: &Together, cost: u32, lent: Option<&mut Vec<Lent>>) -> Decision {
+    /// Decides. What could be given back is added to `refundable`.
+    pub(crate) fn decide_together(
+        &self,
+        keys: &Together,
+        cost: u32,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Decision {
         if cost == 0 {
             return Decision::Admitted(Admission::COUNTED);
         }
         let Some(modes) = &self.modes else {
-            let decision = self.ask_together(keys, cost, lent, &self.clock);
+            let decision = self.ask_together(keys, cost, refundable, &self.clock);
             self.count(decision.is_admitted());
             return decision;
         };
-        self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: None })
+        self.decide_together_in_modes(modes, *keys, cost, Extras { refundable, told: None })
     }
 
     /// As [`decide_together`](Self::decide_together), with what is left of each quota.
@@ -41,18 +46,19 @@ impl<C: Clock, F> Engine<C, F> {
         &self,
         keys: &Together,
         cost: u32,
-        lent: Option<&mut Vec<Lent>>,
+        refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
         if cost == 0 {
             return self.look_together(keys, 0);
         }
         let Some(modes) = &self.modes else {
-            let status = self.table.acquire_together_status(self.asked(keys, cost), &self.clock, lent);
+            let status = self.table.acquire_together_status(self.asked(keys, cost), &self.clock, refundable);
             self.count(status.is_admitted());
             return status;
         };
         let mut status = JointStatus::new();
-        let decision = self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: Some(&mut status) });
+        let decision =
+            self.decide_together_in_modes(modes, *keys, cost, Extras { refundable, told: Some(&mut status) });
         status.with_decision(decision)
     }
 
@@ -124,9 +130,9 @@ impl<C: Clock, F> Engine<C, F> {
             return decision;
         }
         let decision = match extras.told.take() {
-            None => self.ask_together(&keys, cost, extras.lent, &clock),
+            None => self.ask_together(&keys, cost, extras.refundable, &clock),
             Some(told) => {
-                *told = self.table.acquire_together_status(self.asked(&keys, cost), &clock, extras.lent);
+                *told = self.table.acquire_together_status(self.asked(&keys, cost), &clock, extras.refundable);
                 told.decision
             }
         };
@@ -142,8 +148,14 @@ impl<C: Clock, F> Engine<C, F> {
         told_with(&blocks, Decision::Denied(denial), &clock)
     }
 
-    fn ask_together(&self, keys: &Together, cost: u32, lent: Option<&mut Vec<Lent>>, clock: &impl Clock) -> Decision {
-        self.table.acquire_together(keys, cost, self.admits_at_cap(), clock, lent)
+    fn ask_together(
+        &self,
+        keys: &Together,
+        cost: u32,
+        refundable: Option<&mut Vec<Refundable>>,
+        clock: &impl Clock,
+    ) -> Decision {
+        self.table.acquire_together(keys, cost, self.admits_at_cap(), clock, refundable)
     }
 
     fn preview_together(&self, keys: &Together, cost: u32, clock: &impl Clock) -> JointStatus {

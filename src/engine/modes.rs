@@ -10,7 +10,7 @@ use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::noted::Noted;
 use crate::penalty::Penalties;
-use crate::reservation::Lents;
+use crate::reservation::Charges;
 
 impl<C: Clock, F> Engine<C, F> {
     /// The lists, where there are any.
@@ -82,10 +82,10 @@ impl<C: Clock, F> Engine<C, F> {
                 None => self.ask_quota(key, cost, clock),
             },
             Wants::Numbers => self.ask_quota(key, cost, clock),
-            Wants::ToBeLent { within, lents } => {
-                let (status, lent) = self.ask_quota_to_lend(key, cost, *within, clock);
-                let by_own_quota = matches!(lent, Lents::One(_));
-                *lents = lent;
+            Wants::Refundable { within, charges } => {
+                let (status, refundable) = self.ask_quota_refundable(key, cost, *within, clock);
+                let by_own_quota = matches!(refundable, Charges::One(_));
+                *charges = refundable;
                 (status, by_own_quota)
             }
         }

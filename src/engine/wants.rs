@@ -1,6 +1,6 @@
 //! What is asked for with a decision.
 
-use crate::reservation::Lents;
+use crate::reservation::Charges;
 
 /// What is asked for with a decision.
 #[derive(Debug)]
@@ -8,8 +8,8 @@ pub(super) enum Wants {
     Decision,
     Numbers,
     /// To wait for up to so many nanoseconds, and to be able to give back what was charged.
-    ToBeLent {
+    Refundable {
         within: u64,
-        lents: Lents,
+        charges: Charges,
     },
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::sealed::Refund;
-use super::{Lents, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, JointStatus, Status};
 use crate::direct::DirectLimiter;
@@ -17,14 +17,14 @@ use crate::limiter::Limiter;
 use crate::single::Single;
 
 /// Permits of one key, and their delay.
-fn lend<C: Clock, F>(
+fn charge<C: Clock, F>(
     engine: &Engine<C, F>,
     key: Fingerprint,
     cost: u32,
     within: Duration,
 ) -> Result<(Receipt, u64, Status), ReserveError> {
-    let (status, lents) = engine.acquire_within(key, cost, nanoseconds(within))?;
-    Ok((Receipt::new(engine.id(), cost, lents), delay_ns(status.decision)?, status))
+    let (status, charges) = engine.acquire_within(key, cost, nanoseconds(within))?;
+    Ok((Receipt::new(engine.id(), cost, charges), delay_ns(status.decision)?, status))
 }
 
 /// The delay of an admission.
@@ -72,7 +72,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ReserveError`] when the request is denied, with the time after which the same reservation
     /// succeeds, or `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
@@ -104,7 +104,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
@@ -154,7 +154,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
     type Told = Status;
 
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(receipt.lents())
+        self.engine.refund(receipt.charges())
     }
 }
 
@@ -178,7 +178,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, Single::KEY, cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, Single::KEY, cost, within)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
@@ -206,7 +206,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, Single::KEY, cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, Single::KEY, cost, within)?;
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
@@ -237,7 +237,7 @@ impl<C: Clock> Refund for DirectLimiter<C> {
     type Told = Status;
 
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(receipt.lents())
+        self.engine.refund(receipt.charges())
     }
 }
 
@@ -265,7 +265,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
     /// dimensions, or `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = self.lend(keys, cost)?;
+        let (receipt, delay_ns, status) = self.charge(keys, cost)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
@@ -295,15 +295,15 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         keys: impl Keys<D>,
         cost: u32,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = self.lend(keys, cost)?;
+        let (receipt, delay_ns, status) = self.charge(keys, cost)?;
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    fn lend(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
-        let (keys, mut lents) = (self.fingerprints(keys, cost)?, Vec::new());
-        let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut lents));
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
+        let (keys, mut charges) = (self.fingerprints(keys, cost)?, Vec::new());
+        let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut charges));
         let delay_ns = delay_ns(status.decision())?;
-        Ok((Receipt::new(self.engine.id(), cost, Lents::Several(lents.into())), delay_ns, status))
+        Ok((Receipt::new(self.engine.id(), cost, Charges::Several(charges.into())), delay_ns, status))
     }
 
     /// Gives back the permits of a receipt in each dimension, one after the other.
@@ -337,6 +337,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Refund for JointLimiter
     type Told = JointStatus;
 
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(receipt.lents())
+        self.engine.refund(receipt.charges())
     }
 }

@@ -1,7 +1,7 @@
 //! Joint requests: one key of each dimension, all of them charged or none.
 
 use super::find::{BroughtIn, Table};
-use super::lend::Lent;
+use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, PerQuota, Status};
@@ -21,7 +21,7 @@ pub(crate) struct Together<'a> {
 /// The results of a granted request beside the decision.
 pub(super) struct Extras<'a> {
     /// The charges that can be refunded.
-    pub(super) lent: Option<&'a mut Vec<Lent>>,
+    pub(super) refundable: Option<&'a mut Vec<Refundable>>,
     /// The permits left.
     pub(super) told: Option<&'a mut JointStatus>,
 }
@@ -71,14 +71,14 @@ pub(super) fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
 impl Table {
     /// Takes `cost` permits, at least 1, of each of these keys, or none. `keys` has at most
     /// [`MAX_CELLS`] keys, by dimension; an absent one is not asked. A key without a place is
-    /// skipped if `admits_without_place`. Charges that can be refunded are added to `lent`.
+    /// skipped if `admits_without_place`. Charges that can be refunded are added to `refundable`.
     pub(crate) fn acquire_together(
         &self,
         keys: &[Option<Fingerprint>],
         cost: u32,
         admits_without_place: bool,
         clock: &impl Clock,
-        mut lent: Option<&mut Vec<Lent>>,
+        mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
         let asked = Together { keys, cost, admits_without_place };
         let mut lost = 0;
@@ -97,7 +97,7 @@ impl Table {
                 return Decision::Denied(denial);
             }
             let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
-            let extras = Extras { lent: lent.as_deref_mut(), told: None };
+            let extras = Extras { refundable: refundable.as_deref_mut(), told: None };
             match self.attempt_together(asked, room, clock, extras) {
                 Attempt::Done(together) => return together,
                 Attempt::Again => {}
@@ -161,7 +161,7 @@ impl Table {
         extras: Extras<'_>,
     ) -> Attempt {
         let Together { keys, cost, admits_without_place } = asked;
-        let Extras { mut lent, mut told } = extras;
+        let Extras { mut refundable, mut told } = extras;
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
         if let (Err(retry_after_ns), false) = (room, admits_without_place)
@@ -213,8 +213,8 @@ impl Table {
         }
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
             self.cells.publish(part, clock);
-            if let Some(lent) = &mut lent {
-                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost, id: part.id });
+            if let Some(refundable) = &mut refundable {
+                refundable.push(Refundable { fingerprint, charge: self.cells.charge_of(part), cost, id: part.id });
             }
         }
         Attempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))

@@ -43,10 +43,10 @@ impl Table {
     }
 
     /// Permits of one key of the first dimension, to be given back.
-    fn lends(&self, number: u64, cost: u32, at: u64) -> Option<Lent> {
-        let mut lent = Vec::new();
-        let _ = self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut lent));
-        lent.pop()
+    fn charge(&self, number: u64, cost: u32, at: u64) -> Option<Refundable> {
+        let mut refundable = Vec::new();
+        let _ = self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut refundable));
+        refundable.pop()
     }
 
     fn left(&self, dimension: usize, number: u64, at: u64) -> u32 {
@@ -264,9 +264,9 @@ fn loom_joint_what_somebody_whose_clock_lags_has_published_is_refunded() {
         let table = table(&[4]);
         assert_eq!([0, 0].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
         let table = Arc::new(table);
-        let (granted, lent) = race(&table, |table| table.all(&[Some(1)], 1, 3), |table| table.lends(1, 1, 5));
-        let lent = lent.expect("two are left");
-        assert_eq!((granted, table.refund(&lent, &At(9))), (1, 1));
+        let (granted, refundable) = race(&table, |table| table.all(&[Some(1)], 1, 3), |table| table.charge(1, 1, 5));
+        let refundable = refundable.expect("two are left");
+        assert_eq!((granted, table.refund(&refundable, &At(9))), (1, 1));
         assert_eq!([9, 10, 12, 16].map(|at| table.left(0, 1, at)), [1, 3, 3, 4]);
     });
 }

@@ -12,7 +12,7 @@
 
 use super::find::{Located, Table};
 use super::joint::{Attempt, Extras, MAKES_ROOM, Together, by_dimension, no_place};
-use super::lend::Lent;
+use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, JointStatus, Left};
@@ -58,7 +58,7 @@ impl Table {
         &self,
         asked: Together<'_>,
         clock: &impl Clock,
-        mut lent: Option<&mut Vec<Lent>>,
+        mut refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
         let (mut lost, mut looked) = (0, Looked::NOTHING);
         loop {
@@ -72,7 +72,7 @@ impl Table {
             }
             let room = if lost < MAKES_ROOM { self.make_room_for(asked.keys, looked.new, clock) } else { Err(1) };
             let mut granted = JointStatus::new();
-            let extras = Extras { lent: lent.as_deref_mut(), told: Some(&mut granted) };
+            let extras = Extras { refundable: refundable.as_deref_mut(), told: Some(&mut granted) };
             match self.attempt_together(asked, room, clock, extras) {
                 Attempt::Done(Decision::Denied(denial)) => {
                     looked.status.deny_without_place(denial);

@@ -1,7 +1,7 @@
 //! An account as an algorithm of cells.
 
 use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
 use crate::cell::kept::{Kept, Restored, age};
@@ -49,10 +49,10 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         Some(draft)
     }
 
-    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged {
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge {
         match part.mark {
-            0 => self.books.charged(cell, part.next, None),
-            mark => Charged { head: part.next, mark },
+            0 => self.books.charge_of(cell, part.next, None),
+            mark => Charge { head: part.next, mark },
         }
     }
 
@@ -65,8 +65,8 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         self.books.over_at(at.head, slot).map_or(Known::Unpublished, |over| Known::Until(over, slot))
     }
 
-    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        self.refund(at, charged, cost, clock)
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charge, cost, clock)
     }
 
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {

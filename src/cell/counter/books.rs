@@ -4,7 +4,7 @@
 
 use super::layout::{How, Layout};
 use super::metered::Metered;
-use crate::cell::algorithm::Charged;
+use crate::cell::algorithm::Charge;
 use crate::cell::memory::{At, Cell};
 use crate::cell::plan::Plan;
 use crate::cell::versions::{ForKey, Version};
@@ -236,10 +236,10 @@ impl<'a> Books<'a> {
     }
 
     /// Claims the next era and publishes its anchor. `None` if the head has moved.
-    pub(super) fn begin(&self, at: At<'_>, next: Head, slot: Slot, time: u64) -> Option<Charged> {
+    pub(super) fn begin(&self, at: At<'_>, next: Head, slot: Slot, time: u64) -> Option<Charge> {
         at.claim(next)?;
         let published = self.help(at.with(next), slot, time);
-        Some(self.charged(at.cell, next, published))
+        Some(self.charge_of(at.cell, next, published))
     }
 
     /// Opens the next account in place of one that is over at `time`: one permit replaces it,
@@ -274,7 +274,7 @@ impl<'a> Books<'a> {
 
     /// The charge of a claim that began an era. `published` is the anchor, if this thread published
     /// it.
-    pub(super) fn charged(&self, cell: &Cell, next: Head, published: Option<Slot>) -> Charged {
+    pub(super) fn charge_of(&self, cell: &Cell, next: Head, published: Option<Slot>) -> Charge {
         let era = self.layout().era(next);
         let published = published.or_else(|| {
             // It belongs to this era if the head still does.
@@ -283,7 +283,7 @@ impl<'a> Books<'a> {
             let is_of_it = now.incarnation() == next.incarnation() && self.layout().era(now) == era;
             (now.state() == State::Open && is_of_it && published.is_of_lap(era)).then_some(published)
         });
-        Charged { head: next, mark: published.map_or(0, Slot::time) }
+        Charge { head: next, mark: published.map_or(0, Slot::time) }
     }
 
     /// The head of a running account after a refund.
@@ -293,23 +293,23 @@ impl<'a> Books<'a> {
 
     /// The changes of the running account since a charge; `None` if it is another account, or kept
     /// under another quota.
-    pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charged: Charged) -> Option<Since> {
+    pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charge: Charge) -> Option<Since> {
         let layout = self.layout();
-        let advanced = slot.time() != charged.mark;
+        let advanced = slot.time() != charge.mark;
         // A change may leave the anchor of a bucket or queue where it was.
-        let same_quota = running.is_current && layout.version(charged.head) == layout.version(head);
-        if self.rule().is_moved() && !same_quota || advanced && !self.has_advanced_from(head, slot, charged) {
+        let same_quota = running.is_current && layout.version(charge.head) == layout.version(head);
+        if self.rule().is_moved() && !same_quota || advanced && !self.has_advanced_from(head, slot, charge) {
             return None;
         }
         // Each refund takes the account two eras on.
-        let only_charged = layout.eras_between(charged.head, head) == u64::from(advanced);
-        Some(Since { used: layout.used(charged.head), advanced, only_charged })
+        let only_charged = layout.eras_between(charge.head, head) == u64::from(advanced);
+        Some(Since { used: layout.used(charge.head), advanced, only_charged })
     }
 
     /// Under the same version. Under two versions, two accounts can have opened in what is one
     /// window.
-    fn has_advanced_from(&self, head: Head, slot: Slot, charged: Charged) -> bool {
-        let Charged { head: before, mark } = charged;
+    fn has_advanced_from(&self, head: Head, slot: Slot, charge: Charge) -> bool {
+        let Charge { head: before, mark } = charge;
         self.layout().advances(head)
             && self.layout().version(before) == self.layout().version(head)
             && rule_of(self.written_by(head, slot))

@@ -3,7 +3,7 @@
 use super::books::{Books, Running, Seen};
 use super::layout::How;
 use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
@@ -177,23 +177,23 @@ impl<'a> Counter<'a> {
         };
         let step = if running.is_some() { Books::goes_on(slot, account, time, step) } else { step };
         let delay = Admission::delayed(delay);
-        let told = |decision, account, charged| {
-            Attempt::Decided(Status { decision, ..books.current.status(account, time) }, charged)
+        let told = |decision, account, charge| {
+            Attempt::Decided(Status { decision, ..books.current.status(account, time) }, charge)
         };
         if ask == Ask::Peek || matches!(step, Step::Deny { .. }) {
             let decision = match step {
                 Step::Deny { wait_ns } => denied(wait_ns),
                 _ => Decision::Admitted(delay),
             };
-            return if at.validate() { told(decision, account, Charged::nothing(head)) } else { at.lost() };
+            return if at.validate() { told(decision, account, Charge::nothing(head)) } else { at.lost() };
         }
         let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
             (Some((next, anchor)), Step::Advance { used }) => {
                 let begun = books.begin(at, next, slot, time);
-                begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
+                begun.map(|charge| (Account { anchor, used }, Charge { mark: anchor, ..charge }))
             }
             (Some((next, mark)), Step::Charge { used }) => {
-                at.claim(next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
+                at.claim(next).map(|()| (Account { used, ..account }, Charge { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
                 // A key with a cell and no permits: see `Algorithm::help`.
@@ -201,7 +201,7 @@ impl<'a> Counter<'a> {
                 let anchor = rule.anchor_at(time.max(slot.time()));
                 let next = books.layout().next_by(head, books.number(), How::Opens, used);
                 let begun = books.begin(at, next, slot, time);
-                begun.map(|charged| (Account { anchor, used }, charged))
+                begun.map(|charge| (Account { anchor, used }, charge))
             }
             _ => {
                 // Retry, with the old account closed.
@@ -209,6 +209,6 @@ impl<'a> Counter<'a> {
                 None
             }
         };
-        claimed.map_or_else(|| at.lost(), |(account, charged)| told(Decision::Admitted(delay), account, charged))
+        claimed.map_or_else(|| at.lost(), |(account, charge)| told(Decision::Admitted(delay), account, charge))
     }
 }

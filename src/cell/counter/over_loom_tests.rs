@@ -238,9 +238,9 @@ fn loom_what_was_charged_since_is_refunded() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 2));
         let other = spawned(&one, move |one| {
-            let (delay, charged) = one.reserve(cost, 0, 21).unwrap();
+            let (delay, charge) = one.reserve(cost, 0, 21).unwrap();
             assert_eq!(delay, 0);
-            one.refund(charged, cost, 22)
+            one.refund(charge, cost, 22)
         });
         assert_eq!(one.acquire(cost, 20), cost);
         let given = other.join().unwrap();

@@ -10,14 +10,14 @@
 
 use super::books::Seen;
 use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Charged};
+use crate::cell::algorithm::{Algorithm, Charge};
 use crate::cell::memory::At;
 use crate::cell::words::{State, time_of};
 use crate::clock::Clock;
 
 impl<'a> Counter<'a> {
     /// One attempt at a refund; `None` if the cell changed.
-    pub(super) fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+    pub(super) fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
         let head = at.head;
         if head.state() == State::Held {
             self.store.help_joint(head);
@@ -36,7 +36,7 @@ impl<'a> Counter<'a> {
         };
         let given = self
             .books
-            .since(head, slot, &running, charged)
+            .since(head, slot, &running, charge)
             .and_then(|since| self.books.rule().refund(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {

@@ -210,9 +210,9 @@ fn an_account_that_was_given_everything_back_goes_on() {
     for cost in [1, 2] {
         let one = One::new(bucket(), 0);
         let seat = || one.0.seat_for(0, 0, KEY).unwrap();
-        let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
+        let (_, charge) = one.0.decide_refundable(Ask::Acquire, seat(), 2, &At(7)).unwrap();
         let opened = one.cell().slot();
-        assert_eq!((one.0.refund(seat(), charged, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
+        assert_eq!((one.0.refund(seat(), charge, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
         // Another account at the same time would, with the one after it, bring the word back that a
         // late publication expects.
@@ -237,8 +237,8 @@ fn after_closing_an_account_that_was_given_everything_back() {
 fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() {
     let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
     let seat = || one.0.seat_for(0, 0, KEY).unwrap();
-    let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
-    assert_eq!(one.0.refund(seat(), charged, 1, &At(31)), Some(1));
+    let (_, charge) = one.0.decide_refundable(Ask::Acquire, seat(), 1, &At(30)).unwrap();
+    assert_eq!(one.0.refund(seat(), charge, 1, &At(31)), Some(1));
     assert_eq!(one.0.free(0, 0, time_of(31), &At(31)), Freed::Gone);
     assert_eq!(one.0.store.timestamp_floor(), time_of(30));
 }

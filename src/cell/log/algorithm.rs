@@ -3,7 +3,7 @@
 use super::limits::Limits;
 use super::resize::Wanted;
 use super::view::Log;
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
 use crate::cell::kept::{Kept, Restored, age};
@@ -72,10 +72,10 @@ impl<'a> Algorithm<'a> for Log<'a> {
         draft(next, Some((view.reference, larger.offer)), larger.time)
     }
 
-    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged {
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge {
         match part.rings {
-            None => self.charged_in_ring(At { cell, head: part.seen }, part.mark),
-            Some(_) => Charged { head: part.next, mark: part.mark },
+            None => self.charge_in_ring(At { cell, head: part.seen }, part.mark),
+            Some(_) => Charge { head: part.next, mark: part.mark },
         }
     }
 
@@ -99,8 +99,8 @@ impl<'a> Algorithm<'a> for Log<'a> {
         newest.map_or(Known::Unpublished, |newest| Known::Until(self.limits.end_of(newest.time()), newest))
     }
 
-    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        self.refund(at, charged.mark, cost, clock)
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charge.mark, cost, clock)
     }
 
     fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head) {

@@ -5,7 +5,7 @@ use super::limits::Refusal;
 use super::publish::Published;
 use super::resize::Wanted;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Ask, Attempt, Charged};
+use crate::cell::algorithm::{Ask, Attempt, Charge};
 use crate::cell::memory::At;
 use crate::cell::words::time_of;
 use crate::clock::Clock;
@@ -109,9 +109,8 @@ impl<'a> Log<'a> {
     fn grant(self, ask: Ask, view: &View<'a>, needed: usize, clock: &impl Clock) -> Attempt {
         let View { at, ring, time, .. } = *view;
         let live = view.live(self.limits.live_from(time));
-        let granted = |left, charged| {
-            Attempt::Decided(Status { decision: Decision::Admitted(Admission::COUNTED), left }, charged)
-        };
+        let granted =
+            |left, charge| Attempt::Decided(Status { decision: Decision::Admitted(Admission::COUNTED), left }, charge);
         // Loads of different heads may contradict each other. Then a request that was not refused
         // may not fit.
         if live + needed > self.limits.limit() {
@@ -119,19 +118,19 @@ impl<'a> Log<'a> {
         }
         if at.head.state().is_resizing() || ring.len() - live < needed {
             let Some((time, left)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
-            return granted(left, Charged { head: at.head, mark: time });
+            return granted(left, Charge { head: at.head, mark: time });
         }
         let left = self.limits.left(view.as_of(), needed);
         let Ask::Reserve { .. } = ask else {
             // No receipt is needed.
             let claimed = ring.claim(at, needed, self.limits, time);
-            return claimed.map_or_else(|| at.lost(), |_| granted(left, Charged::nothing(at.head)));
+            return claimed.map_or_else(|| at.lost(), |_| granted(left, Charge::nothing(at.head)));
         };
         let lower_bound = self.earliest_stamp(view, needed);
         match ring.claim(at, needed, self.limits, time) {
             None => at.lost(),
-            Some(Published::ByClaimant) => granted(left, Charged { head: at.head, mark: time }),
-            Some(Published::Unknown) => granted(left, self.charged_in_ring(at, lower_bound)),
+            Some(Published::ByClaimant) => granted(left, Charge { head: at.head, mark: time }),
+            Some(Published::Unknown) => granted(left, self.charge_in_ring(at, lower_bound)),
         }
     }
 
@@ -146,6 +145,6 @@ impl<'a> Log<'a> {
     /// Answers, and charges nothing.
     pub(super) fn told(self, view: &View<'a>, decision: Decision) -> Attempt {
         let status = Status { decision, left: self.left(view) };
-        if view.validate() { Attempt::Decided(status, Charged::nothing(view.at.head)) } else { view.at.lost() }
+        if view.validate() { Attempt::Decided(status, Charge::nothing(view.at.head)) } else { view.at.lost() }
     }
 }

@@ -236,7 +236,7 @@ fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
         let next = thread::spawn(move || {
             let (id, incarnation, key) = second;
             let seat = next.seat_for(id, incarnation, key).unwrap();
-            next.decide_to_lend(Ask::Reserve { within: 10 }, seat, 1, &At(9)).unwrap().0
+            next.decide_refundable(Ask::Reserve { within: 10 }, seat, 1, &At(9)).unwrap().0
         });
         thread.join().unwrap();
         // Denied if the timestamp floor is past the clock by then.

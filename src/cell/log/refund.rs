@@ -20,7 +20,7 @@
 //! were used.
 
 use super::view::{Log, View};
-use crate::cell::algorithm::Charged;
+use crate::cell::algorithm::Charge;
 use crate::cell::memory::At;
 use crate::clock::Clock;
 
@@ -42,7 +42,7 @@ impl<'a> Log<'a> {
     ///
     /// The stamp is read, because a helper with a lagging clock may have published it. If the ring
     /// was replaced, or claimed all round, `lower_bound` is used.
-    pub(super) fn charged_in_ring(self, At { cell, head }: At<'a>, lower_bound: u64) -> Charged {
+    pub(super) fn charge_in_ring(self, At { cell, head }: At<'a>, lower_bound: u64) -> Charge {
         // Acquired: if the head has moved on, a helper may have published them.
         self.store.head_once_released(cell);
         let reference = cell.reference();
@@ -52,7 +52,7 @@ impl<'a> Log<'a> {
         let is_there = ring.is_held_since(head, self.store.head_once_released(cell))
             && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
-        Charged { head, mark: if is_there { stamp } else { lower_bound } }
+        Charge { head, mark: if is_there { stamp } else { lower_bound } }
     }
 
     /// One attempt to remove stamps; `None` if the cell changed.

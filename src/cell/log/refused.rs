@@ -27,7 +27,7 @@
 
 use super::left::AsOf;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Attempt, Charged};
+use crate::cell::algorithm::{Algorithm, Attempt, Charge};
 use crate::decision::{Decision, Status};
 
 impl<'a> Log<'a> {
@@ -48,6 +48,6 @@ impl<'a> Log<'a> {
             return at.lost();
         }
         let decision = refusal.map_or(denied, |refusal| refusal.denial(view.reading));
-        Attempt::Decided(Status { decision, left }, Charged::nothing(at.head))
+        Attempt::Decided(Status { decision, left }, Charge::nothing(at.head))
     }
 }

@@ -29,7 +29,7 @@
 use super::left::AsOf;
 use super::limits::Refusal;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Attempt, Charged};
+use crate::cell::algorithm::{Algorithm, Attempt, Charge};
 use crate::decision::{Admission, Decision, Status};
 
 /// The longest ring whose positions fit in a head.
@@ -63,6 +63,6 @@ impl<'a> Log<'a> {
             return at.lost();
         }
         let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));
-        Attempt::Decided(Status { decision, left }, Charged { head: at.head, mark: moment })
+        Attempt::Decided(Status { decision, left }, Charge { head: at.head, mark: moment })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::history::low_half;
 use super::view::{Newest, Quantised};
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
 use crate::cell::kept::{Kept, Restored};
@@ -40,8 +40,8 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         self.draft(at, cost, clock, left)
     }
 
-    fn charged_to(self, _cell: &'a Cell, part: &Part) -> Charged {
-        Charged { head: part.next, mark: part.mark }
+    fn charge_of(self, _cell: &'a Cell, part: &Part) -> Charge {
+        Charge { head: part.next, mark: part.mark }
     }
 
     fn help(self, at: At<'a>, reference: RingRef, time: u64) {
@@ -76,8 +76,8 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         }
     }
 
-    fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        self.refund(at, charged.mark, cost, clock)
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charge.mark, cost, clock)
     }
 
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {

@@ -2,7 +2,7 @@
 
 use super::history::{History, Verdict};
 use super::view::{Contents, Newest, Quantised, View};
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
@@ -64,14 +64,14 @@ impl<'a> Quantised<'a> {
         if cost > stepped.limit() {
             let Some(view) = self.view(at, clock) else { return at.lost() };
             let status = Status { decision: denied(u64::MAX, 0), ..stepped.status(&view.history, view.time) };
-            return if view.validate() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() };
+            return if view.validate() { Attempt::Decided(status, Charge::nothing(at.head)) } else { at.lost() };
         }
         let Some(view) = self.view(at, clock) else { return at.lost() };
         let View { reference, history, time, .. } = view;
         let verdict = history.verdict(&stepped.steps, time, cost);
         let told = |decision| {
             let status = Status { decision, ..stepped.status(&history, time) };
-            if view.validate() { Attempt::Decided(status, Charged::nothing(at.head)) } else { at.lost() }
+            if view.validate() { Attempt::Decided(status, Charge::nothing(at.head)) } else { at.lost() }
         };
         let admitted = Decision::Admitted(Admission::COUNTED);
         let step = match verdict {
@@ -92,7 +92,7 @@ impl<'a> Quantised<'a> {
             })
         };
         let Some(head) = claimed else { return at.lost() };
-        Attempt::Decided(Status { decision: admitted, left }, Charged { head, mark: mark_of(step) })
+        Attempt::Decided(Status { decision: admitted, left }, Charge { head, mark: mark_of(step) })
     }
 
     /// A block that the caller owns, with a claim of `cost` permits in this step, the newest or a

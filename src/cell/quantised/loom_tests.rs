@@ -209,19 +209,19 @@ fn loom_a_denial_is_explained_by_one_block() {
 }
 
 /// Charges two permits, and returns the charge.
-fn charge(one: &One, at: u64) -> Charged {
-    one.cells.decide_to_lend(Ask::Acquire, one.seat().unwrap(), 2, &At(at)).unwrap().1
+fn charge(one: &One, at: u64) -> Charge {
+    one.cells.decide_refundable(Ask::Acquire, one.seat().unwrap(), 2, &At(at)).unwrap().1
 }
 
 #[test]
 fn loom_permits_of_the_newest_step_come_back_once() {
     explore(|| {
         let one = Arc::new(log(4, 2, 1, 1));
-        let charged = charge(&one, 5);
+        let charge = charge(&one, 5);
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 6));
         assert_eq!(one.acquire(1, 6), 1);
-        let back = one.refund(charged, 2, 6);
+        let back = one.refund(charge, 2, 6);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([10, 29, 30].map(|at| one.remaining(at)), [2 - granted, 2 - granted, 4]);
@@ -232,11 +232,11 @@ fn loom_permits_of_the_newest_step_come_back_once() {
 fn loom_permits_of_an_older_step_come_back_once() {
     explore(|| {
         let one = Arc::new(log(4, 2, 1, 1));
-        let charged = charge(&one, 5);
+        let charge = charge(&one, 5);
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 12));
         assert_eq!(one.acquire(1, 11), 1);
-        let back = one.refund(charged, 2, 13);
+        let back = one.refund(charge, 2, 13);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([20, 29].map(|at| one.remaining(at)), [2 - granted; 2]);

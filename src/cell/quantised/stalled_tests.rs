@@ -56,8 +56,8 @@ fn stalled(at: Stalls) -> (Cells, u32, u64) {
     (cells, id, incarnation)
 }
 
-fn ask(cells: &Cells, id: u32, incarnation: u64, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charged)> {
-    cells.decide_to_lend(ask, cells.seat_for(id, incarnation, KEY)?, cost, &At(at))
+fn ask(cells: &Cells, id: u32, incarnation: u64, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charge)> {
+    cells.decide_refundable(ask, cells.seat_for(id, incarnation, KEY)?, cost, &At(at))
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn others_are_decided_and_all_is_counted() {
             let before = if at == Stalls::Offered { 2 } else { 3 };
             let peek = |now| ask(&cells, id, incarnation, Ask::Peek, 0, now).unwrap().0.remaining();
             assert_eq!(peek(now), before, "{at:?} at {now}");
-            let (status, charged) = ask(&cells, id, incarnation, Ask::Acquire, 2, now).unwrap();
+            let (status, charge) = ask(&cells, id, incarnation, Ask::Acquire, 2, now).unwrap();
             assert!(status.is_admitted() && status.remaining() == before - 2, "{at:?} at {now}: {status:?}");
             assert_eq!(peek(now), before - 2);
             let denied = ask(&cells, id, incarnation, Ask::Acquire, 4, now).unwrap().0;
             let wait = u64::try_from(denied.retry_after().unwrap().as_nanos()).unwrap();
             assert_eq!((peek(now + wait - 1) < 4, peek(now + wait)), (true, 4), "{at:?} at {now}");
             let seat = cells.seat_for(id, incarnation, KEY).unwrap();
-            assert_eq!(cells.refund(seat, charged, 2, &At(now)), Some(2));
+            assert_eq!(cells.refund(seat, charge, 2, &At(now)), Some(2));
             assert_eq!(peek(now), before);
         }
     }
@@ -84,12 +84,12 @@ fn others_are_decided_and_all_is_counted() {
 #[test]
 fn permits_are_refunded_while_a_block_is_replaced() {
     let (cells, id, incarnation) = stalled(Stalls::New);
-    let (_, charged) = ask(&cells, id, incarnation, Ask::Acquire, 2, 5).unwrap();
+    let (_, charge) = ask(&cells, id, incarnation, Ask::Acquire, 2, 5).unwrap();
     let cell = cells.store.cells.element(id);
     CellAt::now(cell).begin_resize(State::Resizing).unwrap();
     let seat = || cells.seat_for(id, incarnation, KEY).unwrap();
-    assert_eq!(cells.refund(seat(), charged, 2, &At(6)), Some(2));
-    assert_eq!(cells.refund(seat(), charged, 2, &At(6)), Some(0), "one permit is left of the step");
+    assert_eq!(cells.refund(seat(), charge, 2, &At(6)), Some(2));
+    assert_eq!(cells.refund(seat(), charge, 2, &At(6)), Some(0), "one permit is left of the step");
     assert_eq!(ask(&cells, id, incarnation, Ask::Peek, 0, 6).unwrap().0.remaining(), 3);
 }
 
@@ -135,9 +135,9 @@ fn no_head_returns_when_permits_are_refunded() {
     let mut heads = vec![];
     for at in 2..8 {
         heads.push(cell.head.load(Ordering::Acquire));
-        let (_, charged) = ask(&cells, id, incarnation, Ask::Acquire, 1, at).unwrap();
+        let (_, charge) = ask(&cells, id, incarnation, Ask::Acquire, 1, at).unwrap();
         heads.push(cell.head.load(Ordering::Acquire));
-        assert_eq!(cells.refund(cells.seat_for(id, incarnation, KEY).unwrap(), charged, 1, &At(at)), Some(1));
+        assert_eq!(cells.refund(cells.seat_for(id, incarnation, KEY).unwrap(), charge, 1, &At(at)), Some(1));
     }
     heads.sort_unstable();
     assert!(heads.windows(2).all(|two| two[0] != two[1]));

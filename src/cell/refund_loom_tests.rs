@@ -25,7 +25,7 @@ impl Clock for Shown {
 
 impl One {
     /// With so many permits granted at time zero, one by one, all of which may be given back.
-    pub(super) fn lent(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charged>) {
+    pub(super) fn with_charges(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charge>) {
         let one = Self::of(quotas, 0, 0);
         let charged = costs.iter().map(|&cost| one.reserve(cost, 0, 0).unwrap().1).collect();
         (one, charged)
@@ -52,7 +52,7 @@ fn bucket(capacity: u32) -> [Quota; 1] {
 fn loom_what_is_refunded_is_claimed_once() {
     for quotas in [log(2), bucket(2)] {
         explore(move || {
-            let (one, charged) = One::lent(&quotas, &[1, 1]);
+            let (one, charged) = One::with_charges(&quotas, &[1, 1]);
             let (one, first) = (Arc::new(one), charged[0]);
             let claims = spawned(&one, |one| one.acquire(1, 5) + one.acquire(1, 6));
             let back = spawned(&one, move |one| one.refund(first, 1, 5));
@@ -68,7 +68,7 @@ fn loom_what_is_refunded_is_claimed_once() {
 fn loom_long_two_refund_what_each_has_taken() {
     for quotas in [log(4), bucket(4)] {
         explore(move || {
-            let (one, charged) = One::lent(&quotas, &[2, 1]);
+            let (one, charged) = One::with_charges(&quotas, &[2, 1]);
             let (one, second) = (Arc::new(one), charged[1]);
             let first = charged[0];
             let threads =
@@ -82,7 +82,7 @@ fn loom_long_two_refund_what_each_has_taken() {
 #[test]
 fn loom_what_has_left_its_window_is_not_refunded() {
     explore(|| {
-        let (one, charged) = One::lent(&log(1), &[1]);
+        let (one, charged) = One::with_charges(&log(1), &[1]);
         let (one, first) = (Arc::new(one), charged[0]);
         // Until 10 it can be given back; then the claim may have taken its place.
         let claim = spawned(&one, |one| one.acquire(1, 10));
@@ -179,7 +179,7 @@ fn loom_what_its_claimant_has_published_is_refunded() {
 fn loom_what_a_helper_has_postponed_is_refunded() {
     for quotas in [log(1), bucket(1)] {
         explore(move || {
-            let (one, _) = One::lent(&quotas, &[1]);
+            let (one, _) = One::with_charges(&quotas, &[1]);
             let one = Arc::new(one);
             // May find the claim at 10 unpublished, and publish it at 13.
             let helper = spawned(&one, |one| one.remaining(13));
@@ -195,7 +195,7 @@ fn loom_what_a_helper_has_postponed_is_refunded() {
 #[test]
 fn loom_what_a_helper_whose_clock_lags_has_published_is_refunded() {
     explore(|| {
-        let (one, _) = One::lent(&log(4), &[1, 1]);
+        let (one, _) = One::with_charges(&log(4), &[1, 1]);
         let one = Arc::new(one);
         let helper = spawned(&one, |one| one.remaining(3));
         let (_, charged) = one.reserve(1, 0, 5).unwrap();
@@ -211,7 +211,7 @@ fn loom_what_a_helper_whose_clock_lags_has_published_is_refunded() {
 fn loom_what_a_claimant_whose_clock_lags_has_published_is_refunded() {
     for (limit, before) in [(4, 2), (8, 3)] {
         explore(move || {
-            let (one, _) = One::lent(&log(limit), &vec![1; before]);
+            let (one, _) = One::with_charges(&log(limit), &vec![1; before]);
             let one = Arc::new(one);
             let claimant = spawned(&one, |one| one.acquire(1, 3));
             let (_, charged) = one.reserve(1, 0, 5).unwrap();
@@ -230,7 +230,7 @@ fn loom_what_a_claimant_whose_clock_lags_has_published_is_refunded() {
 #[test]
 fn loom_what_others_have_come_round_to_is_not_refunded() {
     explore(|| {
-        let (one, _) = One::lent(&log(2), &[1, 1]);
+        let (one, _) = One::with_charges(&log(2), &[1, 1]);
         let one = Arc::new(one);
         let others = spawned(&one, |one| one.acquire(2, 20));
         let reserved = one.reserve(1, 0, 10);
@@ -246,7 +246,7 @@ fn loom_what_others_have_come_round_to_is_not_refunded() {
 #[test]
 fn loom_giving_back_while_the_ring_grows() {
     explore(|| {
-        let (one, charged) = One::lent(&log(4), &[1]);
+        let (one, charged) = One::with_charges(&log(4), &[1]);
         let (one, first) = (Arc::new(one), charged[0]);
         let claims = spawned(&one, |one| one.acquire(2, 5));
         assert_eq!(one.refund(first, 1, 6), 1);

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
-use crate::reservation::Lents;
+use crate::reservation::Charges;
 use crate::single::Single;
 
 impl<C: Clock, F> Engine<C, F> {
@@ -17,41 +17,41 @@ impl<C: Clock, F> Engine<C, F> {
         key: Fingerprint,
         cost: u32,
         within: u64,
-    ) -> Result<(Status, Lents), CostExceedsLimit> {
+    ) -> Result<(Status, Charges), CostExceedsLimit> {
         let key = self.checked(key, cost)?;
         if cost == 0 {
-            return Ok((self.look(key, 0), Lents::Nothing));
+            return Ok((self.look(key, 0), Charges::Nothing));
         }
         if let Some(modes) = &self.modes {
-            let mut wants = Wants::ToBeLent { within, lents: Lents::Nothing };
+            let mut wants = Wants::Refundable { within, charges: Charges::Nothing };
             let status = self.decide_in_modes(modes, key, cost, &mut wants);
-            let lents = if let Wants::ToBeLent { lents, .. } = wants { lents } else { Lents::Nothing };
-            return Ok((status, lents));
+            let charges = if let Wants::Refundable { charges, .. } = wants { charges } else { Charges::Nothing };
+            return Ok((status, charges));
         }
-        let (status, lents) = self.ask_quota_to_lend(key, cost, within, &self.clock);
+        let (status, charges) = self.ask_quota_refundable(key, cost, within, &self.clock);
         self.count(status.is_admitted());
-        Ok((status, lents))
+        Ok((status, charges))
     }
 
-    pub(super) fn ask_quota_to_lend(
+    pub(super) fn ask_quota_refundable(
         &self,
         key: Fingerprint,
         cost: u32,
         within: u64,
         clock: &impl Clock,
-    ) -> (Status, Lents) {
+    ) -> (Status, Charges) {
         loop {
             match self.table.acquire_within(key, cost, within, clock) {
-                Ok((status, lent)) => return (status, Lents::One(lent)),
+                Ok((status, refundable)) => return (status, Charges::One(refundable)),
                 Err(retry_after_ns) => {
-                    let mut lents = Lents::Nothing;
+                    let mut charges = Charges::Nothing;
                     let shared = |shared: &Single| {
-                        let (status, lent) = shared.acquire_within(cost, within, clock);
-                        lents = Lents::Overflow(lent);
+                        let (status, refundable) = shared.acquire_within(cost, within, clock);
+                        charges = Charges::Overflow(refundable);
                         status
                     };
                     if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
-                        return (status, lents);
+                        return (status, charges);
                     }
                 }
             }
@@ -60,15 +60,15 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// Gives back what still counts of these permits. Says how many: of several keys, of the one of
     /// which most came back.
-    pub(crate) fn refund(&self, lents: &Lents) -> u32 {
-        match (lents, &self.at_cap) {
-            (Lents::One(lent), _) => self.table.refund(lent, &self.clock),
-            (Lents::Overflow(lent), AtCap::Share(shared)) => shared.refund(lent, &self.clock),
-            (Lents::Several(lents), _) => {
-                let given = lents.iter().map(|lent| self.table.refund(lent, &self.clock));
+    pub(crate) fn refund(&self, charges: &Charges) -> u32 {
+        match (charges, &self.at_cap) {
+            (Charges::One(refundable), _) => self.table.refund(refundable, &self.clock),
+            (Charges::Overflow(refundable), AtCap::Share(shared)) => shared.refund(refundable, &self.clock),
+            (Charges::Several(charges), _) => {
+                let given = charges.iter().map(|refundable| self.table.refund(refundable, &self.clock));
                 given.fold(0, u32::max)
             }
-            (Lents::Overflow(_) | Lents::Nothing, _) => 0,
+            (Charges::Overflow(_) | Charges::Nothing, _) => 0,
         }
     }
 }

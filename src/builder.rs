@@ -351,7 +351,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         snapshot.check_quotas(&[&self.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.engine.put_back(snapshot, elapsed)?;
+        limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }
 }

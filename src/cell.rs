@@ -6,12 +6,12 @@ mod cells;
 mod changing_loom_tests;
 mod counter;
 mod descriptor;
+#[cfg(feature = "snapshot")]
+mod export;
+#[cfg(all(test, tollgate_loom, feature = "snapshot"))]
+mod export_loom_tests;
 mod incarnation;
 mod joint;
-#[cfg(all(test, tollgate_loom, feature = "snapshot"))]
-mod keep_loom_tests;
-#[cfg(feature = "snapshot")]
-mod kept;
 #[cfg(test)]
 mod kit;
 mod log;
@@ -32,11 +32,11 @@ mod words;
 pub(crate) use algorithm::{Ask, Charge};
 pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
+#[cfg(feature = "snapshot")]
+pub(crate) use export::Export;
 pub(crate) use incarnation::Freed;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
-#[cfg(feature = "snapshot")]
-pub(crate) use kept::Kept;
 pub(crate) use unchanged::Unchanged;
 pub(crate) use versions::{Scope, Version, Versions};
 pub(crate) use words::{Head, MAX_TIME, time_of};

@@ -43,6 +43,8 @@
 //!
 //! The models are in `table/loom_tests.rs`.
 
+#[cfg(feature = "snapshot")]
+mod export;
 mod fast_path;
 mod find;
 mod heuristics;
@@ -55,8 +57,6 @@ mod joint_stalled_tests;
 mod joint_status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_status_tests;
-#[cfg(feature = "snapshot")]
-mod keep;
 #[cfg(test)]
 mod kit;
 mod look;
@@ -71,9 +71,9 @@ mod stalled_tests;
 mod touch;
 mod turn;
 
+#[cfg(feature = "snapshot")]
+pub(crate) use export::ImportError;
 pub(crate) use find::{Placed, Table};
 pub(crate) use joint::Together;
-#[cfg(feature = "snapshot")]
-pub(crate) use keep::PutBackError;
 pub(crate) use refundable::Refundable;
 pub(crate) use touch::TOGETHER;

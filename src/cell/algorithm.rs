@@ -2,7 +2,7 @@
 
 use super::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use super::kept::{Kept, Restored};
+use super::export::{Export, Import};
 use super::memory::{At, Cell};
 use super::store::Store;
 use super::words::{Head, RingRef, Slot};
@@ -75,7 +75,7 @@ pub(super) trait NewKeys {
 
     /// Whether these quotas can have produced this export.
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool;
+    fn can_have(&self, export: &Export) -> bool;
 
     /// The most slots of a key's ring.
     fn longest_ring(&self) -> usize {
@@ -146,11 +146,11 @@ pub(super) trait Algorithm<'a>: Copy {
 
     /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>>;
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>>;
 
     /// Imports: the ring and the head of a cell with the exported permits that still matter.
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head);
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head);
 
     /// Offers a ring in place of the old one, and opens the cell on it. Returns whether it was
     /// taken.

@@ -96,8 +96,8 @@ impl Cells {
 
     /// Whether the key's plan exists and can have exported this.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn can_have(&self, key: Fingerprint, kept: &super::kept::Kept) -> bool {
-        self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(kept))
+    pub(crate) fn can_have(&self, key: Fingerprint, export: &super::export::Export) -> bool {
+        self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(export))
     }
 
     /// The versions of this plan.
@@ -246,11 +246,11 @@ impl Cells {
     /// Exports the permits of a cell, if any matter. Blocks no decision. `None` if the cell may no
     /// longer decide for the key.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn keep(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::kept::Kept>> {
+    pub(crate) fn export(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::export::Export>> {
         loop {
-            let kept = by!(self.rules_at(seat), algorithm => algorithm.keep(seat.at(), clock));
-            if kept.is_some() {
-                return kept;
+            let export = by!(self.rules_at(seat), algorithm => algorithm.export(seat.at(), clock));
+            if export.is_some() {
+                return export;
             }
             seat = seat.goes_on_at(seat.cell.head())?;
         }

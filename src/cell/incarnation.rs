@@ -4,7 +4,7 @@
 use super::algorithm::{Algorithm, Known};
 use super::cells::{Cells, Rules, Seat, by};
 #[cfg(feature = "snapshot")]
-use super::kept::{Kept, Restored};
+use super::export::{Export, Import};
 use super::memory::At;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
@@ -267,12 +267,18 @@ impl Cells {
     /// they still matter. The caller owns it until it inserts the number and incarnation that this
     /// returns. `None` if all cells are taken.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
+    pub(crate) fn import(
+        &self,
+        fingerprint: Fingerprint,
+        export: &Export,
+        elapsed: u64,
+        now: u64,
+    ) -> Option<(u32, u64)> {
         let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
-        let restored = Restored { now, elapsed };
-        let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.restore(opened, kept, restored));
+        let import = Import { now, elapsed };
+        let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.import(opened, export, import));
         cell.give_to(fingerprint, reference, head);
         Some((id, head.incarnation()))
     }

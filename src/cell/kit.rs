@@ -5,9 +5,9 @@
 pub(super) use super::algorithm::{Algorithm, Ask, Attempt, Charge, Known};
 pub(super) use super::cells::{Cells, Rules, Seat, by};
 pub(super) use super::descriptor::{MAX_CELLS, Part};
-pub(super) use super::incarnation::Freed;
 #[cfg(feature = "snapshot")]
-pub(super) use super::kept::Kept;
+pub(super) use super::export::Export;
+pub(super) use super::incarnation::Freed;
 pub(super) use super::log::limits::Limits;
 pub(super) use super::log::ring::Ring;
 pub(super) use super::memory::{At as CellAt, Cell};

@@ -60,9 +60,9 @@
 mod algorithm;
 pub(super) mod blocks;
 mod decide;
-mod history;
 #[cfg(feature = "snapshot")]
-mod keep;
+mod export;
+mod history;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 pub(super) mod plan;

@@ -116,7 +116,7 @@ impl<C: Clock, F: Fingerprinter> Engine<C, F> {
         Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
     }
 
-    pub(crate) fn put_back(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
+    pub(crate) fn import(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
         snapshot.restore(&self.table, elapsed, &self.clock)
     }
 }

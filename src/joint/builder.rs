@@ -289,7 +289,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.engine.put_back(snapshot, elapsed)?;
+        limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }
 }

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Kept;
+use crate::cell::Export;
 use crate::clock::Clock;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::quota::{Kind, Quota};
-use crate::table::{PutBackError, Table};
+use crate::table::{ImportError, Table};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
 ///
@@ -47,7 +47,7 @@ pub struct Snapshot {
     pub(super) probe: (u64, u64),
     /// For each dimension the numbers of its quotas.
     pub(super) dimensions: Vec<Vec<Numbers>>,
-    pub(super) keys: Vec<((u64, u64), Kept)>,
+    pub(super) keys: Vec<((u64, u64), Export)>,
 }
 
 const PROBE: &str = "tollgate";
@@ -61,7 +61,7 @@ impl Snapshot {
     ) -> Self {
         let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
         // Of a key that comes twice, the last counts.
-        let keys: BTreeMap<_, _> = table.keep(clock).map(|(key, kept)| ((key.low, key.high), kept)).collect();
+        let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export)| ((key.low, key.high), export)).collect();
         Self {
             // Read last: what was read of a key before counts as younger by the time it took, and
             // so matters for longer, not less long.
@@ -150,11 +150,11 @@ impl Snapshot {
     }
 
     pub(crate) fn restore(&self, table: &Table, elapsed: Duration, clock: &impl Clock) -> Result<(), RestoreError> {
-        for ((low, high), kept) in &self.keys {
-            table.put_back(Fingerprint::new(*low, *high), kept, nanos(elapsed), clock).map_err(
+        for ((low, high), export) in &self.keys {
+            table.import(Fingerprint::new(*low, *high), export, nanos(elapsed), clock).map_err(
                 |error| match error {
-                    PutBackError::Contradictory => RestoreError::Contradictory,
-                    PutBackError::NoRoom => RestoreError::TooManyKeys { keys: self.keys.len() },
+                    ImportError::Contradictory => RestoreError::Contradictory,
+                    ImportError::NoRoom => RestoreError::TooManyKeys { keys: self.keys.len() },
                 },
             )?;
         }

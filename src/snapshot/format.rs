@@ -188,9 +188,9 @@ mod tests {
     fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
         let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
         let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
-        snapshot.keys[0].1 = crate::cell::Kept::Stamps(vec![1]);
+        snapshot.keys[0].1 = crate::cell::Export::Stamps(vec![1]);
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
-        snapshot.keys[0].1 = crate::cell::Kept::Account { age: 0, used: u64::MAX };
+        snapshot.keys[0].1 = crate::cell::Export::Account { age: 0, used: u64::MAX };
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
         snapshot.keys[0].0 = (1, 5);
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));

@@ -226,7 +226,7 @@ impl Table {
     fn index(&self, size: u32, generation: u32) -> Index<'_> {
         let memory = self.indexes[size as usize % SIZES][(generation & 1) as usize].get();
         let memory = memory.expect("a route names an index only once its memory is there");
-        #[expect(clippy::cast_possible_truncation, reason = "entries keep the lower half")]
+        #[expect(clippy::cast_possible_truncation, reason = "entries export the lower half")]
         Index::new(memory, generation as u16)
     }
 

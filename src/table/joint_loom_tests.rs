@@ -346,23 +346,23 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
 /// A held cell is exported as it is before the claim or after it, never as an aborted claim.
 #[cfg(feature = "snapshot")]
 #[test]
-fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
-    use crate::cell::Kept;
+fn loom_joint_a_held_cell_is_exported_as_it_is_decided() {
+    use crate::cell::Export;
     explore(1, || {
         let table = table(&[2, 1]);
         assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
         let cells = [0, 1].map(|dimension| table.seat(key(dimension, 1), &At(0)).ok().unwrap().id);
         let table = Arc::new(table);
-        let [both, keeper] = [Arc::clone(&table), Arc::clone(&table)];
+        let [both, exporter] = [Arc::clone(&table), Arc::clone(&table)];
         let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
-        let keeper = thread::spawn(move || keeper.keep_of(cells[0], &At(5)).map(|(_, kept)| kept));
+        let exporter = thread::spawn(move || exporter.export_of(cells[0], &At(5)).map(|(_, export)| export));
         // Comes before the claim holds that cell, and then this claim is aborted and there is
         // another, or after it.
         assert!(table.cells.forget(cells[1], 0, &At(5)));
-        let (granted, kept) = (both.join().unwrap(), keeper.join().unwrap());
+        let (granted, export) = (both.join().unwrap(), exporter.join().unwrap());
         assert_eq!(granted, 1);
-        let (before, after) = (Some(Kept::Stamps(vec![5])), Some(Kept::Stamps(vec![5, 0])));
-        assert!(kept == before || kept == after, "{kept:?}");
-        assert_eq!(table.keep_of(cells[0], &At(5)).map(|(_, kept)| kept), after);
+        let (before, after) = (Some(Export::Stamps(vec![5])), Some(Export::Stamps(vec![5, 0])));
+        assert!(export == before || export == after, "{export:?}");
+        assert_eq!(table.export_of(cells[0], &At(5)).map(|(_, export)| export), after);
     });
 }

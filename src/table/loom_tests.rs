@@ -265,7 +265,7 @@ fn loom_two_new_keys_share_a_tag() {
 #[cfg(feature = "snapshot")]
 #[test]
 fn loom_a_snapshot_holds_a_key_once() {
-    use crate::cell::Kept;
+    use crate::cell::Export;
     explore(2, || {
         let table = Arc::new(table(2, 4));
         // The first request has got no further than this.
@@ -279,9 +279,9 @@ fn loom_a_snapshot_holds_a_key_once() {
             table.unreserve(route);
             assert_eq!(table.one(1, 5), Some(1));
         };
-        let (kept, ()) = race(&table, |table| table.keep(&At(5)).collect::<Vec<_>>(), goes_on);
-        let (before, after) = (Kept::Stamps(vec![5]), Kept::Stamps(vec![5, 0]));
-        assert!(kept == [(key(1), before)] || kept == [(key(1), after)], "{kept:?}");
+        let (export, ()) = race(&table, |table| table.export(&At(5)).collect::<Vec<_>>(), goes_on);
+        let (before, after) = (Export::Stamps(vec![5]), Export::Stamps(vec![5, 0]));
+        assert!(export == [(key(1), before)] || export == [(key(1), after)], "{export:?}");
     });
 }
 

@@ -109,12 +109,12 @@ fn with_a_route_that_is_out_of_date() {
 
 /// The stamps that a snapshot holds, by key.
 #[cfg(feature = "snapshot")]
-fn kept(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
-    let stamps = |(key, kept)| match kept {
-        crate::cell::Kept::Stamps(ages) => (key, ages),
+fn export(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
+    let stamps = |(key, export)| match export {
+        crate::cell::Export::Stamps(ages) => (key, ages),
         other => panic!("{other:?} of a log"),
     };
-    table.keep(clock).map(stamps).collect()
+    table.export(clock).map(stamps).collect()
 }
 
 #[cfg(feature = "snapshot")]
@@ -125,7 +125,7 @@ fn before_making_a_new_cell_known_whose_key_another_makes_known() {
     assert!(table.reserve(table.route()));
     table.cells.create(key(1), 1).unwrap();
     assert!((0..5).all(|_| admits(&table, 1, &clock)) && !admits(&table, 1, &clock));
-    assert_eq!(kept(&table, &clock), [(key(1), vec![0; 5])]);
+    assert_eq!(export(&table, &clock), [(key(1), vec![0; 5])]);
 }
 
 #[cfg(feature = "snapshot")]
@@ -135,11 +135,11 @@ fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
     let clock = MockClock::new();
     assert!(table.reserve(table.route()));
     let (id, incarnation) = table.cells.create(key(1), 1).unwrap();
-    assert_eq!(kept(&table, &clock), []);
+    assert_eq!(export(&table, &clock), []);
     // Its stamp is chosen once it is known.
     clock.set(9);
     assert!(matches!(table.current(table.route()).put(key(1), id, incarnation, &table.cells), Put::Done));
-    assert_eq!(kept(&table, &clock), [(key(1), vec![0])]);
+    assert_eq!(export(&table, &clock), [(key(1), vec![0])]);
 }
 
 /// A sweeper or a request that has read the entry of a cell's first incarnation, and continues

@@ -4,7 +4,7 @@ use super::view::Counter;
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State, time_of};
@@ -79,27 +79,27 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     }
 
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         if at.head.state() == State::Held {
             self.store.help_joint(at.head);
             return None;
         }
         let reference = at.cell.reference();
         let now = time_of(clock.now());
-        let Some(kept) = self.books.kept(at.head, Slot(reference.0), now) else {
+        let Some(export) = self.books.export(at.head, Slot(reference.0), now) else {
             self.help(at, reference, now);
             return None;
         };
-        let kept = kept.map(|(opened, used)| Kept::Account { age: age(now, opened), used });
-        (at.validate() && at.cell.refers_to(reference)).then_some(kept)
+        let export = export.map(|(opened, used)| Export::Account { age: age(now, opened), used });
+        (at.validate() && at.cell.refers_to(reference)).then_some(export)
     }
 
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
-        let (head, slot) = match *kept {
-            Kept::Account { age, used } => self.books.reopened(opened, restored.at(age), used),
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
+        let (head, slot) = match *export {
+            Export::Account { age, used } => self.books.reopened(opened, import.at(age), used),
             // Ruled out by `NewKeys::can_have`.
-            Kept::Stamps(_) | Kept::Steps(_) => self.books.first(opened, 0, opened.sentinel_number()),
+            Export::Stamps(_) | Export::Steps(_) => self.books.first(opened, 0, opened.sentinel_number()),
         };
         (RingRef(slot.0), head)
     }

@@ -364,7 +364,7 @@ impl Books<'_> {
     /// The time at which an account opened and what it has used, if it matters at `now`. An account
     /// that is over and matters is like one of which nothing was used. `None` if it has to be
     /// published first.
-    pub(super) fn kept(&self, head: Head, slot: Slot, now: u64) -> Option<Option<(u64, u64)>> {
+    pub(super) fn export(&self, head: Head, slot: Slot, now: u64) -> Option<Option<(u64, u64)>> {
         let seen = self.seen(head, slot);
         let over = self.is_as_new_at(seen)?;
         Some((over > now).then_some(match seen {

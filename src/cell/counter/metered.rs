@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::Kept;
+use crate::cell::export::Export;
 use crate::cell::words::TIME_ZERO;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::quota::Quota;
@@ -79,7 +79,7 @@ impl NewKeys for Metered {
     }
 
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Account { used, .. } if *used < self.rule.used_below())
+    fn can_have(&self, export: &Export) -> bool {
+        matches!(export, Export::Account { used, .. } if *used < self.rule.used_below())
     }
 }

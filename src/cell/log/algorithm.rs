@@ -6,7 +6,7 @@ use super::view::Log;
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State};
@@ -124,27 +124,27 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         let view = self.view(at, clock)?;
         // Reserved stamps are exported beside live ones.
         let live = view.live(self.limits.live_from(view.live_at()));
         let ages: Vec<i64> = view.last(live).map(|stamp| age(view.reading, stamp)).collect();
-        view.validate().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
+        view.validate().then(|| (!ages.is_empty()).then_some(Export::Stamps(ages)))
     }
 
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
-        let ages: &[i64] = if let Kept::Stamps(ages) = kept { ages } else { &[] };
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
+        let ages: &[i64] = if let Export::Stamps(ages) = export { ages } else { &[] };
         // At most the limit matters, and as many reserved stamps.
         let ages = &ages[ages.len().saturating_sub(2 * self.limits.limit())..];
-        let is_reserved = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
+        let is_reserved = ages.last().is_some_and(|&age| import.at(age) > import.now);
         let opened = if is_reserved { opened.with_state(State::Reserved) } else { opened };
         match ages {
             [] => (RingRef(Slot::sentinel(opened.sentinel_number(), opened.lap()).0), opened),
-            [age] => (RingRef(Slot::new(restored.at(*age), false, opened.lap() + 1).0), opened),
+            [age] => (RingRef(Slot::new(import.at(*age), false, opened.lap() + 1).0), opened),
             _ => {
                 let (reference, ring) = self.store.new_ring(false, ages.len(), opened.lap());
-                ring.write_last(ages.len(), ages.iter().map(|&age| restored.at(age)), opened.lap());
+                ring.write_last(ages.len(), ages.iter().map(|&age| import.at(age)), opened.lap());
                 (reference, opened)
             }
         }

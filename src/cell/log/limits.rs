@@ -3,7 +3,7 @@
 use super::ring::Ring;
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::Kept;
+use crate::cell::export::Export;
 use crate::cell::words::Head;
 use crate::decision::{Admission, Decision, FastDecision, Status};
 use crate::quota::Quota;
@@ -242,8 +242,8 @@ impl NewKeys for Limits {
     }
 
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
+    fn can_have(&self, export: &Export) -> bool {
+        matches!(export, Export::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
     }
 
     fn longest_ring(&self) -> usize {

@@ -5,7 +5,7 @@ use super::view::{Newest, Quantised};
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::{Kept, Restored};
+use crate::cell::export::{Export, Import};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
@@ -96,14 +96,14 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
-        self.kept(at, clock)
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
+        self.export(at, clock)
     }
 
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
-        let steps: &[_] = if let Kept::Steps(steps) = kept { steps } else { &[] };
-        self.put_back(opened, steps, restored)
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
+        let steps: &[_] = if let Export::Steps(steps) = export { steps } else { &[] };
+        self.import(opened, steps, import)
     }
 }
 

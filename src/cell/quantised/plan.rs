@@ -4,7 +4,7 @@ use super::blocks::Block;
 use super::history::{History, Steps, low_half};
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::Kept;
+use crate::cell::export::Export;
 use crate::cell::unchanged::Unchanged;
 use crate::cell::words::{Head, State, TIME_ZERO};
 use crate::decision::{Admission, Decision, Left, PerQuota, Status};
@@ -121,8 +121,8 @@ impl NewKeys for Stepped {
     }
 
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Steps(steps) if self.can_have_steps(steps))
+    fn can_have(&self, kept: &Export) -> bool {
+        matches!(kept, Export::Steps(steps) if self.can_have_steps(steps))
     }
 
     /// One entry per step that may count beside the newest.

@@ -4,17 +4,17 @@ use super::history::Entry;
 use super::plan::Stepped;
 use super::view::{Contents, Newest, Quantised, View};
 use crate::cell::algorithm::Algorithm;
-use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef};
 use crate::clock::Clock;
 
 /// The ages of the ends of steps, and their permits.
-type KeptSteps = [(i64, u32)];
+type ExportedSteps = [(i64, u32)];
 
 impl Stepped {
     /// Whether this is a possible export: steps in order, and no more permits than the limit.
-    pub(super) fn can_have_steps(&self, steps: &KeptSteps) -> bool {
+    pub(super) fn can_have_steps(&self, steps: &ExportedSteps) -> bool {
         let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
         let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
         is_in_order && permits <= self.steps.limit.into() && steps.iter().all(|&(_, permits)| permits > 0)
@@ -23,7 +23,7 @@ impl Stepped {
 
 impl<'a> Quantised<'a> {
     /// The steps that count. `None` if the cell had to be helped, or has changed.
-    pub(super) fn kept(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+    pub(super) fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         let view = self.view(at, clock)?;
         let (View { history, time, .. }, stepped) = (view, self.stepped);
         let age = |step: u64| age(time, stepped.steps.end_of(step));
@@ -31,28 +31,28 @@ impl<'a> Quantised<'a> {
             .map(|at| (age(history.step - history.entry(at).age(history.step)), history.permits(at)));
         let newest =
             (history.used > 0 && history.counts_at(&stepped.steps, time)).then(|| (age(history.step), history.used));
-        let mut kept: Vec<(i64, u32)> = older.chain(newest).collect();
+        let mut export: Vec<(i64, u32)> = older.chain(newest).collect();
         // More than the limit may count for a lagging clock, or after the limit became less. The
         // oldest permits are free first.
         let mut room = stepped.steps.limit;
-        for (_, permits) in kept.iter_mut().rev() {
+        for (_, permits) in export.iter_mut().rev() {
             *permits = (*permits).min(room);
             room -= *permits;
         }
-        kept.retain(|&(_, permits)| permits > 0);
-        view.validate().then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
+        export.retain(|&(_, permits)| permits > 0);
+        view.validate().then(|| (!export.is_empty()).then_some(Export::Steps(export)))
     }
 
     /// The head and the block of a cell with an export.
     ///
     /// Stamps rounded by another clock are rounded up again, by less than a step, but not past the
     /// present step: no permit is later than that.
-    pub(super) fn put_back(self, free: Head, kept: &KeptSteps, restored: Restored) -> (RingRef, Head) {
+    pub(super) fn import(self, free: Head, export: &ExportedSteps, import: Import) -> (RingRef, Head) {
         let stepped = self.stepped;
-        let latest = stepped.steps.step_of(restored.now);
-        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(kept.len());
-        for &(age, permits) in kept {
-            let step = stepped.steps.step_of(restored.at(age)).min(latest);
+        let latest = stepped.steps.step_of(import.now);
+        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(export.len());
+        for &(age, permits) in export {
+            let step = stepped.steps.step_of(import.at(age)).min(latest);
             match steps.last_mut() {
                 Some((last, sum)) if *last >= step => *sum = sum.saturating_add(permits),
                 _ => steps.push((step, permits)),

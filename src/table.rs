@@ -59,21 +59,21 @@ mod joint_status;
 mod joint_status_tests;
 #[cfg(test)]
 mod kit;
-mod look;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod peek;
+mod prefetch;
 mod refundable;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
 mod route;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
-mod touch;
 mod turn;
 
 #[cfg(feature = "snapshot")]
 pub(crate) use export::ImportError;
 pub(crate) use find::{Placed, Table};
 pub(crate) use joint::Together;
+pub(crate) use prefetch::TOGETHER;
 pub(crate) use refundable::Refundable;
-pub(crate) use touch::TOGETHER;

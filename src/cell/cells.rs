@@ -216,7 +216,7 @@ impl Cells {
 
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
     /// the head no longer stands, or the cell had to be helped.
-    pub(crate) fn look_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
+    pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
         match by!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
             Attempt::Decided(status, _) => Some(status),
             Attempt::Lost(_) => None,
@@ -331,14 +331,14 @@ impl Cells {
 
     /// Prefetches a cell; returns the words that lead to its ring.
     #[inline]
-    pub(crate) fn touch(&self, id: u32) -> (Head, RingRef) {
-        self.store.touch(id)
+    pub(crate) fn prefetch(&self, id: u32) -> (Head, RingRef) {
+        self.store.prefetch(id)
     }
 
     /// Prefetches the ring, if there is one.
     #[inline]
-    pub(crate) fn touch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
-        self.store.touch_ring(head, reference)
+    pub(crate) fn prefetch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
+        self.store.prefetch_ring(head, reference)
     }
 
     /// Bytes on the heap.

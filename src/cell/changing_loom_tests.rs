@@ -144,7 +144,7 @@ fn loom_a_bucket_keeps_what_was_taken_while_it_changes() {
 }
 
 #[test]
-fn loom_a_bucket_is_carried_over_once() {
+fn loom_a_bucket_is_converted_once() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(2, 10)], 2, 0));
         one.change(bucket(4, 20), 5);
@@ -156,7 +156,7 @@ fn loom_a_bucket_is_carried_over_once() {
 }
 
 #[test]
-fn loom_whoever_helps_carries_it_over_from_when_the_quota_changed() {
+fn loom_a_helper_converts_it_from_when_the_quota_changed() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(1, 10)], 1, 0));
         one.change(bucket(2, 20), 5);

@@ -231,7 +231,7 @@ impl Cells {
     }
 
     /// Whether the cell is in use, and whether it has a live stamp at `time`.
-    pub(crate) fn look(&self, id: u32, time: u64) -> (bool, bool) {
+    pub(crate) fn is_used_and_live(&self, id: u32, time: u64) -> (bool, bool) {
         self.idle_from(id, time).map_or((false, false), |(_, end)| (true, time < end))
     }
 

@@ -70,7 +70,7 @@ impl Store {
 
     /// Prefetches a cell. Returns the words that lead to its ring.
     #[inline]
-    pub(super) fn touch(&self, id: u32) -> (Head, RingRef) {
+    pub(super) fn prefetch(&self, id: u32) -> (Head, RingRef) {
         let cell = self.cells.element_if_there(id);
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
         cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
@@ -78,7 +78,7 @@ impl Store {
 
     /// Prefetches the ring, if the reference names one.
     #[inline]
-    pub(super) fn touch_ring(&self, head: Head, reference: RingRef) -> u64 {
+    pub(super) fn prefetch_ring(&self, head: Head, reference: RingRef) -> u64 {
         let slot = self.slots_at(reference).and_then(|slots| slots.get(head.pos()));
         slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
     }

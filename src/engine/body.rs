@@ -41,7 +41,7 @@ pub(crate) enum AtCap {
     Share(Box<Single>),
     /// There is one key only. There is no lack of room, and a sweep that was looking for some has
     /// made progress.
-    LookAgain,
+    Retry,
 }
 
 impl<C: Clock, F> Engine<C, F> {
@@ -127,7 +127,7 @@ impl fmt::Debug for AtCap {
             Self::Deny => "Deny",
             Self::Admit => "Admit",
             Self::Share(_) => "Share",
-            Self::LookAgain => "LookAgain",
+            Self::Retry => "Retry",
         })
     }
 }

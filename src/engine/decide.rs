@@ -20,7 +20,7 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost == 0 {
-            return self.look(key, 0).decision;
+            return self.peek(key, 0).decision;
         }
         if let Some(modes) = &self.modes {
             return self.decide_in_modes(modes, key, cost, &mut Wants::Decision).decision;
@@ -44,7 +44,7 @@ impl<C: Clock, F> Engine<C, F> {
                 *place = key;
                 count += 1;
             }
-            self.table.touch(&together[..count]);
+            self.table.prefetch(&together[..count]);
             decisions.extend(together[..count].iter().map(|&key| self.decide(key, 1)));
             if count < TOGETHER {
                 return decisions;
@@ -56,7 +56,7 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline]
     pub(crate) fn decide_in_full(&self, key: Fingerprint, cost: u32) -> Status {
         if cost == 0 {
-            return self.look(key, 0);
+            return self.peek(key, 0);
         }
         // Written in place: to move a status costs as much as to decide.
         let mut status = Status::nothing();
@@ -81,10 +81,10 @@ impl<C: Clock, F> Engine<C, F> {
         status
     }
 
-    pub(crate) fn look(&self, key: Fingerprint, cost: u32) -> Status {
+    pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
         match &self.modes {
             // A request for nothing is admitted whatever happens.
-            Some(modes) if cost > 0 => self.look_in_modes(modes, key, cost),
+            Some(modes) if cost > 0 => self.peek_in_modes(modes, key, cost),
             _ if cost > 0 => self.preview_quota(key, cost, &self.clock),
             _ => self.table.peek(key, 0, &self.clock),
         }
@@ -132,7 +132,7 @@ impl<C: Clock, F> Engine<C, F> {
         let quotas = &self.table.version_for(key).quotas;
         let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
         Some(match &self.at_cap {
-            AtCap::LookAgain => return None,
+            AtCap::Retry => return None,
             AtCap::Share(overflow) if overflow.version().check_cost(cost).is_ok() => shared(overflow),
             AtCap::Admit => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
             AtCap::Deny | AtCap::Share(_) => {

@@ -49,7 +49,7 @@ impl<C: Clock, F> Engine<C, F> {
         refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
         if cost == 0 {
-            return self.look_together(keys, 0);
+            return self.peek_together(keys, 0);
         }
         let Some(modes) = &self.modes else {
             let status = self.table.acquire_together_status(self.asked(keys, cost), &self.clock, refundable);
@@ -73,7 +73,7 @@ impl<C: Clock, F> Engine<C, F> {
         loop {
             let batch: Vec<_> = requests.by_ref().take(most).collect();
             let keys: Vec<Fingerprint> = batch.iter().flatten().flatten().flatten().copied().collect();
-            self.table.touch(&keys);
+            self.table.prefetch(&keys);
             let count = batch.len();
             decisions.extend(batch.into_iter().map(|keys| Ok(self.decide_together(&keys?, 1, None))));
             if count < most {
@@ -83,11 +83,11 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// What such a request would be told.
-    pub(crate) fn look_together(&self, keys: &Together, cost: u32) -> JointStatus {
+    pub(crate) fn peek_together(&self, keys: &Together, cost: u32) -> JointStatus {
         match &self.modes {
             // A request for nothing is admitted whatever happens.
             Some(modes) if cost > 0 => {
-                let status = self.look_together_in_modes(modes, *keys, cost);
+                let status = self.peek_together_in_modes(modes, *keys, cost);
                 let decision = modes.preview(status.decision);
                 status.with_decision(decision)
             }
@@ -96,7 +96,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     #[inline(never)]
-    fn look_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
+    fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
         if let Some(decision) = by_lists(modes, &mut keys) {
             return JointStatus::new().with_decision(decision);
         }

@@ -39,7 +39,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// What such a request would be told.
-    pub(super) fn look_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
+    pub(super) fn peek_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).unwrap_or_else(|| {
             let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));

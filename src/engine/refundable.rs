@@ -20,7 +20,7 @@ impl<C: Clock, F> Engine<C, F> {
     ) -> Result<(Status, Charges), CostExceedsLimit> {
         let key = self.checked(key, cost)?;
         if cost == 0 {
-            return Ok((self.look(key, 0), Charges::Nothing));
+            return Ok((self.peek(key, 0), Charges::Nothing));
         }
         if let Some(modes) = &self.modes {
             let mut wants = Wants::Refundable { within, charges: Charges::Nothing };

@@ -50,7 +50,7 @@ impl Settings {
     /// The engine of a limiter for one key.
     pub(crate) fn direct<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
         let settings = Self { key_cap: Single::PLACES, ..self };
-        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::LookAgain, (clock, fingerprinter))
+        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::Retry, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for keys of several dimensions, each with quotas of its own.

@@ -237,7 +237,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
-        Ok(self.engine.look_together(&self.fingerprints(keys, cost)?, cost))
+        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost))
     }
 
     /// Gives each of these keys its full quota back, in its own dimension. Returns whether the

@@ -151,7 +151,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
-        self.engine.look(self.fingerprint(key), 1)
+        self.engine.peek(self.fingerprint(key), 1)
     }
 
     /// The answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges nothing, as
@@ -172,7 +172,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
         let key = self.engine.checked(self.fingerprint(key), cost)?;
-        Ok(self.engine.look(key, cost))
+        Ok(self.engine.peek(key, cost))
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Ends a

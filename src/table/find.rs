@@ -134,16 +134,16 @@ impl Table {
     /// Decides a request of `cost` permits, between 1 and the limit.
     pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {
-            let seat = match self.bring_in(self.route(), fingerprint, cost, clock) {
-                BroughtIn::Seat(seat) => seat,
-                BroughtIn::Granted { time } => {
+            let seat = match self.find_or_insert(self.route(), fingerprint, cost, clock) {
+                FindOrInsert::Seat(seat) => seat,
+                FindOrInsert::Granted { time } => {
                     return Placed::Decided(self.cells.first_status(fingerprint, cost, time));
                 }
-                BroughtIn::NoRoom { retry_after_ns } => {
+                FindOrInsert::NoRoom { retry_after_ns } => {
                     self.count_refused();
                     return Placed::NoRoom { retry_after_ns };
                 }
-                BroughtIn::Retry => continue,
+                FindOrInsert::Retry => continue,
             };
             if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
                 return Placed::Decided(status);
@@ -153,7 +153,7 @@ impl Table {
 
     /// The answer to a peek, as if there were a place for every key.
     pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        let status = self.look(fingerprint, cost, clock);
+        let status = self.peek_cell(fingerprint, cost, clock);
         status.unwrap_or_else(|| self.cells.status_of_nothing(fingerprint, cost, clock))
     }
 
@@ -185,7 +185,7 @@ impl Table {
         let time = time_of(clock.now());
         let (mut cells, mut live_keys) = (0, 0);
         for id in self.cells.numbers() {
-            let (in_use, live) = self.cells.look(id, time);
+            let (in_use, live) = self.cells.is_used_and_live(id, time);
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
@@ -274,20 +274,20 @@ impl Table {
     }
 
     /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted.
-    pub(super) fn bring_in(
+    pub(super) fn find_or_insert(
         &self,
         route: Route,
         fingerprint: Fingerprint,
         cost: u32,
         clock: &impl Clock,
-    ) -> BroughtIn<'_> {
+    ) -> FindOrInsert<'_> {
         match self.locate::<true>(route, fingerprint) {
-            Located::Current(seat) => return BroughtIn::Seat(seat),
-            Located::Outdated => return BroughtIn::Retry,
+            Located::Current(seat) => return FindOrInsert::Seat(seat),
+            Located::Outdated => return FindOrInsert::Retry,
             Located::Old(seat) => {
-                return match self.carry(route, fingerprint, seat.id, seat.head.incarnation()) {
-                    Put::Done | Put::There => BroughtIn::Seat(seat),
-                    Put::Other | Put::Outdated | Put::Full => BroughtIn::Retry,
+                return match self.migrate(route, fingerprint, seat.id, seat.head.incarnation()) {
+                    Put::Done | Put::There => FindOrInsert::Seat(seat),
+                    Put::Other | Put::Outdated | Put::Full => FindOrInsert::Retry,
                 };
             }
             Located::Nowhere => {}
@@ -299,7 +299,7 @@ impl Table {
         self.sweep_some(route, clock);
         if !self.reserve(route) {
             self.make_way(route, clock);
-            return BroughtIn::Retry;
+            return FindOrInsert::Retry;
         }
         let Some(created) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
@@ -310,22 +310,22 @@ impl Table {
             let time = time_of(clock.now());
             self.cells.publish_first(created, clock);
             self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
-            return BroughtIn::Granted { time };
+            return FindOrInsert::Granted { time };
         }
         self.cells.discard(created.id);
         self.unreserve(route);
-        BroughtIn::Retry
+        FindOrInsert::Retry
     }
 
     /// Makes room for a key that was found nowhere.
     #[cold]
-    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> BroughtIn<'_> {
+    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> FindOrInsert<'_> {
         match self.make_room(1, clock) {
-            Ok(()) => BroughtIn::Retry,
+            Ok(()) => FindOrInsert::Retry,
             // Another thread may have taken the last place for this very key, since it was found
             // nowhere.
-            Err(_) if self.has_cell(fingerprint) => BroughtIn::Retry,
-            Err(retry_after_ns) => BroughtIn::NoRoom { retry_after_ns },
+            Err(_) if self.has_cell(fingerprint) => FindOrInsert::Retry,
+            Err(retry_after_ns) => FindOrInsert::NoRoom { retry_after_ns },
         }
     }
 }
@@ -335,7 +335,7 @@ fn number(count: usize) -> u32 {
 }
 
 /// The outcome of find or insert.
-pub(super) enum BroughtIn<'a> {
+pub(super) enum FindOrInsert<'a> {
     Seat(Seat<'a>),
     /// The first permits have been granted.
     Granted {

@@ -50,7 +50,7 @@ pub(super) struct Heuristics {
     /// The start of the current generation.
     pub(super) turned_at: plain::AtomicU64,
     /// The cells migrated into the current generation.
-    pub(super) carried: plain::AtomicU64,
+    pub(super) migrated: plain::AtomicU64,
     /// The earliest end that the sweep for a generation has seen: until then every cell is live
     /// (INV-CAP).
     ///

@@ -163,7 +163,7 @@ impl<'a> Index<'a> {
 
     /// Prefetches the first slots of a key's sequence.
     #[inline]
-    pub(super) fn touch(self, fingerprint: Fingerprint) -> u64 {
+    pub(super) fn prefetch(self, fingerprint: Fingerprint) -> u64 {
         self.slots[self.first(fingerprint)].load(Ordering::Relaxed)
     }
 

@@ -1,6 +1,6 @@
 //! Joint requests: one key of each dimension, all of them charged or none.
 
-use super::find::{BroughtIn, Table};
+use super::find::{FindOrInsert, Table};
 use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
@@ -84,8 +84,8 @@ impl Table {
         let mut lost = 0;
         loop {
             let mut new = 0;
-            let look = |key| {
-                let known = self.look(key, cost, clock);
+            let peek = |key| {
+                let known = self.peek_cell(key, cost, clock);
                 new += usize::from(known.is_none());
                 let status = known.map_or_else(|| self.open_if_denied(key, cost, clock), Ok);
                 if status.is_err() && !admits_without_place {
@@ -93,7 +93,7 @@ impl Table {
                 }
                 status
             };
-            if let Decision::Denied(denial) = ask_each(keys, admits_without_place, look) {
+            if let Decision::Denied(denial) = ask_each(keys, admits_without_place, peek) {
                 return Decision::Denied(denial);
             }
             let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
@@ -118,7 +118,7 @@ impl Table {
                 return Ok(status);
             }
             self.seat(key, clock)?;
-            if let Some(status) = self.look(key, cost, clock) {
+            if let Some(status) = self.peek_cell(key, cost, clock) {
                 return Ok(status);
             }
         }
@@ -229,10 +229,10 @@ impl Table {
     /// be a place.
     pub(super) fn seat(&self, fingerprint: Fingerprint, clock: &impl Clock) -> Result<Seat<'_>, u64> {
         loop {
-            match self.bring_in(self.route(), fingerprint, 0, clock) {
-                BroughtIn::Seat(seat) => return Ok(seat),
-                BroughtIn::NoRoom { retry_after_ns } => return Err(retry_after_ns),
-                BroughtIn::Granted { .. } | BroughtIn::Retry => {}
+            match self.find_or_insert(self.route(), fingerprint, 0, clock) {
+                FindOrInsert::Seat(seat) => return Ok(seat),
+                FindOrInsert::NoRoom { retry_after_ns } => return Err(retry_after_ns),
+                FindOrInsert::Granted { .. } | FindOrInsert::Retry => {}
             }
         }
     }
@@ -242,11 +242,11 @@ impl Table {
 fn ask_each(
     keys: &[Option<Fingerprint>],
     admits_without_place: bool,
-    mut look: impl FnMut(Fingerprint) -> Result<Status, u64>,
+    mut peek: impl FnMut(Fingerprint) -> Result<Status, u64>,
 ) -> Decision {
     let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
     for (dimension, key) in by_dimension(keys) {
-        let another = match look(key).map(|status| status.decision) {
+        let another = match peek(key).map(|status| status.decision) {
             Ok(Decision::Admitted(another)) => {
                 admission = another.and(admission);
                 continue;

@@ -111,7 +111,7 @@ fn loom_a_turn_keeps_what_is_live() {
 
 /// No index holds more than was counted, wherever a thread stalls.
 #[test]
-fn loom_a_cell_is_counted_before_it_is_carried() {
+fn loom_a_cell_is_counted_before_it_migrates() {
     explore(3, || {
         let table = about_to_turn(1, 4);
         let route = table.start_turn();
@@ -122,10 +122,10 @@ fn loom_a_cell_is_counted_before_it_is_carried() {
             let counted = Counted(table.filled[(route.generation() & 1) as usize].load(Ordering::Acquire));
             (taken, counted.of(route.generation()).unwrap() as usize)
         };
-        let [carrier, looker] = [Arc::clone(&table), Arc::clone(&table)];
-        let carrier = thread::spawn(move || carrier.one(1, 5));
+        let [migrator, looker] = [Arc::clone(&table), Arc::clone(&table)];
+        let migrator = thread::spawn(move || migrator.one(1, 5));
         let looker = thread::spawn(move || look(&looker));
-        assert_eq!(carrier.join().unwrap(), Some(0));
+        assert_eq!(migrator.join().unwrap(), Some(0));
         let (taken, counted) = looker.join().unwrap();
         assert!(taken <= counted, "{taken} slots are taken and {counted} counted");
     });

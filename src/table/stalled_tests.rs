@@ -67,12 +67,12 @@ fn after_sealing_some_of_the_old_index() {
 }
 
 #[test]
-fn after_carrying_some_of_the_cells() {
+fn after_migrating_some_of_the_cells() {
     let (table, clock) = full();
     let next = table.start_turn();
     for number in 0..10 {
         let Found::Here(seat) = table.old(next).find(key(number), &table.cells) else { panic!("key {number}") };
-        assert!(matches!(table.carry(next, key(number), seat.id, seat.head.incarnation()), Put::Done));
+        assert!(matches!(table.migrate(next, key(number), seat.id, seat.head.incarnation()), Put::Done));
     }
     goes_on(&table, &clock);
 }
@@ -103,7 +103,7 @@ fn with_a_route_that_is_out_of_date() {
     assert!(!table.reserve(late), "a place was taken in a generation that is over");
     let put = table.current(late).put(key(90), id, incarnation, &table.cells);
     assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
-    assert!(matches!(table.bring_in(late, key(90), 1, &clock), BroughtIn::Retry));
+    assert!(matches!(table.find_or_insert(late, key(90), 1, &clock), FindOrInsert::Retry));
     assert!(admits(&table, 90, &clock));
 }
 

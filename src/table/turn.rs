@@ -71,14 +71,14 @@ impl Table {
     }
 
     /// Migrates a cell of the old index into the current one.
-    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, id: u32, incarnation: u64) -> Put {
+    pub(super) fn migrate(&self, route: Route, fingerprint: Fingerprint, id: u32, incarnation: u64) -> Put {
         // Counted first, so that no index holds more than was counted (INV-ROOM).
         if !self.count_filled(route, |filled| Some(filled + 1)) {
             return Put::Outdated;
         }
         let put = self.current(route).put(fingerprint, id, incarnation, &self.cells);
         if let Put::Done = put {
-            self.turns.carried.fetch_add(1, Ordering::Relaxed);
+            self.turns.migrated.fetch_add(1, Ordering::Relaxed);
         } else {
             self.unreserve(route);
         }
@@ -94,23 +94,23 @@ impl Table {
         // The next index is larger if so many cells seem live that this one would have room for
         // less than a quarter of its keys. Migrated cells become idle within a window of the
         // generation's start. Of the new ones, those of the last window are live.
-        let carried = u128::from(turns.carried.load(Ordering::Relaxed)).min(filled);
+        let migrated = u128::from(turns.migrated.load(Ordering::Relaxed)).min(filled);
         let age = u128::from(time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)));
         let window = u128::from(self.cells.longest_window());
         let live = match window.checked_sub(age) {
-            Some(left) if left > 0 => filled - carried + carried * left / window,
-            _ => (filled - carried) * window / (age + 1),
+            Some(left) if left > 0 => filled - migrated + migrated * left / window,
+            _ => (filled - migrated) * window / (age + 1),
         };
         // Keys in constant use migrate again and again. If they leave little room for others, each
         // sweep achieves little.
-        let is_crowded = live >= full - full / 4 || carried >= full - full / 16;
+        let is_crowded = live >= full - full / 4 || migrated >= full - full / 16;
         let larger = filled > full || filled == full && is_crowded;
         let size = if larger { next_larger(route.size()).min(self.largest) } else { route.size() };
         let next = route.turned(size);
         self.make_index(next);
         if self.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             turns.turned_at.store(time, Ordering::Relaxed);
-            turns.carried.store(0, Ordering::Relaxed);
+            turns.migrated.store(0, Ordering::Relaxed);
         }
     }
 
@@ -193,7 +193,7 @@ impl Table {
                     let Some(fingerprint) = self.cells.fingerprint_in(entry.id(), entry.incarnation()) else {
                         return true;
                     };
-                    return match self.carry(route, fingerprint, entry.id(), entry.incarnation()) {
+                    return match self.migrate(route, fingerprint, entry.id(), entry.incarnation()) {
                         Put::Done | Put::There | Put::Other => true,
                         Put::Outdated | Put::Full => false,
                     };

@@ -104,10 +104,10 @@ impl<'a> Books<'a> {
             if over <= at && at > opened {
                 return Seen::Over(over.max(opened + 1));
             }
-            account = match next_rule.carried(rule, account, at) {
-                Some(carried) => {
+            account = match next_rule.converted(rule, account, at) {
+                Some(converted) => {
                     is_moved = at > opened;
-                    carried
+                    converted
                 }
                 // Windows go on.
                 None => goes_on(next_rule),

@@ -3,7 +3,7 @@
 use super::algorithm::{Algorithm, Ask, Attempt, Charge};
 use super::counter::books::Books;
 use super::counter::view::Counter;
-use super::descriptor::{Joint, Part};
+use super::descriptor::{Descriptors, Part};
 use super::log::view::Log;
 use super::memory::{At, Cell};
 use super::plan::Plan;
@@ -83,15 +83,15 @@ impl Cells {
 
     /// As [`new`](Self::new), for joint claims on one cell of each plan.
     pub(crate) fn together(plans: Box<[Versions]>, key_cap: u32) -> Self {
-        Self::with(plans, key_cap, Some(Box::new(Joint::new())))
+        Self::with(plans, key_cap, Some(Box::new(Descriptors::new())))
     }
 
-    fn with(plans: Box<[Versions]>, key_cap: u32, joint: Option<Box<Joint>>) -> Self {
+    fn with(plans: Box<[Versions]>, key_cap: u32, descriptors: Option<Box<Descriptors>>) -> Self {
         assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let all = || plans.iter().map(|plan| plan.current().plan.new_keys());
         let longest = all().map(|plan| plan.longest_ring()).max().unwrap_or(1);
         let largest_block = all().map(|plan| plan.largest_block()).max().unwrap_or(0);
-        Self { store: Store::new(key_cap, longest, largest_block, joint), plans }
+        Self { store: Store::new(key_cap, longest, largest_block, descriptors), plans }
     }
 
     /// Whether the key's plan exists and can have exported this.

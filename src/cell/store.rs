@@ -2,7 +2,7 @@
 
 use once_cell::race::OnceBox;
 
-use super::descriptor::Joint;
+use super::descriptor::Descriptors;
 use super::log::ring::Ring;
 use super::memory::Cell;
 use super::quantised::blocks::Blocks;
@@ -25,13 +25,18 @@ pub(super) struct Store {
     /// the newest stamp of a ring that was freed.
     timestamp_floor: Apart<AtomicU64>,
     /// Descriptors of joint claims, if there are several plans.
-    pub(super) joint: Option<Box<Joint>>,
+    pub(super) descriptors: Option<Box<Descriptors>>,
 }
 
 impl Store {
     /// Memory for `key_cap` cells, for rings of up to `longest` slots and blocks of up to
     /// `largest_block` words.
-    pub(super) fn new(key_cap: u32, longest: usize, largest_block: usize, joint: Option<Box<Joint>>) -> Self {
+    pub(super) fn new(
+        key_cap: u32,
+        longest: usize,
+        largest_block: usize,
+        descriptors: Option<Box<Descriptors>>,
+    ) -> Self {
         let store = Self {
             cells: Slab::new(1, key_cap),
             longest,
@@ -39,7 +44,7 @@ impl Store {
             blocks: Blocks::up_to(largest_block),
             sentinels: Apart(AtomicU64::new(0)),
             timestamp_floor: Apart(AtomicU64::new(0)),
-            joint,
+            descriptors,
         };
         if cfg!(tollgate_loom) {
             store.make_all_pools();
@@ -170,7 +175,7 @@ impl Store {
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.cells.bytes()
-            + self.joint.as_ref().map_or(0, |joint| joint.bytes())
+            + self.descriptors.as_ref().map_or(0, |descriptors| descriptors.bytes())
             + self.blocks.as_ref().map_or(0, |blocks| blocks.bytes())
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }

@@ -136,9 +136,9 @@ impl Cells {
     fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
         match &versions.current.plan {
-            Plan::Log(limits) => Rules::Log(Log { store, limits, versions: versions.all }),
-            Plan::Counter(metered) => Rules::Counter(Counter { store, books: Books::new(versions, metered) }),
-            Plan::Quantised(stepped) => Rules::Quantised(Quantised { store, stepped }),
+            Plan::Log(plan) => Rules::Log(Log { store, plan, versions: versions.all }),
+            Plan::Counter(plan) => Rules::Counter(Counter { store, books: Books::new(versions, plan) }),
+            Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }
     }
 

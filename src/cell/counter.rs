@@ -65,9 +65,9 @@ mod decide;
 pub(super) mod layout;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
-pub(super) mod metered;
 #[cfg(all(test, tollgate_loom))]
 mod over_loom_tests;
+pub(super) mod plan;
 mod refund;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;

@@ -8,7 +8,7 @@ pub(super) use super::descriptor::{MAX_CELLS, Part};
 #[cfg(feature = "snapshot")]
 pub(super) use super::export::Export;
 pub(super) use super::incarnation::Freed;
-pub(super) use super::log::limits::Limits;
+pub(super) use super::log::plan::LogPlan;
 pub(super) use super::log::ring::Ring;
 pub(super) use super::memory::{At as CellAt, Cell};
 pub(super) use super::plan::Plan;

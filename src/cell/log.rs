@@ -52,10 +52,10 @@ mod decide;
 #[cfg(all(test, tollgate_loom))]
 mod hands_loom_tests;
 mod left;
-pub(super) mod limits;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 pub(super) mod loosest;
+pub(super) mod plan;
 mod publish;
 #[cfg(all(test, tollgate_loom))]
 mod quotas_loom_tests;

@@ -17,8 +17,8 @@ use std::sync::PoisonError;
 
 use once_cell::race::OnceBox;
 
-use super::log::limits::Limits;
 use super::log::loosest::Loosest;
+use super::log::plan::LogPlan;
 use super::plan::Plan;
 use super::unchanged::Unchanged;
 use crate::error::CostExceedsLimit;
@@ -124,7 +124,7 @@ impl Versions {
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
             changes: Mutex::new(()),
-            loosest: Loosest::of(if let Plan::Log(limits) = &first.plan { Some(limits) } else { None }),
+            loosest: Loosest::of(if let Plan::Log(plan) = &first.plan { Some(plan) } else { None }),
             first,
             later: OnceBox::new(),
             made: AtomicU64::new(0),
@@ -208,8 +208,8 @@ impl Versions {
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.next(scope, quotas, now)?;
         let number = version.number;
-        if let Plan::Log(limits) = &version.plan {
-            self.loosest.include(limits);
+        if let Plan::Log(plan) = &version.plan {
+            self.loosest.include(plan);
         }
         let _ = self.entry(number).set(Box::new(version));
         self.made.store(number, Ordering::Release);
@@ -242,10 +242,10 @@ impl Versions {
         }
         let version = Version::after(before, number, now().max(before.since), quotas);
         match (&version.plan, &self.first.plan) {
-            (Plan::Counter(metered), _) if !metered.layout.has_room_for(&metered.rule) => {
+            (Plan::Counter(plan), _) if !plan.layout.has_room_for(&plan.rule) => {
                 return Err(Unchanged::TooLarge);
             }
-            (Plan::Quantised(stepped), Plan::Quantised(first)) => stepped.can_follow(first)?,
+            (Plan::Quantised(plan), Plan::Quantised(first)) => plan.can_follow(first)?,
             _ => {}
         }
         Ok(version)
@@ -253,9 +253,9 @@ impl Versions {
 
     /// The limits that hold for every claim on a log, whichever version it was made under; `None`
     /// if there is one version.
-    pub(super) fn loosest(&self) -> Option<Limits> {
+    pub(super) fn loosest(&self) -> Option<LogPlan> {
         // Acquired through the claim that was made under a later version.
-        (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.limits())
+        (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.plan())
     }
 
     /// Gives the key a version of its own.

@@ -3,7 +3,7 @@
 //! `counter.rs` explains accounts, `versions.rs` versions.
 
 use super::layout::{How, Layout};
-use super::metered::Metered;
+use super::plan::AccountPlan;
 use crate::cell::algorithm::Charge;
 use crate::cell::memory::{At, Cell};
 use crate::cell::plan::Plan;
@@ -36,12 +36,12 @@ pub(super) struct Running {
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Books<'a> {
     versions: ForKey<'a>,
-    pub(super) current: &'a Metered,
+    pub(super) current: &'a AccountPlan,
 }
 
 impl<'a> Books<'a> {
     #[inline]
-    pub(in crate::cell) fn new(versions: ForKey<'a>, current: &'a Metered) -> Self {
+    pub(in crate::cell) fn new(versions: ForKey<'a>, current: &'a AccountPlan) -> Self {
         Self { versions, current }
     }
 
@@ -328,7 +328,7 @@ impl<'a> Books<'a> {
 
 fn rule_of(version: &Version) -> Option<&Rule> {
     match &version.plan {
-        Plan::Counter(metered) => Some(&metered.rule),
+        Plan::Counter(plan) => Some(&plan.rule),
         Plan::Log(_) | Plan::Quantised(_) => None,
     }
 }
@@ -343,8 +343,8 @@ fn changes_at(version: &Version, slot: Slot) -> u64 {
 /// slot has the time at which it opened. Where windows are aligned, the anchor is the start of its
 /// window.
 #[inline]
-fn account(metered: &Metered, head: Head, slot: Slot) -> Account {
-    Account { anchor: metered.rule.anchor_at(slot.time()), used: metered.layout.used(head) }
+fn account(plan: &AccountPlan, head: Head, slot: Slot) -> Account {
+    Account { anchor: plan.rule.anchor_at(slot.time()), used: plan.layout.used(head) }
 }
 
 /// The slot that says since when an account is over. Later than it opened, even if everything was

@@ -44,9 +44,9 @@ impl One {
 
     /// Claims the next era and stalls.
     fn claim_and_stall(&self, how: How, used: u64) {
-        let Plan::Counter(metered) = self.0.plan(KEY) else { panic!("a log") };
+        let Plan::Counter(plan) = self.0.plan(KEY) else { panic!("a log") };
         let head = self.cell().head();
-        self.cell().head.store(metered.layout.next(head, how, used).0, Ordering::Release);
+        self.cell().head.store(plan.layout.next(head, how, used).0, Ordering::Release);
     }
 
     /// Publishes the end of a closed account and stalls.

@@ -1,6 +1,6 @@
 //! A log as an algorithm of cells.
 
-use super::limits::Limits;
+use super::plan::LogPlan;
 use super::resize::Wanted;
 use super::view::Log;
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
@@ -52,14 +52,14 @@ impl<'a> Algorithm<'a> for Log<'a> {
         if self.refusal(&view, needed).is_some() {
             return None;
         }
-        let live = view.live(self.limits.live_from(view.time));
-        if live + needed > self.limits.limit() {
+        let live = view.live(self.plan.live_from(view.time));
+        if live + needed > self.plan.limit() {
             return None;
         }
         let draft = |next, rings, mark| Some(Draft { next, rings, mark, admission: Admission::COUNTED });
         if view.ring.len() - live >= needed {
             if let Some(left) = left {
-                *left = self.limits.left(view.as_of(), needed);
+                *left = self.plan.left(view.as_of(), needed);
             }
             // The stamp is known once it is published.
             return draft(at.head.advanced(needed, view.ring.len()), None, view.lower_bound);
@@ -80,14 +80,14 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     fn help(self, at: At<'a>, reference: RingRef, time: u64) {
-        let time = self.limits.not_before(time.max(self.store.timestamp_floor()));
+        let time = self.plan.not_before(time.max(self.store.timestamp_floor()));
         if reference.ring_parity() != at.head.ring_parity() {
             return;
         }
         // While a cell grows its head stands still, but the ring may be freed (INV-VALIDATE).
         let validate = || at.validate() && (!reference.is_ring() || at.cell.refers_to(reference));
         let loosest = self.versions.loosest();
-        let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
+        let loosest: &LogPlan = loosest.as_ref().unwrap_or(self.plan);
         self.store.ring(at.cell, reference).help(at.head, loosest, time, validate);
     }
 
@@ -96,7 +96,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
             return Known::OfAnotherRing;
         }
         let newest = self.store.ring(cell, reference).newest(head);
-        newest.map_or(Known::Unpublished, |newest| Known::Until(self.limits.end_of(newest.time()), newest))
+        newest.map_or(Known::Unpublished, |newest| Known::Until(self.plan.end_of(newest.time()), newest))
     }
 
     fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
@@ -127,7 +127,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
     fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         let view = self.view(at, clock)?;
         // Reserved stamps are exported beside live ones.
-        let live = view.live(self.limits.live_from(view.live_at()));
+        let live = view.live(self.plan.live_from(view.live_at()));
         let ages: Vec<i64> = view.last(live).map(|stamp| age(view.reading, stamp)).collect();
         view.validate().then(|| (!ages.is_empty()).then_some(Export::Stamps(ages)))
     }
@@ -136,7 +136,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
     fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
         let ages: &[i64] = if let Export::Stamps(ages) = export { ages } else { &[] };
         // At most the limit matters, and as many reserved stamps.
-        let ages = &ages[ages.len().saturating_sub(2 * self.limits.limit())..];
+        let ages = &ages[ages.len().saturating_sub(2 * self.plan.limit())..];
         let is_reserved = ages.last().is_some_and(|&age| import.at(age) > import.now);
         let opened = if is_reserved { opened.with_state(State::Reserved) } else { opened };
         match ages {

@@ -1,7 +1,7 @@
 //! Decisions by a log.
 
 use super::left::AsOf;
-use super::limits::Refusal;
+use super::plan::Refusal;
 use super::publish::Published;
 use super::resize::Wanted;
 use super::view::{Log, View};
@@ -23,11 +23,11 @@ impl<'a> Log<'a> {
     pub(super) fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
         let decided = self.fast_with(at, cost, reading, |log, refusal| match refusal {
             // None are left, and the denial's wait is that until one is.
-            Some(refusal) if cost == 1 && self.limits.is_alone() => {
-                left.set_one(self.limits.none_left(log, refusal.until()));
+            Some(refusal) if cost == 1 && self.plan.is_alone() => {
+                left.set_one(self.plan.none_left(log, refusal.until()));
             }
-            Some(_) => self.limits.write_left(log, 0, left),
-            None => self.limits.write_left(log, cost as usize, left),
+            Some(_) => self.plan.write_left(log, 0, left),
+            None => self.plan.write_left(log, cost as usize, left),
         });
         decided.map(|(decided, ())| decided)
     }
@@ -38,10 +38,10 @@ impl<'a> Log<'a> {
         let At { cell, head } = at;
         let (ring, reading) = (self.store.ring(cell, cell.reference()), time_of(reading));
         let newest = ring.newest(head).filter(|newest| !newest.is_sentinel())?;
-        let time = self.limits.not_before(reading).max(newest.time());
-        let refusal = if cost == 0 { None } else { self.limits.refusal(ring, head, time, cost as usize) };
+        let time = self.plan.not_before(reading).max(newest.time());
+        let refusal = if cost == 0 { None } else { self.plan.refusal(ring, head, time, cost as usize) };
         let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));
-        let left = self.limits.left(AsOf { ring, head, newest: newest.time(), time, reading }, 0);
+        let left = self.plan.left(AsOf { ring, head, newest: newest.time(), time, reading }, 0);
         at.validate().then_some(Status { decision, left })
     }
 
@@ -61,11 +61,11 @@ impl<'a> Log<'a> {
         if newest.is_sentinel() {
             return None;
         }
-        let time = self.limits.not_before(time_of(reading)).max(newest.time());
+        let time = self.plan.not_before(time_of(reading)).max(newest.time());
         let (needed, log) =
             (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading: time_of(reading) });
-        if let Some(refusal) = self.limits.refusal(ring, head, time, needed) {
-            if self.limits.counts_refused() {
+        if let Some(refusal) = self.plan.refusal(ring, head, time, needed) {
+            if self.plan.counts_refused() {
                 return None;
             }
             let told = with(log, Some(refusal));
@@ -75,12 +75,12 @@ impl<'a> Log<'a> {
         }
         // A ring that is shorter than the limit may have to grow. A longer one may hold stamps that
         // no limit needs.
-        if ring.len() != self.limits.limit() && !ring.has_room(head, needed, self.limits.live_from(time)) {
+        if ring.len() != self.plan.limit() && !ring.has_room(head, needed, self.plan.live_from(time)) {
             return None;
         }
         // Before the claim, whose success says that the loads were of this head (INV-VALIDATE).
         let told = with(log, None);
-        ring.claim(at, needed, self.limits, time)?;
+        ring.claim(at, needed, self.plan, time)?;
         Some((FastDecision::admitted(0), told))
     }
 
@@ -92,13 +92,11 @@ impl<'a> Log<'a> {
             (None, Ask::Peek) => self.told(&view, Decision::Admitted(Admission::COUNTED)),
             (None, _) => self.grant(ask, &view, needed, clock),
             // A log that counts refused requests reserves nothing: INV-REFUSED.
-            (Some(refusal), Ask::Reserve { within }) if !self.limits.counts_refused() => {
+            (Some(refusal), Ask::Reserve { within }) if !self.plan.counts_refused() => {
                 self.reserve(&view, refusal, needed, within)
             }
             // Reserved stamps must not be postponed.
-            (Some(refusal), Ask::Acquire | Ask::Reserve { .. })
-                if self.limits.counts_refused() && !view.is_behind() =>
-            {
+            (Some(refusal), Ask::Acquire | Ask::Reserve { .. }) if self.plan.counts_refused() && !view.is_behind() => {
                 self.refuse_and_count(&view, needed, refusal.denial(view.reading))
             }
             (Some(refusal), _) => self.told(&view, refusal.denial(view.reading)),
@@ -108,26 +106,26 @@ impl<'a> Log<'a> {
     /// One attempt to grant permits that fit.
     fn grant(self, ask: Ask, view: &View<'a>, needed: usize, clock: &impl Clock) -> Attempt {
         let View { at, ring, time, .. } = *view;
-        let live = view.live(self.limits.live_from(time));
+        let live = view.live(self.plan.live_from(time));
         let granted =
             |left, charge| Attempt::Decided(Status { decision: Decision::Admitted(Admission::COUNTED), left }, charge);
         // Loads of different heads may contradict each other. Then a request that was not refused
         // may not fit.
-        if live + needed > self.limits.limit() {
+        if live + needed > self.plan.limit() {
             return at.lost();
         }
         if at.head.state().is_resizing() || ring.len() - live < needed {
             let Some((time, left)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
             return granted(left, Charge { head: at.head, mark: time });
         }
-        let left = self.limits.left(view.as_of(), needed);
+        let left = self.plan.left(view.as_of(), needed);
         let Ask::Reserve { .. } = ask else {
             // No receipt is needed.
-            let claimed = ring.claim(at, needed, self.limits, time);
+            let claimed = ring.claim(at, needed, self.plan, time);
             return claimed.map_or_else(|| at.lost(), |_| granted(left, Charge::nothing(at.head)));
         };
         let lower_bound = self.earliest_stamp(view, needed);
-        match ring.claim(at, needed, self.limits, time) {
+        match ring.claim(at, needed, self.plan, time) {
             None => at.lost(),
             Some(Published::ByClaimant) => granted(left, Charge { head: at.head, mark: time }),
             Some(Published::Unknown) => granted(left, self.charge_in_ring(at, lower_bound)),
@@ -137,9 +135,9 @@ impl<'a> Log<'a> {
     /// The permits left of each quota.
     fn left(self, view: &View<'_>) -> PerQuota {
         if view.is_behind() {
-            return self.limits.left_behind(view.as_of(), view.newest.time());
+            return self.plan.left_behind(view.as_of(), view.newest.time());
         }
-        self.limits.left(view.as_of(), 0)
+        self.plan.left(view.as_of(), 0)
     }
 
     /// Answers, and charges nothing.

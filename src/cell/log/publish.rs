@@ -1,6 +1,6 @@
 //! Claims slots of a ring, publishes their stamps, and helps claimants that stalled.
 
-use super::limits::Limits;
+use super::plan::LogPlan;
 use super::ring::{Place, Ring};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, Slot};
@@ -21,7 +21,7 @@ impl Ring<'_> {
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
     #[inline]
-    pub(super) fn claim(self, at: At<'_>, cost: usize, limits: &Limits, time: u64) -> Option<Published> {
+    pub(super) fn claim(self, at: At<'_>, cost: usize, plan: &LogPlan, time: u64) -> Option<Published> {
         let head = at.head;
         let first = self.load(head.pos());
         let next = head.advanced(cost, self.len());
@@ -33,16 +33,16 @@ impl Ring<'_> {
             let swap = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
             Some(if swap.is_ok() { Published::ByClaimant } else { Published::Unknown })
         } else {
-            Some(self.publish(at, next, cost, limits, time))
+            Some(self.publish(at, next, cost, plan, time))
         }
     }
 
     /// Publishes a claim of several permits that moved the head to `next`.
     #[inline(never)]
-    pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, limits: &Limits, time: u64) -> Published {
+    pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, plan: &LogPlan, time: u64) -> Published {
         let validate = || at.cell.validate(next);
         if !self.publish_alone(at.head, cost, time, validate) {
-            self.help(next, limits, time, validate);
+            self.help(next, plan, time, validate);
             return Published::Unknown;
         }
         Published::ByClaimant
@@ -73,18 +73,18 @@ impl Ring<'_> {
     /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once
     /// `validate` fails: the head has moved, and the ring may be another.
     #[cold]
-    pub(super) fn help(self, head: Head, limits: &Limits, time: u64, validate: impl Fn() -> bool) {
+    pub(super) fn help(self, head: Head, plan: &LogPlan, time: u64, validate: impl Fn() -> bool) {
         let last = self.last(head);
         // Go back to the first unpublished slot. The slots of a claim are published in order.
         let mut first = self.after(last);
-        let mut stamp = time.max(limits.end_of(self.load(last.index).time()));
+        let mut stamp = time.max(plan.end_of(self.load(last.index).time()));
         for unpublished in 0..self.len() {
             let place = self.before(first);
             let slot = self.load(place.index);
             if slot.is_of_lap(place.lap) {
                 // Either the claim's own first slots, whose stamp is chosen (INV-ONE-STAMP), or the
                 // claim before it.
-                let claimed = stamp.max(slot.time()).max(limits.earliest(self, first.index, unpublished));
+                let claimed = stamp.max(slot.time()).max(plan.earliest(self, first.index, unpublished));
                 stamp = if slot.joined() { slot.time() } else { claimed };
                 break;
             }

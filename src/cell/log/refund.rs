@@ -29,7 +29,7 @@ impl<'a> Log<'a> {
     /// `help` in `publish.rs`. Read before the claim.
     pub(super) fn earliest_stamp(self, view: &View<'_>, needed: usize) -> u64 {
         let loosest = self.versions.loosest();
-        let loosest = loosest.as_ref().unwrap_or(self.limits);
+        let loosest = loosest.as_ref().unwrap_or(self.plan);
         let pos = view.at.head.pos();
         let last = view.ring.load(pos + needed - 1).time();
         let earliest = loosest.earliest(view.ring, pos, needed).max(loosest.end_of(last));
@@ -59,12 +59,12 @@ impl<'a> Log<'a> {
     pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
         let now = view.live_at();
-        let live = view.live(self.limits.live_from(now));
+        let live = view.live(self.plan.live_from(now));
         let count = cost as usize;
         let first = view.last(live).position(|stamp| stamp >= mark).unwrap_or(live);
         // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
         let latest = now.max(self.store.timestamp_floor());
-        if mark < self.limits.live_from(latest) || live - first < count {
+        if mark < self.plan.live_from(latest) || live - first < count {
             return view.validate().then_some(0);
         }
         let resizing = at.begin_resize(at.head.state().resizing())?;

@@ -27,7 +27,7 @@
 //! ring of a reserved cell).
 
 use super::left::AsOf;
-use super::limits::Refusal;
+use super::plan::Refusal;
 use super::view::{Log, View};
 use crate::cell::algorithm::{Algorithm, Attempt, Charge};
 use crate::decision::{Admission, Decision, Status};
@@ -38,15 +38,15 @@ const LONGEST: usize = 1 << 24;
 impl<'a> Log<'a> {
     /// One attempt to reserve permits that fit within so many nanoseconds.
     pub(super) fn reserve(self, view: &View<'a>, refusal: Refusal, needed: usize, within: u64) -> Attempt {
-        let (limits, at, reading) = (self.limits, view.at, view.reading);
-        let within = within.min(limits.window());
+        let (plan, at, reading) = (self.plan, view.at, view.reading);
+        let within = within.min(plan.window());
         // No stamp is earlier than the timestamp floor (INV-FLOOR).
         let shown = view.live_at();
         let now = shown.max(view.timestamp_floor);
         let refusal = refusal.no_sooner_than(now);
-        let live = view.live(limits.live_from(shown));
+        let live = view.live(plan.live_from(shown));
         // Live stamps by a clock behind the floor would be postponed, and this moment with them.
-        let lags = shown < now && view.last(live).any(|stamp| limits.postpone(stamp, shown, now) != stamp);
+        let lags = shown < now && view.last(live).any(|stamp| plan.postpone(stamp, shown, now) != stamp);
         let (moment, slots) = (refusal.until(), live + needed);
         let is_never = lags || slots > LONGEST;
         if is_never || moment.saturating_sub(reading) > within {
@@ -58,7 +58,7 @@ impl<'a> Log<'a> {
         let stamps = view.last(live).chain(core::iter::repeat_n(moment, needed));
         new.ring.write_last(slots, stamps, resizing.head.on_new_ring().lap());
         let log = AsOf { ring: new.ring, head: resizing.head.on_new_ring(), newest: moment, time: moment, reading };
-        let left = if reading < moment { limits.left_behind(log, moment) } else { limits.left(log, 0) };
+        let left = if reading < moment { plan.left_behind(log, moment) } else { plan.left(log, 0) };
         if !self.offer(resizing, view.reference, now, new.offer) {
             return at.lost();
         }

@@ -57,7 +57,7 @@ impl<'a> Log<'a> {
         Wanted { needed, live }: Wanted,
         clock: &impl Clock,
     ) -> Larger {
-        let (limits, ring, head) = (self.limits, view.ring, at.head);
+        let (plan, ring, head) = (self.plan, view.ring, at.head);
         let next = head.on_new_ring();
         let (offer, new) = self.store.new_ring(next.ring_parity(), (live + needed).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
@@ -66,10 +66,10 @@ impl<'a> Log<'a> {
         let reading = view.time.max(time_of(clock.now()));
         let time = reading.max(timestamp_floor);
         // No more than before, even if the ring is no longer the cell's.
-        let live = live.min(ring.live_at(head, limits.live_from(reading)));
-        let kept = view.last(live).map(|stamp| limits.postpone(stamp, reading, time));
+        let live = live.min(ring.live_at(head, plan.live_from(reading)));
+        let kept = view.last(live).map(|stamp| plan.postpone(stamp, reading, time));
         new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
-        let left = limits.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
+        let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
         Larger { offer, time, left }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Log<'a> {
         let (now, left) = (view.live_at(), live - without.len());
         let Some(new) = self.replacement(resizing, view, left, now) else { return false };
         let kept = view.last(live).enumerate().filter(|(nth, _)| !without.contains(nth));
-        let kept = kept.map(|(_, stamp)| self.limits.postpone(stamp, now, new.later));
+        let kept = kept.map(|(_, stamp)| self.plan.postpone(stamp, now, new.later));
         new.ring.write_last(left, kept, resizing.head.on_new_ring().lap());
         self.offer(resizing, view.reference, now, new.offer)
     }
@@ -114,7 +114,7 @@ impl<'a> Log<'a> {
     /// Helps: replaces the ring of a resizing cell by one with the same stamps.
     #[cold]
     pub(super) fn end_resize(self, view: &View<'a>) {
-        let live = view.live(self.limits.live_from(view.live_at()));
+        let live = view.live(self.plan.live_from(view.live_at()));
         self.replace_without(view.at, view, live, 0..0);
     }
 }

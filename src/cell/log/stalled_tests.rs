@@ -100,10 +100,10 @@ fn in_the_middle_of_publishing_several() {
 }
 
 /// The ring and the limits.
-fn parts(one: &One) -> (Ring<'_>, &Limits) {
+fn parts(one: &One) -> (Ring<'_>, &LogPlan) {
     let cell = one.0.store.cells.element(0);
     let Rules::Log(log) = one.0.rules(KEY) else { panic!("not a log") };
-    (one.0.store.ring(cell, cell.reference()), log.limits)
+    (one.0.store.ring(cell, cell.reference()), log.plan)
 }
 
 #[test]
@@ -111,10 +111,10 @@ fn before_publishing_several_while_another_publishes_the_first() {
     let one = One::new(4, 4);
     let head = one.head();
     one.claim_and_stall(3, 4);
-    let (ring, limits) = parts(&one);
+    let (ring, plan) = parts(&one);
     ring.slot(0).store(Slot::new(time_of(11), true, 1).0, Ordering::Release);
     // It goes on by the stamp that was chosen, not by its own.
-    ring.publish(one.at(head), one.head(), 3, limits, time_of(10));
+    ring.publish(one.at(head), one.head(), 3, plan, time_of(10));
     assert_eq!(one.ask(Ask::Peek, 0, 20).remaining(), 1);
     assert_eq!(one.ask(Ask::Peek, 0, 21).remaining(), 4);
 }
@@ -127,8 +127,8 @@ fn before_publishing_several_until_a_later_claim() {
     let next = one.head();
     // Others publish the claim at 21, and make the next one.
     assert!(!one.admits(2, 21) && one.admits(2, 31));
-    let (ring, limits) = parts(&one);
-    ring.publish(one.at(head), next, 2, limits, time_of(10));
+    let (ring, plan) = parts(&one);
+    ring.publish(one.at(head), next, 2, plan, time_of(10));
     assert_eq!(one.ask(Ask::Peek, 0, 40).remaining(), 0);
     assert_eq!(one.ask(Ask::Peek, 0, 41).remaining(), 2);
 }
@@ -295,10 +295,10 @@ fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
 #[test]
 fn after_closing_an_account_that_is_over() {
     let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
-    let Plan::Counter(metered) = one.0.plan(KEY) else { unreachable!("a bucket") };
+    let Plan::Counter(plan) = one.0.plan(KEY) else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with the permits used.
-    let closed = metered.layout.next(head, crate::cell::counter::layout::How::Closes, 2);
+    let closed = plan.layout.next(head, crate::cell::counter::layout::How::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
     assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
     assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);

@@ -1,7 +1,7 @@
 //! A published log, as of one head.
 
 use super::left::AsOf;
-use super::limits::{Limits, Refusal};
+use super::plan::{LogPlan, Refusal};
 use super::ring::Ring;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Log<'a> {
     pub(in crate::cell) store: &'a Store,
-    pub(in crate::cell) limits: &'a Limits,
+    pub(in crate::cell) plan: &'a LogPlan,
     pub(in crate::cell) versions: &'a Versions,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Log<'a> {
             return None;
         };
         let lower_bound = self.lower_bound(newest);
-        let by_clock = self.limits.not_before(reading);
+        let by_clock = self.plan.not_before(reading);
         Some(View {
             at,
             reference,
@@ -89,8 +89,8 @@ impl<'a> Log<'a> {
         if needed == 0 {
             return None;
         }
-        let refusal = self.limits.refusal(view.ring, view.at.head, view.time, needed);
-        refusal.or_else(|| view.is_behind().then(|| self.limits.reserved_until(view.newest.time())))
+        let refusal = self.plan.refusal(view.ring, view.at.head, view.time, needed);
+        refusal.or_else(|| view.is_behind().then(|| self.plan.reserved_until(view.newest.time())))
     }
 }
 

@@ -55,7 +55,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
             return;
         }
         // If this fails, another thread has published it.
-        let step = Newest::known(self.stepped.steps.step_of(time));
+        let step = Newest::known(self.plan.steps.step_of(time));
         let _ = newest.compare_exchange(seen.0, step.0, Ordering::Release, Ordering::Relaxed);
     }
 
@@ -63,10 +63,10 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         if reference.ring_parity() != head.ring_parity() {
             return Known::OfAnotherRing;
         }
-        let steps = &self.stepped.steps;
+        let steps = &self.plan.steps;
         let newest = match self.history(head, reference) {
             Some(history) => history.newest(),
-            None if self.stepped.used(head) > 0 => return Known::Unpublished,
+            None if self.plan.used(head) > 0 => return Known::Unpublished,
             None => None,
         };
         match newest {
@@ -81,7 +81,7 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
-        let head = self.stepped.opened(opened, false, cost);
+        let head = self.plan.opened(opened, false, cost);
         (self.new_empty_block(head), head)
     }
 
@@ -110,6 +110,6 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
 impl Quantised<'_> {
     /// The open head of a resizing cell, on a block whose step began with so many permits.
     fn opened_by(self, resizing: Head, used: u32) -> Head {
-        self.stepped.opened(resizing, !resizing.ring_parity(), used)
+        self.plan.opened(resizing, !resizing.ring_parity(), used)
     }
 }

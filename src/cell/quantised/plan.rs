@@ -17,7 +17,7 @@ use crate::quota::{Kind, Quota};
 /// ```text
 /// { era: 52 - used, used: 20 or as many as the first limit needs }
 /// ```
-pub(crate) struct Stepped {
+pub(crate) struct QuantisedPlan {
     pub(super) steps: Steps,
     used_bits: u32,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Stepped {
 /// A later version may have a larger limit.
 const LEAST_USED_BITS: u32 = 20;
 
-impl Stepped {
+impl QuantisedPlan {
     /// The plan of a validated quota, if it is a quantised log.
     pub(in crate::cell) fn of(quota: &Quota) -> Option<Self> {
         let Kind::QuantisedLog { window, resolution } = quota.kind() else { return None };
@@ -101,7 +101,7 @@ fn admitted(left: Left) -> Status {
     Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(left) }
 }
 
-impl NewKeys for Stepped {
+impl NewKeys for QuantisedPlan {
     fn longest_window(&self) -> u64 {
         self.steps.resolution.saturating_mul(self.steps.window + 1)
     }

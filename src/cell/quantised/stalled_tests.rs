@@ -48,7 +48,7 @@ fn stalled(at: Stalls) -> (Cells, u32, u64) {
     let Rules::Quantised(quantised) = cells.rules_of(cell) else { unreachable!() };
     let reference = cell.reference();
     let history = quantised.history(resizing, reference).unwrap();
-    let step = quantised.stepped.steps.step_of(time_of(11));
+    let step = quantised.plan.steps.step_of(time_of(11));
     let (offer, _) = quantised.next_block(resizing, &history, step, 1);
     if at == Stalls::Offered {
         cell.ring.store(offer.0, Ordering::Release);

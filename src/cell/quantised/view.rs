@@ -2,7 +2,7 @@
 
 use super::blocks::Block;
 use super::history::{Entry, History, low_half};
-use super::plan::Stepped;
+use super::plan::QuantisedPlan;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
@@ -14,7 +14,7 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Quantised<'a> {
     pub(in crate::cell) store: &'a Store,
-    pub(in crate::cell) stepped: &'a Stepped,
+    pub(in crate::cell) plan: &'a QuantisedPlan,
 }
 
 /// The first word of a block.
@@ -84,13 +84,13 @@ impl<'a> Quantised<'a> {
         write(block.step, newest.0);
         write(block.counts, (u64::from(start) << 32) | u64::from(used));
         write(block.length, length);
-        RingRef::new(head.ring_parity(), class, self.stepped.era(head), number)
+        RingRef::new(head.ring_parity(), class, self.plan.era(head), number)
     }
 
     /// A block without permits for this head. Its step is not known.
     pub(super) fn new_empty_block(self, head: Head) -> RingRef {
         let newest = Newest::unknown(self.store.next_sentinel());
-        let used = self.stepped.used(head);
+        let used = self.plan.used(head);
         self.new_block(head, Contents { newest, start: 0, used, most: 0, entries: core::iter::empty() })
     }
 
@@ -108,7 +108,7 @@ impl<'a> Quantised<'a> {
         let length = block.length.load(Ordering::Acquire);
         let length = usize::try_from(length).map_or(0, |length| length.min(block.entries.len()));
         let start = low_half(block.counts.load(Ordering::Acquire) >> 32);
-        Some(History { step, used: self.stepped.used(head), start, entries: &block.entries[..length] })
+        Some(History { step, used: self.plan.used(head), start, entries: &block.entries[..length] })
     }
 
     /// The view of a cell. `None` if the cell had to be helped, or has changed.

@@ -10,13 +10,13 @@ use crate::quota::Quota;
 use crate::rule::{Account, Rule};
 
 /// A rule and its quota.
-pub(crate) struct Metered {
+pub(crate) struct AccountPlan {
     pub(in crate::cell) rule: Rule,
     pub(in crate::cell) layout: Layout,
     quota: Quota,
 }
 
-impl Metered {
+impl AccountPlan {
     /// The plan of a validated quota, if it is kept as an account. Laid out as the version before
     /// it.
     pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
@@ -58,7 +58,7 @@ impl Metered {
     }
 }
 
-impl NewKeys for Metered {
+impl NewKeys for AccountPlan {
     fn longest_window(&self) -> u64 {
         self.quota.window_ns()
     }

@@ -10,7 +10,7 @@ use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
 /// them.
-pub(crate) struct Limits {
+pub(crate) struct LogPlan {
     /// The quota with the most permits in the longest window. The ring is kept for it.
     widest: Bound,
     /// Quotas with fewer permits in shorter windows, most permits first. A quota with neither never
@@ -44,7 +44,7 @@ pub(super) struct Refusal {
     quota: u8,
 }
 
-impl Limits {
+impl LogPlan {
     pub(in crate::cell) fn new(quotas: &[Quota]) -> Self {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
@@ -224,7 +224,7 @@ impl Bound {
     }
 }
 
-impl NewKeys for Limits {
+impl NewKeys for LogPlan {
     fn longest_window(&self) -> u64 {
         self.window()
     }

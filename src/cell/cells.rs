@@ -1,7 +1,7 @@
 //! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
 use super::algorithm::{Algorithm, Ask, Attempt, Charge};
-use super::counter::books::Books;
+use super::counter::account_view::AccountView;
 use super::counter::view::Counter;
 use super::descriptor::{Descriptors, Part};
 use super::log::view::Log;
@@ -64,7 +64,7 @@ pub(super) enum Rules<'a> {
 }
 
 /// Calls the same method of whichever algorithm it is.
-macro_rules! by {
+macro_rules! dispatch {
     ($rules:expr, $algorithm:ident => $does:expr) => {
         match $rules {
             crate::cell::cells::Rules::Log($algorithm) => $does,
@@ -73,7 +73,7 @@ macro_rules! by {
         }
     };
 }
-pub(super) use by;
+pub(super) use dispatch;
 
 impl Cells {
     /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
@@ -137,7 +137,7 @@ impl Cells {
         let store = &self.store;
         match &versions.current.plan {
             Plan::Log(plan) => Rules::Log(Log { store, plan, versions: versions.all }),
-            Plan::Counter(plan) => Rules::Counter(Counter { store, books: Books::new(versions, plan) }),
+            Plan::Counter(plan) => Rules::Counter(Counter { store, view: AccountView::new(versions, plan) }),
             Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }
     }
@@ -164,7 +164,7 @@ impl Cells {
     /// `None`. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
     pub(crate) fn fast_decide(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<FastDecision> {
-        by!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading))
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading))
     }
 
     /// As [`fast_decide`](Self::fast_decide), with the permits left.
@@ -176,13 +176,13 @@ impl Cells {
         reading: u64,
         left: &mut PerQuota,
     ) -> Option<FastDecision> {
-        by!(self.rules_at(seat), algorithm => algorithm.fast_status(seat.at(), cost, reading, left))
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_status(seat.at(), cost, reading, left))
     }
 
     /// The fast path of a peek. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
     pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
-        by!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, reading))
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, reading))
     }
 
     /// The same for tests, whose seats may be of any state.
@@ -207,7 +207,7 @@ impl Cells {
         clock: &impl Clock,
     ) -> Option<(Status, Charge)> {
         loop {
-            match by!(self.rules_at(seat), algorithm => algorithm.attempt(ask, seat.at(), cost, clock)) {
+            match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(ask, seat.at(), cost, clock)) {
                 Attempt::Decided(status, charge) => return Some((status, charge)),
                 Attempt::Lost(now) => seat = seat.goes_on_at(now)?,
             }
@@ -217,7 +217,7 @@ impl Cells {
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
     /// the head no longer stands, or the cell had to be helped.
     pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        match by!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
+        match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
             Attempt::Decided(status, _) => Some(status),
             Attempt::Lost(_) => None,
         }
@@ -235,7 +235,7 @@ impl Cells {
             return Some(0);
         }
         loop {
-            let given = by!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
+            let given = dispatch!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
             if given.is_some() {
                 return given;
             }
@@ -248,7 +248,7 @@ impl Cells {
     #[cfg(feature = "snapshot")]
     pub(crate) fn export(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::export::Export>> {
         loop {
-            let export = by!(self.rules_at(seat), algorithm => algorithm.export(seat.at(), clock));
+            let export = dispatch!(self.rules_at(seat), algorithm => algorithm.export(seat.at(), clock));
             if export.is_some() {
                 return export;
             }
@@ -267,7 +267,7 @@ impl Cells {
         left: Option<&mut PerQuota>,
     ) -> Option<(Part, Admission)> {
         // A refund or a refused request may have stalled in a resize of a log.
-        let draft = by!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
+        let draft = dispatch!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
         let part = Part { id: seat.id, seen: seat.head, next: draft.next, rings: draft.rings, mark: draft.mark };
         Some((part, draft.admission))
     }
@@ -297,14 +297,14 @@ impl Cells {
     pub(super) fn publish_at(&self, at: At<'_>, clock: &impl Clock) {
         if at.cell.head() == at.head {
             let reference = at.cell.reference();
-            by!(self.rules_of(at.cell), algorithm => algorithm.help(at, reference, time_of(clock.now())));
+            dispatch!(self.rules_of(at.cell), algorithm => algorithm.help(at, reference, time_of(clock.now())));
         }
     }
 
     /// The charge of one part of a joint claim that is published.
     pub(crate) fn charge_of(&self, part: &Part) -> Charge {
         let cell = self.store.cells.element(part.id);
-        by!(self.rules_of(cell), algorithm => algorithm.charge_of(cell, part))
+        dispatch!(self.rules_of(cell), algorithm => algorithm.charge_of(cell, part))
     }
 
     /// The answer to a peek by a key without a cell.

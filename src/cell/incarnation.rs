@@ -2,7 +2,7 @@
 //! expired, or forgotten.
 
 use super::algorithm::{Algorithm, Known};
-use super::cells::{Cells, Rules, Seat, by};
+use super::cells::{Cells, Rules, Seat, dispatch};
 #[cfg(feature = "snapshot")]
 use super::export::{Export, Import};
 use super::memory::At;
@@ -33,7 +33,8 @@ impl Cells {
         let opened = free.with_state(State::Open);
         // See `free_memory`.
         let elsewhere = RingRef(cell.ring.load(Ordering::Relaxed)).is_ring();
-        let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.first(opened, cost, elsewhere));
+        let (reference, head) =
+            dispatch!(self.rules(fingerprint), algorithm => algorithm.first(opened, cost, elsewhere));
         cell.give_to(fingerprint, reference, head);
         Some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
@@ -88,16 +89,16 @@ impl Cells {
             }
             let reference = cell.reference();
             let rules = self.rules_of(cell);
-            let (end, newest) = match by!(rules, algorithm => algorithm.known(at, reference)) {
+            let (end, newest) = match dispatch!(rules, algorithm => algorithm.known(at, reference)) {
                 Known::Until(end, newest) => (end, newest),
                 Known::Unpublished => {
-                    by!(rules, algorithm => algorithm.help(at, reference, time_of(clock.now())));
+                    dispatch!(rules, algorithm => algorithm.help(at, reference, time_of(clock.now())));
                     continue;
                 }
                 // Either a resize that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
                     if head.state().is_resizing() {
-                        by!(rules, algorithm => algorithm.open(at));
+                        dispatch!(rules, algorithm => algorithm.open(at));
                     }
                     continue;
                 }
@@ -112,7 +113,7 @@ impl Cells {
             // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
             if head.state().is_resizing() {
-                by!(rules, algorithm => algorithm.empty(at, reference, newest));
+                dispatch!(rules, algorithm => algorithm.empty(at, reference, newest));
                 continue;
             }
             let free = head.freed();
@@ -177,14 +178,14 @@ impl Cells {
 
     /// Whether the ring of an open cell has never held a stamp.
     fn is_empty(&self, at: At<'_>) -> bool {
-        let known = by!(self.rules_of(at.cell), algorithm => algorithm.known(at, at.cell.reference()));
+        let known = dispatch!(self.rules_of(at.cell), algorithm => algorithm.known(at, at.cell.reference()));
         matches!(known, Known::Until(_, newest) if newest.is_sentinel())
     }
 
     /// Takes one step towards an open cell without stamps, unless another ring is offered first.
     fn empty_what_grows(&self, resizing: At<'_>, clock: &impl Clock) {
         let reference = resizing.cell.reference();
-        by!(self.rules_of(resizing.cell), algorithm => match algorithm.known(resizing, reference) {
+        dispatch!(self.rules_of(resizing.cell), algorithm => match algorithm.known(resizing, reference) {
             Known::Until(_, newest) => algorithm.empty(resizing, reference, newest),
             Known::Unpublished => algorithm.help(resizing, reference, time_of(clock.now())),
             Known::OfAnotherRing => algorithm.open(resizing),
@@ -253,7 +254,7 @@ impl Cells {
             }
             // An unpublished claim was made just now; a ring that was just replaced has live
             // stamps.
-            let end = match by!(self.rules_of(cell), algorithm => algorithm.known(at, reference)) {
+            let end = match dispatch!(self.rules_of(cell), algorithm => algorithm.known(at, reference)) {
                 Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
@@ -278,7 +279,8 @@ impl Cells {
         let cell = self.store.cells.element(id);
         let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
         let import = Import { now, elapsed };
-        let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.import(opened, export, import));
+        let (reference, head) =
+            dispatch!(self.rules(fingerprint), algorithm => algorithm.import(opened, export, import));
         cell.give_to(fingerprint, reference, head);
         Some((id, head.incarnation()))
     }

@@ -8,7 +8,7 @@ use super::memory::Cell;
 use super::quantised::blocks::Blocks;
 use super::words::{CLASSES, Head, RingRef, Slot};
 use crate::slab::{FIRST_PAGES, Slab};
-use crate::sync::{Apart, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, CachePadded, Ordering};
 
 /// All the cells of a limiter and their rings.
 pub(super) struct Store {
@@ -20,10 +20,10 @@ pub(super) struct Store {
     /// Blocks of steps, if a plan has them.
     pub(super) blocks: Option<Box<Blocks>>,
     /// The next number for a sentinel (INV-SENTINEL).
-    sentinels: Apart<AtomicU64>,
+    sentinels: CachePadded<AtomicU64>,
     /// The timestamp floor (INV-FLOOR): the latest end of a stamp that was lost with its cell, or
     /// the newest stamp of a ring that was freed.
-    timestamp_floor: Apart<AtomicU64>,
+    timestamp_floor: CachePadded<AtomicU64>,
     /// Descriptors of joint claims, if there are several plans.
     pub(super) descriptors: Option<Box<Descriptors>>,
 }
@@ -42,8 +42,8 @@ impl Store {
             longest,
             rings: [const { OnceBox::new() }; CLASSES],
             blocks: Blocks::up_to(largest_block),
-            sentinels: Apart(AtomicU64::new(0)),
-            timestamp_floor: Apart(AtomicU64::new(0)),
+            sentinels: CachePadded(AtomicU64::new(0)),
+            timestamp_floor: CachePadded(AtomicU64::new(0)),
             descriptors,
         };
         if cfg!(tollgate_loom) {

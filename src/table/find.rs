@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
-use crate::sync::{Apart, AtomicU64, Ordering, plain};
+use crate::sync::{AtomicU64, CachePadded, Ordering, plain};
 
 /// Where a new key ends up.
 #[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
@@ -36,12 +36,12 @@ pub(crate) struct Table {
     /// The current generation, and whether the old one is still being swept.
     pub(super) route: AtomicU64,
     /// The chunks of the old generation that are swept.
-    pub(super) cursor: Apart<AtomicU64>,
+    pub(super) cursor: CachePadded<AtomicU64>,
     /// The slots of the index that are taken or about to be, by the generation's parity.
-    pub(super) filled: Apart<[AtomicU64; 2]>,
+    pub(super) filled: CachePadded<[AtomicU64; 2]>,
     pub(super) largest: u32,
-    pub(super) turns: Apart<Heuristics>,
-    pub(super) refused_at_cap: Apart<plain::AtomicU64>,
+    pub(super) turns: CachePadded<Heuristics>,
+    pub(super) refused_at_cap: CachePadded<plain::AtomicU64>,
 }
 
 /// The place of a key's cell.
@@ -77,11 +77,11 @@ impl Table {
             cells,
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
             route: AtomicU64::new(Route::first(size).0),
-            cursor: Apart(AtomicU64::new(0)),
-            filled: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
+            cursor: CachePadded(AtomicU64::new(0)),
+            filled: CachePadded([AtomicU64::new(0), AtomicU64::new(0)]),
             largest,
-            turns: Apart::default(),
-            refused_at_cap: Apart(plain::AtomicU64::new(0)),
+            turns: CachePadded::default(),
+            refused_at_cap: CachePadded(plain::AtomicU64::new(0)),
         };
         table.make_index(Route::first(size));
         if cfg!(tollgate_loom) {

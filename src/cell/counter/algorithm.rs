@@ -44,25 +44,25 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         let time = time_of(clock.now());
         let (draft, account) = self.draft(at, reference, cost, time)?;
         if let Some(left) = left {
-            *left = PerQuota::one(self.books.current.left(account, time));
+            *left = PerQuota::one(self.view.current.left(account, time));
         }
         Some(draft)
     }
 
     fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge {
         match part.mark {
-            0 => self.books.charge_of(cell, part.next, None),
+            0 => self.view.charge_of(cell, part.next, None),
             mark => Charge { head: part.next, mark },
         }
     }
 
     fn help(self, at: At<'a>, reference: RingRef, time: u64) {
-        self.books.help(at, Slot(reference.0), time.max(self.store.timestamp_floor()));
+        self.view.help(at, Slot(reference.0), time.max(self.store.timestamp_floor()));
     }
 
     fn known(self, at: At<'a>, reference: RingRef) -> Known {
         let slot = Slot(reference.0);
-        self.books.over_at(at.head, slot).map_or(Known::Unpublished, |over| Known::Until(over, slot))
+        self.view.over_at(at.head, slot).map_or(Known::Unpublished, |over| Known::Until(over, slot))
     }
 
     fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
@@ -70,7 +70,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     }
 
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
-        let (head, slot) = self.books.first(opened, cost, opened.sentinel_number());
+        let (head, slot) = self.view.first(opened, cost, opened.sentinel_number());
         (RingRef(slot.0), head)
     }
 
@@ -86,7 +86,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
         }
         let reference = at.cell.reference();
         let now = time_of(clock.now());
-        let Some(export) = self.books.export(at.head, Slot(reference.0), now) else {
+        let Some(export) = self.view.export(at.head, Slot(reference.0), now) else {
             self.help(at, reference, now);
             return None;
         };
@@ -97,9 +97,9 @@ impl<'a> Algorithm<'a> for Counter<'a> {
     #[cfg(feature = "snapshot")]
     fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
         let (head, slot) = match *export {
-            Export::Account { age, used } => self.books.reopened(opened, import.at(age), used),
+            Export::Account { age, used } => self.view.reopened(opened, import.at(age), used),
             // Ruled out by `NewKeys::can_have`.
-            Export::Stamps(_) | Export::Steps(_) => self.books.first(opened, 0, opened.sentinel_number()),
+            Export::Stamps(_) | Export::Steps(_) => self.view.first(opened, 0, opened.sentinel_number()),
         };
         (RingRef(slot.0), head)
     }

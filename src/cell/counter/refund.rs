@@ -8,7 +8,7 @@
 //! advanced, once. After a second advance another account could have that time, so nothing comes
 //! back.
 
-use super::books::Seen;
+use super::account_view::Seen;
 use super::view::Counter;
 use crate::cell::algorithm::{Algorithm, Charge};
 use crate::cell::memory::At;
@@ -26,7 +26,7 @@ impl<'a> Counter<'a> {
         let slot = at.cell.slot();
         // Read after the head (INV-CLOCK-LAST).
         let now = time_of(clock.now());
-        let running = match self.books.seen(head, slot) {
+        let running = match self.view.seen(head, slot) {
             Seen::Running(running) => running,
             Seen::Over(_) => return at.validate().then_some(0),
             Seen::Unpublished => {
@@ -35,13 +35,13 @@ impl<'a> Counter<'a> {
             }
         };
         let given = self
-            .books
+            .view
             .since(head, slot, &running, charge)
-            .and_then(|since| self.books.rule().refund(running.account, now, cost, since))
+            .and_then(|since| self.view.rule().refund(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {
             None => at.validate().then_some(0),
-            Some(given) => at.claim(self.books.refunded(head, given.used)).map(|()| given.permits),
+            Some(given) => at.claim(self.view.refunded(head, given.used)).map(|()| given.permits),
         }
     }
 }

@@ -34,12 +34,12 @@ pub(super) struct Running {
 
 /// The versions that the account of a key is written under.
 #[derive(Clone, Copy)]
-pub(in crate::cell) struct Books<'a> {
+pub(in crate::cell) struct AccountView<'a> {
     versions: ForKey<'a>,
     pub(super) current: &'a AccountPlan,
 }
 
-impl<'a> Books<'a> {
+impl<'a> AccountView<'a> {
     #[inline]
     pub(in crate::cell) fn new(versions: ForKey<'a>, current: &'a AccountPlan) -> Self {
         Self { versions, current }
@@ -360,7 +360,7 @@ fn publish(cell: &Cell, slot: Slot, anchor: Slot) -> Option<Slot> {
 }
 
 #[cfg(feature = "snapshot")]
-impl Books<'_> {
+impl AccountView<'_> {
     /// The time at which an account opened and what it has used, if it matters at `now`. An account
     /// that is over and matters is like one of which nothing was used. `None` if it has to be
     /// published first.

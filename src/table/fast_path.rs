@@ -11,7 +11,7 @@ const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
 
 /// The pause before the first retry, in turns of [`spin_loop`](core::hint::spin_loop); each further
 /// pause is twice as long. The first takes about a microsecond, all together a dozen.
-const FIRST_PAUSE: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
+const FIRST_BACKOFF: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
 
 impl Table {
     /// Decides a request of `cost` permits, between 1 and the limit, or returns `None`: then the
@@ -21,7 +21,7 @@ impl Table {
         let seat = self.current(self.route()).fast_find(fingerprint, &self.cells)?;
         // Read after the head (INV-CLOCK-LAST).
         match self.cells.fast_decide(seat, cost, clock.now()) {
-            None => self.decide_after_others(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
+            None => self.decide_after_backoff(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
     }
@@ -54,7 +54,7 @@ impl Table {
     /// The pause ends by itself; no thread waits for another.
     #[cold]
     #[inline(never)]
-    fn decide_after_others(
+    fn decide_after_backoff(
         &self,
         id: u32,
         mut head: Head,
@@ -68,7 +68,7 @@ impl Table {
                 // No claim was lost, so the slow path is needed.
                 return None;
             }
-            (0..FIRST_PAUSE << tries).for_each(|_| core::hint::spin_loop());
+            (0..FIRST_BACKOFF << tries).for_each(|_| core::hint::spin_loop());
             let seat = self.cells.open_seat_for(id, head.incarnation(), fingerprint)?;
             let decided = self.cells.fast_decide(seat, cost, clock.now());
             if decided.is_some() {

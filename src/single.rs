@@ -1,4 +1,4 @@
-//! A table that knows one key only: for limits without keys.
+//! A table with one key, for limits without keys.
 
 use crate::cell::{Scope, Unchanged, Version};
 use crate::clock::Clock;
@@ -17,9 +17,8 @@ impl Single {
     /// The one key.
     pub(crate) const KEY: Fingerprint = Fingerprint::new(0, 0);
 
-    /// Places in the table: one for the key, and some for the cells of threads that lose the race
-    /// to make it and for cells that were forgotten and not swept yet. None takes memory before it
-    /// is used.
+    /// Cells of the table: one for the key, others for threads that lose the race to insert it, and
+    /// for forgotten cells that are not swept yet. An unused cell takes no memory.
     pub(crate) const PLACES: usize = if cfg!(tollgate_loom) { 4 } else { 1 << 16 };
 
     pub(crate) fn new(quotas: &Quotas) -> Self {
@@ -28,7 +27,7 @@ impl Single {
 
     pub(crate) fn acquire(&self, cost: u32, clock: &impl Clock) -> Status {
         loop {
-            // There is no lack of room, and a sweep that was looking for some has made progress.
+            // There are cells enough, and each attempt sweeps a part of the index.
             if let Placed::Decided(status) = self.table.acquire(Self::KEY, cost, clock) {
                 return status;
             }

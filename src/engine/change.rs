@@ -1,4 +1,4 @@
-//! Changes of quotas, one after the other.
+//! Changes of quotas. A lock makes them serial; no decision takes it.
 
 use std::sync::PoisonError;
 
@@ -16,8 +16,8 @@ pub(crate) struct Change<'a> {
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Makes all of these changes, of different dimensions, or none. An error says which can't be
-    /// made. Keys go on with what they have been granted.
+    /// Makes all of these changes, of different dimensions, or none. An error has the index of the
+    /// change that can't be made. Keys keep their permits.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, change) in changes.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::single::Single;
 use crate::table::{Placed, TOGETHER};
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The key, if it may ask for so much.
+    /// The key, if its quotas allow this cost.
     #[inline]
     pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
         self.table.version_for(key).check_cost(cost)?;
@@ -34,7 +34,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// One permit for each key, in order.
+    /// Decides one permit for each key, in order.
     pub(crate) fn decide_many(&self, mut keys: impl Iterator<Item = Fingerprint>) -> Vec<Decision> {
         let mut decisions = Vec::with_capacity(keys.size_hint().0);
         let mut together = [Fingerprint::new(0, 0); TOGETHER];
@@ -52,13 +52,13 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// Decides, and says what is left.
+    /// Decides, with the permits left.
     #[inline]
     pub(crate) fn decide_in_full(&self, key: Fingerprint, cost: u32) -> Status {
         if cost == 0 {
             return self.peek(key, 0);
         }
-        // Written in place: to move a status costs as much as to decide.
+        // Written in place, because to move a status costs as much as to decide.
         let mut status = Status::nothing();
         if self.modes.is_none()
             && let Some(fast) = self.table.fast_status(key, cost, &self.clock, &mut status.left)
@@ -71,7 +71,7 @@ impl<C: Clock, F> Engine<C, F> {
         status
     }
 
-    /// A request of at least one permit, whatever it takes.
+    /// The slow path of a request of at least one permit.
     fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
         if let Some(modes) = &self.modes {
             return self.decide_in_modes(modes, key, cost, &mut Wants::Numbers);
@@ -83,14 +83,14 @@ impl<C: Clock, F> Engine<C, F> {
 
     pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
         match &self.modes {
-            // A request for nothing is admitted whatever happens.
+            // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => self.peek_in_modes(modes, key, cost),
             _ if cost > 0 => self.preview_quota(key, cost, &self.clock),
             _ => self.table.peek(key, 0, &self.clock),
         }
     }
 
-    /// What the quota says, whatever it takes, and whether it is the key's own that says so.
+    /// The quota's decision on the slow path, and whether it is by the key's own permits.
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
         match self.table.acquire(key, cost, clock) {
             Placed::Decided(status) => (status, true),
@@ -107,7 +107,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What the quota would say, whatever it takes.
+    /// The quota's answer to a peek.
     pub(super) fn preview_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
         match self.table.preview(key, cost, clock) {
             Placed::Decided(status) => status,
@@ -118,9 +118,9 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What a new key is told that finds no place; `None` where there is one. What keys without a
-    /// place share is asked by `shared`, if it can ever admit so much: a key's own quota may allow
-    /// more.
+    /// The answer to a new key at the key cap; `None` to try again. `shared` asks the quota that
+    /// keys without a place share. It is called only if that quota can ever admit the cost: a key's
+    /// own quota may allow more.
     #[cold]
     pub(super) fn decide_at_cap(
         &self,

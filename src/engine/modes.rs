@@ -1,5 +1,5 @@
-//! What an engine with [`Modes`] does for one key: the lists come first, then the block, then the
-//! quota; and in shadow mode no request is denied.
+//! Decisions on one key of a limiter with [`Modes`]. The lists are asked first, then the block,
+//! then the quota. Shadow mode then turns a denial into an admission.
 
 use super::body::Engine;
 use super::wants::Wants;
@@ -13,7 +13,7 @@ use crate::penalty::Penalties;
 use crate::reservation::Charges;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The lists, where there are any.
+    /// The lists, if there are any.
     fn lists(&self) -> Option<&Lists> {
         self.modes.as_ref()?.lists.as_ref()
     }
@@ -26,7 +26,7 @@ impl<C: Clock, F> Engine<C, F> {
         self.lists().is_some_and(|lists| lists.take_off(key))
     }
 
-    /// A request of at least one permit.
+    /// Decides a request of at least one permit.
     #[inline(never)]
     pub(super) fn decide_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
         let status = match (self.by_list(modes, key), modes.penalties(key)) {
@@ -38,7 +38,7 @@ impl<C: Clock, F> Engine<C, F> {
         Status { decision: modes.show(status.decision), ..status }
     }
 
-    /// What such a request would be told.
+    /// The answer to a peek.
     pub(super) fn peek_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).unwrap_or_else(|| {
@@ -63,7 +63,7 @@ impl<C: Clock, F> Engine<C, F> {
     fn decide_with_penalty(&self, penalties: &Penalties, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
         let clock = Noted::new(&self.clock);
         if let Some(until) = penalties.blocked_until(key, &clock) {
-            // The quota is asked too: its wait may be the longer one.
+            // Peek at the quota, too: its wait may be longer than the block.
             return Told::now(self.preview_quota(key, cost, &clock), &clock).and_blocked(until, &clock);
         }
         let (status, by_own_quota) = self.decide_by_quota(key, cost, wants, &clock);
@@ -92,11 +92,11 @@ impl<C: Clock, F> Engine<C, F> {
     }
 }
 
-/// What the quota said, in times that do not depend on when it was.
+/// The quota's answer, as absolute times.
 struct Told {
     status: Status,
     denied_until: u64,
-    /// The reading from which the waits of the status are counted.
+    /// The reading from which the waits of the status count.
     told_at: u64,
 }
 
@@ -106,15 +106,15 @@ impl Told {
         Self { status, denied_until, told_at: clock.last() }
     }
 
-    /// What a key is told that is blocked until then.
+    /// The answer to a key that is blocked until then.
     fn and_blocked<C: Clock>(self, until: u64, clock: &Noted<'_, C>) -> Status {
-        // A wait of nothing is left if the thread was held up for as long as the key is blocked.
+        // The block may have ended since it was read.
         let from_now = |time: u64| time.saturating_sub(clock.last()).max(1);
         let retry_after_ns = from_now(until.max(self.denied_until));
         let told_after = |wait_ns: u64| from_now(until.max(self.told_at.saturating_add(wait_ns)));
         let left = self.status.left.map(|left| Left {
             remaining: 0,
-            // What remains but for the block is there once that has ended.
+            // The remaining permits are free once the block has ended.
             next_after_ns: told_after(if left.remaining > 0 { 0 } else { left.next_after_ns }),
             reset_after_ns: told_after(left.reset_after_ns),
             ..left

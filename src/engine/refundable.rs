@@ -1,4 +1,4 @@
-//! Permits that may be given back.
+//! Permits that can be refunded.
 
 use super::body::{AtCap, Engine};
 use super::wants::Wants;
@@ -10,8 +10,7 @@ use crate::reservation::Charges;
 use crate::single::Single;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Decides a request that would wait for up to `within` nanoseconds, and says what could be
-    /// given back of it.
+    /// Decides a request that accepts a wait of `within` nanoseconds, and returns its charges.
     pub(crate) fn acquire_within(
         &self,
         key: Fingerprint,
@@ -58,8 +57,8 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// Gives back what still counts of these permits. Says how many: of several keys, of the one of
-    /// which most came back.
+    /// Refunds the permits of these charges that still count, and returns how many. Of several
+    /// keys, the count of the key with the most.
     pub(crate) fn refund(&self, charges: &Charges) -> u32 {
         match (charges, &self.at_cap) {
             (Charges::One(refundable), _) => self.table.refund(refundable, &self.clock),

@@ -1,4 +1,4 @@
-//! [`Settings`]: what a builder was asked for.
+//! [`Settings`]: the options that all builders share.
 
 use super::body::{AtCap, Engine};
 use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
@@ -12,7 +12,7 @@ use crate::single::Single;
 use crate::sync::Mutex;
 use crate::table::Table;
 
-/// All that may be asked of a builder, but for the quotas and what changes its type.
+/// The options of a builder, except quotas, clock and fingerprinter.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) key_cap: usize,

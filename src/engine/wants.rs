@@ -1,13 +1,13 @@
-//! What is asked for with a decision.
+//! The results that a caller needs beside the decision.
 
 use crate::reservation::Charges;
 
-/// What is asked for with a decision.
+/// The results that a caller needs beside the decision.
 #[derive(Debug)]
 pub(super) enum Wants {
     Decision,
     Numbers,
-    /// To wait for up to so many nanoseconds, and to be able to give back what was charged.
+    /// The charges, for a refund. The request accepts a wait of `within` nanoseconds.
     Refundable {
         within: u64,
         charges: Charges,

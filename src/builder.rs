@@ -1,4 +1,4 @@
-//! [`LimiterBuilder`]: everything about a limiter that is not its quota.
+//! [`LimiterBuilder`]: the options of a limiter, except its quotas.
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;

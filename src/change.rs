@@ -1,4 +1,4 @@
-//! Quotas that change while requests come: [`Limiter::set_quotas`] and its like.
+//! Changes of quotas while the limiter is in use: [`Limiter::set_quotas`] and its like.
 
 use core::fmt;
 use core::hash::Hash;
@@ -31,20 +31,20 @@ use crate::quotas::Quotas;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// No limiter can be built with them either.
+    /// The quotas can't be used, nor could a limiter be built with them.
     Quotas(BuildError),
-    /// They are of another algorithm. The grants of one algorithm say nothing to another: build
-    /// another limiter.
+    /// The quotas are of another algorithm. Permits of one algorithm can't be counted by another:
+    /// build another limiter.
     OtherAlgorithm {
         /// The algorithm that the limiter was built with.
         is: Algorithm,
-        /// The one that was asked for.
+        /// The algorithm of the new quotas.
         asked: Algorithm,
     },
     /// A key's account has no room for so many permits: build the limiter with the largest quota
     /// that it may come to have.
     TooLarge {
-        /// The quota that was asked for.
+        /// The new quota.
         quota: Quota,
     },
     /// The quotas have been changed as often as they can be: build another limiter, from a snapshot
@@ -53,8 +53,8 @@ pub enum ChangeError {
         /// The most changes.
         most: u64,
     },
-    /// The new quotas [count refused requests](Quota::counting_refused) and the present ones do
-    /// not, or the other way round. Build another limiter.
+    /// Of the new and the present quotas, one list [counts refused
+    /// requests](Quota::counting_refused) and the other does not. Build another limiter.
     OtherRefused,
     /// The window or the resolution of a quantised log is another: permits that were counted in
     /// steps can't be counted in others.
@@ -158,11 +158,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   over stays over.
     /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does.
     ///
-    /// Permits that were lent under other quotas can still be given back to logs and windows, and
-    /// not to buckets and queues.
+    /// Permits that were charged under earlier quotas can still be refunded to logs and windows.
+    /// They can't be refunded to buckets and queues.
     ///
-    /// Each change takes some 400 bytes that are given back with the limiter, and there can be
-    /// 1,048,575 of them.
+    /// Each change takes some 400 bytes, which are freed with the limiter. There can be 1,048,575
+    /// changes.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -348,7 +348,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
     }
 
-    /// Makes all of these changes, or none. An error says in which dimension.
+    /// Makes all of these changes, or none. An error has the dimension.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Box<ChangeError>)> {
         self.engine.change(changes).map_err(|(at, unchanged)| {
             let Change { dimension, quotas, .. } = changes[at];

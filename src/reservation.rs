@@ -1,4 +1,4 @@
-//! Permits that are given back when they turn out not to be used: [`Reservation`] and [`Receipt`].
+//! Permits that can be refunded: [`Reservation`] and [`Receipt`].
 
 mod of_limiters;
 
@@ -12,12 +12,12 @@ use crate::decision::Denial;
 use crate::error::{CostExceedsLimit, JointError};
 use crate::table::Refundable;
 
-/// Tells limiters apart.
+/// A number that identifies a limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LimiterId(u64);
 
 impl LimiterId {
-    /// An id that no other limiter of this process has, but for one chance in 2^64.
+    /// A random number. Two limiters of a process share one with a probability of 2^-64.
     pub(crate) fn new() -> Self {
         Self(RandomState::new().hash_one(()))
     }
@@ -55,22 +55,23 @@ impl<L: sealed::Refund> Lender for L {
 }
 
 pub(crate) mod sealed {
-    /// Only limiters of this crate do.
+    /// Implemented by the limiters of this crate only.
     pub trait Refund {
         /// The type of the status of a decision.
         type Told;
 
-        /// Gives back the permits of a receipt of this limiter that still count.
+        /// Refunds the permits of a receipt of this limiter that still count, and returns how many.
         fn refund_receipt(&self, receipt: &super::Receipt) -> u32;
     }
 }
 
-/// Permits that are taken until it is known whether they are used.
+/// Permits that are charged until the caller knows whether they are used.
 ///
-/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like, for now or for a moment
-/// ahead. **Dropped, it gives its permits back**; [`commit`](Self::commit) keeps them. `P` is the
-/// pointer to its limiter: a reference, or an [`Arc`](std::sync::Arc) for a reservation that goes
-/// to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
+/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like, as of now or of a later
+/// moment. **If it is dropped, its permits are refunded.** [`commit`](Self::commit) keeps them
+/// charged. `P` is the pointer to its limiter: a reference, or an [`Arc`](std::sync::Arc) for a
+/// reservation that goes to another thread or task
+/// ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -181,10 +182,10 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
     }
 }
 
-/// Permits that were granted and can be given back once, by
+/// Permits that were granted and can be refunded once, by
 /// [`Limiter::refund`](crate::Limiter::refund) and its like.
 ///
-/// Dropped, it does nothing.
+/// If it is dropped, the permits stay charged.
 ///
 /// ```
 /// use std::time::Duration;
@@ -209,7 +210,7 @@ pub(crate) enum Charges {
     /// No permit was charged.
     Nothing,
     One(Refundable),
-    /// Permits that keys without a place share.
+    /// Permits of the quota that keys without a place share.
     Overflow(Refundable),
     Several(Box<[Refundable]>),
 }
@@ -341,7 +342,7 @@ impl From<JointError> for ReserveError {
     }
 }
 
-/// As many nanoseconds as fit.
+/// The duration in nanoseconds; `u64::MAX` if it is longer.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -30,7 +30,7 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Clone)]
 pub struct CoarseClock {
-    // First, so that a reading needs no second pointer.
+    // The first field, so that a reading follows one pointer.
     shared: Arc<Shared>,
     _ticker: Arc<Ticker>,
 }
@@ -74,7 +74,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A ticker that panicked has nothing left to clean up.
+            // If the ticker panicked, there is nothing to clean up.
             let _ = thread.join();
         }
     }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_long_resolution_does_not_delay_the_drop() {
-        // Would hang the test for a century if the drop waited for the tick.
+        // If the drop waited for the tick, the test would hang for a century.
         drop(CoarseClock::new(Duration::from_secs(3_000_000_000)).unwrap());
     }
 }

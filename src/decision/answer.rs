@@ -135,13 +135,13 @@ impl core::fmt::Display for Decision {
     }
 }
 
-/// A decision by a quota of the key alone. It has two words, `None` included, so that it stays in
-/// registers: a decision that is written and read again on its way makes the next one wait.
+/// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so that it
+/// stays in registers: a decision that goes through memory delays the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FastDecision {
-    /// [`ADMITTED`](Self::ADMITTED), or the number of the quota that denied, and one.
+    /// [`ADMITTED`](Self::ADMITTED), or one plus the number of the quota that denied.
     by: NonZeroU64,
-    /// The delay, or the wait.
+    /// The delay of an admission, or the wait of a denial.
     ns: u64,
 }
 
@@ -198,7 +198,7 @@ impl From<FastDecision> for Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Admission(How);
 
-/// How a request came to be admitted. As large as a denial, so that a decision is no larger for it.
+/// How a request was admitted. No larger than a denial, so that a decision is no larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum How {
     Charge { delay_ns: u64 },
@@ -215,7 +215,7 @@ impl Admission {
         Self(How::Charge { delay_ns })
     }
 
-    /// The admission of a request that was granted both.
+    /// The admission of a request that two dimensions admitted.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
             (How::Charge { delay_ns }, How::Charge { delay_ns: another }) => Self::delayed(delay_ns.max(another)),

@@ -1,4 +1,4 @@
-//! [`JointStatus`]: a decision on several keys, with what is left of every quota.
+//! [`JointStatus`]: a decision on several keys, with the permits left of each quota.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -43,11 +43,12 @@ pub struct JointStatus {
     pub(crate) decision: Decision,
     first: [JointQuotaStatus; INLINE],
     count: usize,
-    /// Those beyond the first.
+    /// The quotas after the first [`INLINE`].
     others: Vec<JointQuotaStatus>,
 }
 
-/// Three dimensions of two quotas are common, and eight of eight possible.
+/// Quotas without an allocation. Three dimensions of two quotas are common; eight of eight are
+/// possible.
 const INLINE: usize = 16;
 
 /// What is left of one quota of one dimension, and when more is. Part of a [`JointStatus`].
@@ -76,7 +77,7 @@ pub struct JointQuotaStatus {
 }
 
 impl JointStatus {
-    /// Of no quota, and admitted.
+    /// An admission without quotas.
     pub(crate) const fn new() -> Self {
         let none = JointQuotaStatus { dimension: 0, is_violated: false, status: QuotaStatus::new(0, Left::all(0)) };
         Self { decision: Decision::Admitted(Admission::UNCOUNTED), first: [none; INLINE], count: 0, others: Vec::new() }

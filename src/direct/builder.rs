@@ -1,4 +1,4 @@
-//! [`DirectLimiterBuilder`]: everything about a limiter without keys.
+//! [`DirectLimiterBuilder`]: the options of a limiter without keys.
 
 use super::limiter::{DirectLimiter, OneKey};
 use crate::clock::{Clock, MonotonicClock};

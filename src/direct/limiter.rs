@@ -31,7 +31,7 @@ pub struct DirectLimiter<C = MonotonicClock> {
     pub(crate) engine: Engine<C, OneKey>,
 }
 
-/// Gives everything the fingerprint of the one key.
+/// A fingerprinter that gives every value the fingerprint of the one key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneKey;
 

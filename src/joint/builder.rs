@@ -1,4 +1,4 @@
-//! [`JointLimiterBuilder`]: the dimensions of a limiter, and everything else about it.
+//! [`JointLimiterBuilder`]: the dimensions of a limiter, and its other options.
 
 use core::marker::PhantomData;
 
@@ -294,8 +294,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 }
 
-/// Whether a limiter of these dimensions can be made: as many as its type names, each with a name
-/// of its own.
+/// Checks that there are as many dimensions as the type has keys, each with a different name.
 fn check_dimensions<D: Dimensions + ?Sized>(names: &[Box<str>]) -> Result<(), BuildError> {
     let (given, most) = (names.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&given) {

@@ -16,7 +16,7 @@ use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::single::Single;
 
-/// Permits of one key, and their delay.
+/// Charges permits of one key. Returns the receipt, the delay and the status.
 fn charge<C: Clock, F>(
     engine: &Engine<C, F>,
     key: Fingerprint,
@@ -34,8 +34,8 @@ fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Takes `cost` permits for `key` that may be given back, now or `within` this time: all of
-    /// them, or none.
+    /// Charges `cost` permits of `key` that can be refunded, as of now or `within` this time: all
+    /// of them, or none.
     ///
     /// Permits that do not fit now are taken as of the moment at which they do, and
     /// [`delay`](Reservation::delay) says how long that is. **No request overtakes a reservation**:
@@ -50,9 +50,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   nothing ahead. Nor does a [quantised log](crate::Quota::quantised_log), nor a quota that
     ///   [counts refused requests](crate::Quota::counting_refused).
     ///
-    /// A reservation for now costs as much as [`try_acquire_n`](Self::try_acquire_n). For a
-    /// reservation ahead, and for permits that are given back, a log copies the key's live stamps.
-    /// A cost of zero reserves nothing.
+    /// A reservation as of now costs as much as [`try_acquire_n`](Self::try_acquire_n). For one as
+    /// of a later moment, and for a refund, a log copies the key's live stamps. A cost of zero
+    /// reserves nothing.
     ///
     /// ```
     /// use std::time::Duration;

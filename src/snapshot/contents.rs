@@ -40,7 +40,7 @@ use crate::table::{ImportError, Table};
 /// ```
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When it was taken, in nanoseconds since 1970.
+    /// The time of the snapshot, in nanoseconds since 1970.
     pub(super) taken_at: u64,
     pub(super) secret: Option<[u64; 2]>,
     /// The fingerprint of a key that every limiter knows.
@@ -60,11 +60,11 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Self {
         let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
-        // Of a key that comes twice, the last counts.
+        // A key may appear twice. The later entry replaces the earlier.
         let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export)| ((key.low, key.high), export)).collect();
         Self {
-            // Read last: what was read of a key before counts as younger by the time it took, and
-            // so matters for longer, not less long.
+            // Read after the keys. So the ages of keys that were read early are too small by the
+            // time that it took, and their permits count for longer.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
             probe: (low, high),
@@ -123,8 +123,7 @@ impl Snapshot {
         SystemTime::now().duration_since(taken_at).unwrap_or_default()
     }
 
-    /// The fingerprinter that gives keys the fingerprints that they have here, if it can be made
-    /// from what it was.
+    /// The given fingerprinter, made to give keys the fingerprints of this snapshot, if it can.
     pub(crate) fn fingerprinter<F: Fingerprinter>(&self, fingerprinter: F) -> Result<F, RestoreError> {
         let fingerprinter = match self.secret {
             Some(secret) => fingerprinter.with_secret(secret),
@@ -134,7 +133,7 @@ impl Snapshot {
         if (low, high) == self.probe { Ok(fingerprinter) } else { Err(RestoreError::OtherFingerprints) }
     }
 
-    /// Whether a limiter with these quotas can go on where this one stopped.
+    /// Whether a limiter with these quotas can import this snapshot.
     pub(crate) fn check_quotas(&self, dimensions: &[&[Quota]]) -> Result<(), RestoreError> {
         let fits = |kept: &Vec<Numbers>, quotas: &[Quota]| {
             let log = Kind::Log.number();
@@ -164,7 +163,7 @@ impl Snapshot {
 
 impl core::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        // Not the secret.
+        // The secret is left out.
         f.debug_struct("Snapshot").field("keys", &self.keys.len()).field("age", &self.age()).finish_non_exhaustive()
     }
 }

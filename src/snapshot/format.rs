@@ -1,12 +1,11 @@
-//! The bytes of a snapshot: a head that says what it is, how long and with what checksum, and the
-//! contents.
+//! The bytes of a snapshot: a head with the format, the length and the checksum, then the contents.
 //!
 //! ```text
 //! "tollgate" | version: u32 | length of the contents: u64 | checksum of the contents: 128 bits | contents (postcard)
 //! ```
 //!
-//! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key: against
-//! accidents, not against forgery.
+//! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key. It
+//! finds accidents; it does not prevent forgery.
 
 use core::fmt;
 

@@ -78,7 +78,7 @@ impl Lists {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.table.held(&Still).live_keys
+        self.table.counts(&Still).live_keys
     }
 
     /// Bytes on the heap.

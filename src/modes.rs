@@ -9,14 +9,14 @@ use crate::penalty::{Penalties, Penalty};
 
 /// The modes that a builder was given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ModeSettings {
     pub(crate) shadow: bool,
     /// Penalties, each with its dimension.
     pub(crate) penalties: Vec<(usize, Penalty)>,
     pub(crate) list_cap: Option<usize>,
 }
 
-impl Wanted {
+impl ModeSettings {
     /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if
     /// the builder was given none.
     pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<Option<Box<Modes>>, BuildError> {

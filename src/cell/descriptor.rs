@@ -15,11 +15,11 @@ struct Descriptor {
     link: AtomicU64,
     /// The number of cells.
     count: AtomicU64,
-    entries: [Entry; MAX_CELLS],
+    parts: [AtomicPart; MAX_CELLS],
 }
 
 /// A [`Part`], in atomics.
-struct Entry {
+struct AtomicPart {
     id: AtomicU64,
     seen: AtomicU64,
     next: AtomicU64,
@@ -32,7 +32,7 @@ impl Element for Descriptor {
 
     fn new() -> Self {
         let [state, link, count] = core::array::from_fn(|_| AtomicU64::new(0));
-        Self { state, link, count, entries: core::array::from_fn(|_| Entry::new()) }
+        Self { state, link, count, parts: core::array::from_fn(|_| AtomicPart::new()) }
     }
 
     fn link(&self) -> &AtomicU64 {
@@ -40,7 +40,7 @@ impl Element for Descriptor {
     }
 }
 
-impl Entry {
+impl AtomicPart {
     fn new() -> Self {
         let [id, seen, next, old_ring, new_ring] = core::array::from_fn(|_| AtomicU64::new(0));
         Self { id, seen, next, old_ring, new_ring }
@@ -153,8 +153,8 @@ impl Descriptors {
         let block = self.pool.alloc()?;
         let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
         let mut count = 0;
-        for (part, entry) in parts.zip(&descriptor.entries) {
-            entry.write(part);
+        for (part, atomic) in parts.zip(&descriptor.parts) {
+            atomic.write(part);
             count += 1;
         }
         descriptor.count.store(count, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl Descriptors {
     pub(super) fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
         let descriptor = self.descriptor(ticket);
         let count = usize::try_from(descriptor.count.load(Ordering::Relaxed)).unwrap_or(0);
-        descriptor.entries.iter().take(count).map(Entry::read)
+        descriptor.parts.iter().take(count).map(AtomicPart::read)
     }
 
     /// Makes the caller a worker. `false` if the claim is over.

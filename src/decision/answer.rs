@@ -49,7 +49,7 @@ impl Decision {
     pub(crate) const fn overrule(self) -> Self {
         match self {
             Self::Admitted(_) => self,
-            Self::Denied(denial) => Self::Admitted(Admission(How::Overruled(denial))),
+            Self::Denied(denial) => Self::Admitted(Admission(AdmissionKind::Overruled(denial))),
         }
     }
 
@@ -196,11 +196,11 @@ impl From<FastDecision> for Decision {
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Admission(How);
+pub struct Admission(AdmissionKind);
 
 /// How a request was admitted. No larger than a denial, so that a decision is no larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum How {
+enum AdmissionKind {
     Charge { delay_ns: u64 },
     Uncharged,
     Overruled(Denial),
@@ -208,17 +208,19 @@ enum How {
 
 impl Admission {
     pub(crate) const COUNTED: Self = Self::delayed(0);
-    pub(crate) const UNCOUNTED: Self = Self(How::Uncharged);
+    pub(crate) const UNCOUNTED: Self = Self(AdmissionKind::Uncharged);
 
     #[inline]
     pub(crate) const fn delayed(delay_ns: u64) -> Self {
-        Self(How::Charge { delay_ns })
+        Self(AdmissionKind::Charge { delay_ns })
     }
 
     /// The admission of a request that two dimensions admitted.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
-            (How::Charge { delay_ns }, How::Charge { delay_ns: another }) => Self::delayed(delay_ns.max(another)),
+            (AdmissionKind::Charge { delay_ns }, AdmissionKind::Charge { delay_ns: another }) => {
+                Self::delayed(delay_ns.max(another))
+            }
             _ => self,
         }
     }
@@ -242,8 +244,8 @@ impl Admission {
     #[must_use]
     pub const fn delay(&self) -> Duration {
         match self.0 {
-            How::Charge { delay_ns } => Duration::from_nanos(delay_ns),
-            How::Uncharged | How::Overruled(_) => Duration::ZERO,
+            AdmissionKind::Charge { delay_ns } => Duration::from_nanos(delay_ns),
+            AdmissionKind::Uncharged | AdmissionKind::Overruled(_) => Duration::ZERO,
         }
     }
 
@@ -265,7 +267,7 @@ impl Admission {
     /// ```
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        matches!(self.0, How::Charge { .. })
+        matches!(self.0, AdmissionKind::Charge { .. })
     }
 
     /// The denial in whose place [shadow mode](crate::LimiterBuilder::shadow) admitted the request.
@@ -284,8 +286,8 @@ impl Admission {
     #[must_use]
     pub const fn overruled(&self) -> Option<Denial> {
         match self.0 {
-            How::Overruled(denial) => Some(denial),
-            How::Charge { .. } | How::Uncharged => None,
+            AdmissionKind::Overruled(denial) => Some(denial),
+            AdmissionKind::Charge { .. } | AdmissionKind::Uncharged => None,
         }
     }
 }
@@ -293,10 +295,10 @@ impl Admission {
 impl core::fmt::Display for Admission {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
-            How::Charge { delay_ns: 0 } => f.write_str("admitted"),
-            How::Charge { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
-            How::Uncharged => f.write_str("admitted without a charge"),
-            How::Overruled(denial) => write!(f, "admitted in shadow mode in place of a denial ({denial})"),
+            AdmissionKind::Charge { delay_ns: 0 } => f.write_str("admitted"),
+            AdmissionKind::Charge { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
+            AdmissionKind::Uncharged => f.write_str("admitted without a charge"),
+            AdmissionKind::Overruled(denial) => write!(f, "admitted in shadow mode in place of a denial ({denial})"),
         }
     }
 }

@@ -85,7 +85,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// The counts of the limiter. `own_bytes` is the size of the limiter without its heap memory.
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
-        let held = self.table.held(&self.clock);
+        let held = self.table.counts(&self.clock);
         let modes = self.modes.as_deref();
         let shared = if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.bytes() } else { 0 };
         let penalties = || modes.into_iter().flat_map(Modes::all_penalties);

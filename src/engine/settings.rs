@@ -5,7 +5,7 @@ use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
 use crate::cell::Versions;
 use crate::counts::Tally;
 use crate::error::BuildError;
-use crate::modes::Wanted;
+use crate::modes::ModeSettings;
 use crate::quotas::{Quotas, check_keys};
 use crate::reservation::LimiterId;
 use crate::single::Single;
@@ -20,7 +20,7 @@ pub(crate) struct Settings {
     pub(crate) at_key_cap: AtKeyCap,
     pub(crate) count_decisions: bool,
     pub(crate) keys_with_quotas: usize,
-    pub(crate) modes: Wanted,
+    pub(crate) modes: ModeSettings,
 }
 
 impl Default for Settings {
@@ -31,7 +31,7 @@ impl Default for Settings {
             at_key_cap: AtKeyCap::default(),
             count_decisions: false,
             keys_with_quotas: 0,
-            modes: Wanted::default(),
+            modes: ModeSettings::default(),
         }
     }
 }

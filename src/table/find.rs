@@ -22,7 +22,7 @@ pub(crate) enum Placed {
 }
 
 /// The counts of a table.
-pub(crate) struct Held {
+pub(crate) struct TableCounts {
     pub(crate) live_keys: usize,
     pub(crate) cells: usize,
     pub(crate) bytes: usize,
@@ -181,7 +181,7 @@ impl Table {
         self.turns.note_forgotten();
     }
 
-    pub(crate) fn held(&self, clock: &impl Clock) -> Held {
+    pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
         let time = time_of(clock.now());
         let (mut cells, mut live_keys) = (0, 0);
         for id in self.cells.numbers() {
@@ -189,7 +189,7 @@ impl Table {
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
-        Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+        TableCounts { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
     }
 
     #[cold]

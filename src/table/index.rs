@@ -66,7 +66,7 @@ fn prefix_of(generation: u16, fingerprint: Fingerprint) -> u64 {
 
 /// A slot, as read in one generation.
 #[derive(Clone, Copy)]
-pub(super) enum Seen {
+pub(super) enum SlotContent {
     /// No entry was inserted in this generation.
     Empty,
     Entry(Entry),
@@ -125,20 +125,24 @@ impl<'a> Index<'a> {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    fn seen(self, word: u64) -> Seen {
+    fn content(self, word: u64) -> SlotContent {
         let entry = Entry(word);
         if entry.generation() == self.generation && word != 0 {
-            return if entry.is_seal() { Seen::Sealed } else { Seen::Entry(entry) };
+            return if entry.is_seal() { SlotContent::Sealed } else { SlotContent::Entry(entry) };
         }
         // Every other generation uses this memory and leaves each slot written. So a word that is
         // neither new nor of the last use is of a later one.
-        if word == 0 || entry.generation() == self.generation.wrapping_sub(2) { Seen::Empty } else { Seen::Outdated }
+        if word == 0 || entry.generation() == self.generation.wrapping_sub(2) {
+            SlotContent::Empty
+        } else {
+            SlotContent::Outdated
+        }
     }
 
     /// The word of a slot, and its meaning.
-    pub(super) fn read(self, at: usize) -> (u64, Seen) {
+    pub(super) fn read(self, at: usize) -> (u64, SlotContent) {
         let word = self.slots[at].load(Ordering::Acquire);
-        (word, self.seen(word))
+        (word, self.content(word))
     }
 
     /// The cell of a key, if it is found and open; otherwise [`find`](Self::find) says why.
@@ -187,15 +191,15 @@ impl<'a> Index<'a> {
         let mut at = self.first(fingerprint);
         for _ in 0..self.slots.len() {
             match self.read(at) {
-                (word, Seen::Empty) => return Found::Absent(Some((at, word))),
-                (_, Seen::Sealed) => return Found::Sealed,
-                (_, Seen::Outdated) => return Found::Outdated,
-                (_, Seen::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
+                (word, SlotContent::Empty) => return Found::Absent(Some((at, word))),
+                (_, SlotContent::Sealed) => return Found::Sealed,
+                (_, SlotContent::Outdated) => return Found::Outdated,
+                (_, SlotContent::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
                     if let Some(seat) = cells.seat_for(entry.id(), entry.incarnation(), fingerprint) {
                         return Found::Here(seat);
                     }
                 }
-                (_, Seen::Entry(_)) => {}
+                (_, SlotContent::Entry(_)) => {}
             }
             at = self.next(at);
         }
@@ -216,7 +220,7 @@ impl<'a> Index<'a> {
         let mut seen = 0;
         while seen < self.slots.len() {
             match self.read(at) {
-                (word, Seen::Empty) => {
+                (word, SlotContent::Empty) => {
                     let swap = self.slots[at].compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed);
                     if swap.is_ok() {
                         return Put::Done;
@@ -224,14 +228,14 @@ impl<'a> Index<'a> {
                     // Another thread may have inserted the same key: read this slot again.
                     continue;
                 }
-                (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,
-                (_, Seen::Entry(entry)) if entry == new => return Put::There,
-                (_, Seen::Entry(entry)) if entry.prefix() == new.prefix() => {
+                (_, SlotContent::Sealed | SlotContent::Outdated) => return Put::Outdated,
+                (_, SlotContent::Entry(entry)) if entry == new => return Put::There,
+                (_, SlotContent::Entry(entry)) if entry.prefix() == new.prefix() => {
                     if cells.seat_for(entry.id(), entry.incarnation(), fingerprint).is_some() {
                         return Put::Other;
                     }
                 }
-                (_, Seen::Entry(_)) => {}
+                (_, SlotContent::Entry(_)) => {}
             }
             at = self.next(at);
             seen += 1;
@@ -260,9 +264,9 @@ mod tests {
         fn only_the_next_use_of_the_memory_takes_a_word_for_empty(now: u16, then: u16) {
             let index = Index::new(&[], now);
             let word = Entry::new(then, 0, Fingerprint::new(0, 0), 1).0;
-            let is_empty = matches!(index.seen(word), Seen::Empty);
+            let is_empty = matches!(index.content(word), SlotContent::Empty);
             prop_assert_eq!(is_empty, then == now.wrapping_sub(2));
-            prop_assert_eq!(matches!(index.seen(word), Seen::Entry(_)), then == now);
+            prop_assert_eq!(matches!(index.content(word), SlotContent::Entry(_)), then == now);
         }
     }
 }

@@ -46,7 +46,7 @@ impl Parts {
 }
 
 /// How one attempt ended.
-pub(super) enum Attempt {
+pub(super) enum JointAttempt {
     /// The decision. Of all the denials, the one with the longest wait, which names the others.
     Done(Decision),
     Again,
@@ -99,9 +99,9 @@ impl Table {
             let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
             let extras = Extras { refundable: refundable.as_deref_mut(), told: None };
             match self.attempt_together(asked, room, clock, extras) {
-                Attempt::Done(together) => return together,
-                Attempt::Again => {}
-                Attempt::Lost => lost += 1,
+                JointAttempt::Done(together) => return together,
+                JointAttempt::Again => {}
+                JointAttempt::Lost => lost += 1,
             }
         }
     }
@@ -159,7 +159,7 @@ impl Table {
         room: Result<(), u64>,
         clock: &impl Clock,
         extras: Extras<'_>,
-    ) -> Attempt {
+    ) -> JointAttempt {
         let Together { keys, cost, admits_without_place } = asked;
         let Extras { mut refundable, mut told } = extras;
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
@@ -168,7 +168,7 @@ impl Table {
             && let Some((dimension, _)) = self.new_keys(keys).nth(self.cells.room_up_to(MAX_CELLS))
         {
             self.count_refused();
-            return Attempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
+            return JointAttempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
         }
         for (dimension, fingerprint) in by_dimension(keys) {
             let place = match room {
@@ -187,7 +187,7 @@ impl Table {
                 Err(retry_after_ns) => {
                     parts.each().for_each(|part| self.cells.forgo(part));
                     self.count_refused();
-                    return Attempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
+                    return JointAttempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
                 }
             };
             match prepared {
@@ -200,13 +200,13 @@ impl Table {
                 }
                 None => {
                     parts.each().for_each(|part| self.cells.forgo(part));
-                    return Attempt::Again;
+                    return JointAttempt::Again;
                 }
             }
         }
         if parts.count > 0 && !self.cells.claim_together(parts.each()) {
             let lost = parts.each().any(|part| self.cells.has_lost(part));
-            return if lost { Attempt::Lost } else { Attempt::Again };
+            return if lost { JointAttempt::Lost } else { JointAttempt::Again };
         }
         if parts.count < by_dimension(keys).count() {
             self.count_refused();
@@ -217,7 +217,7 @@ impl Table {
                 refundable.push(Refundable { fingerprint, charge: self.cells.charge_of(part), cost, id: part.id });
             }
         }
-        Attempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
+        JointAttempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
     }
 
     /// Whether the key has a cell, or one can be allocated without a sweep.

@@ -11,7 +11,7 @@
 //! for, so the numbers are of the moment at which it is decided (INV-ALL-OR-NONE).
 
 use super::find::{Located, Table};
-use super::joint::{Attempt, Extras, MAKES_ROOM, Together, by_dimension, no_place};
+use super::joint::{Extras, JointAttempt, MAKES_ROOM, Together, by_dimension, no_place};
 use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Seat};
 use crate::clock::Clock;
@@ -74,16 +74,16 @@ impl Table {
             let mut granted = JointStatus::new();
             let extras = Extras { refundable: refundable.as_deref_mut(), told: Some(&mut granted) };
             match self.attempt_together(asked, room, clock, extras) {
-                Attempt::Done(Decision::Denied(denial)) => {
+                JointAttempt::Done(Decision::Denied(denial)) => {
                     peeked.status.deny_without_place(denial);
                     return peeked.status;
                 }
-                Attempt::Done(decision) => {
+                JointAttempt::Done(decision) => {
                     granted.decision = decision;
                     return granted;
                 }
-                Attempt::Again => {}
-                Attempt::Lost => lost += 1,
+                JointAttempt::Again => {}
+                JointAttempt::Lost => lost += 1,
             }
         }
     }

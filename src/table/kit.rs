@@ -2,7 +2,7 @@
 
 #![allow(unused_imports, reason = "each test needs some of it")]
 
-pub(super) use super::find::{FindOrInsert, Held, Located, Placed, Table};
+pub(super) use super::find::{FindOrInsert, Located, Placed, Table, TableCounts};
 pub(super) use super::heuristics::{SMALLEST, full_at, largest_for, size_for};
 pub(super) use super::index::{self, Found, Put};
 pub(super) use super::refundable::Refundable;

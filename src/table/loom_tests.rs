@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::index::Seen;
+use super::index::SlotContent;
 use super::kit::*;
 use super::route::Counted;
 
@@ -77,7 +77,7 @@ fn loom_a_new_key_gets_one_cell() {
         let table = Arc::new(table(1, 4));
         let (first, second) = race(&table, |table| table.one(1, 0), |table| table.one(1, 0));
         assert_eq!(first.unwrap() + second.unwrap(), 1);
-        assert_eq!(table.held(&At(0)).cells, 1);
+        assert_eq!(table.counts(&At(0)).cells, 1);
     });
 }
 
@@ -105,7 +105,7 @@ fn loom_a_turn_keeps_what_is_live() {
         let (old, new) = race(&table, |table| table.one(1, 5), |table| table.one(3, 5));
         assert_eq!((new, old), (Some(1), Some(0)));
         assert_eq!([1, 2, 3].map(|key| table.one(key, 9)), [Some(0); 3]);
-        assert_eq!(table.held(&At(9)).live_keys, 3);
+        assert_eq!(table.counts(&At(9)).live_keys, 3);
     });
 }
 
@@ -117,7 +117,7 @@ fn loom_a_cell_is_counted_before_it_migrates() {
         let route = table.start_turn();
         let look = move |table: &Table| {
             let index = table.current(route);
-            let taken = (0..1 << route.size()).filter(|&at| matches!(index.read(at).1, Seen::Entry(_))).count();
+            let taken = (0..1 << route.size()).filter(|&at| matches!(index.read(at).1, SlotContent::Entry(_))).count();
             // Read last: it may have become more meanwhile.
             let counted = Counted(table.filled[(route.generation() & 1) as usize].load(Ordering::Acquire));
             (taken, counted.of(route.generation()).unwrap() as usize)
@@ -200,7 +200,7 @@ fn loom_long_a_place_at_the_cap_goes_to_one_key() {
         // At 10 both places are free again.
         let (first, second) = race(&table, |table| table.one(3, 10), |table| table.one(4, 10));
         assert_eq!((first, second), (Some(1), Some(1)));
-        assert_eq!((table.one(5, 19), table.held(&At(19)).cells), (None, 2));
+        assert_eq!((table.one(5, 19), table.counts(&At(19)).cells), (None, 2));
     });
 }
 

@@ -25,7 +25,7 @@ impl Table {
     /// How many slots of the index of this route are taken, and how many it has.
     fn taken(&self, route: Route) -> (usize, usize) {
         let (index, slots) = (self.current(route), 1 << route.size());
-        let is_entry = |&at: &usize| matches!(index.read(at).1, index::Seen::Entry(_));
+        let is_entry = |&at: &usize| matches!(index.read(at).1, index::SlotContent::Entry(_));
         ((0..slots).filter(is_entry).count(), slots)
     }
 

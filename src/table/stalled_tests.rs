@@ -59,7 +59,7 @@ fn after_sealing_some_of_the_old_index() {
     let next = table.start_turn();
     let old = table.old(next);
     for at in 0..20 {
-        if let (word, index::Seen::Empty) = old.read(at) {
+        if let (word, index::SlotContent::Empty) = old.read(at) {
             assert!(old.seal(at, word));
         }
     }

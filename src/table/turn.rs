@@ -29,7 +29,7 @@
 
 use super::find::Table;
 use super::heuristics::{full_at, next_larger};
-use super::index::{Put, Seen};
+use super::index::{Put, SlotContent};
 use super::route::{Counted, Route};
 use crate::cell::{Freed, time_of};
 use crate::clock::Clock;
@@ -178,14 +178,14 @@ impl Table {
         let old = self.old(route);
         loop {
             match old.read(at) {
-                (word, Seen::Empty) => {
+                (word, SlotContent::Empty) => {
                     if old.seal(at, word) {
                         return true;
                     }
                 }
-                (_, Seen::Sealed) => return true,
-                (_, Seen::Outdated) => return false,
-                (_, Seen::Entry(entry)) => {
+                (_, SlotContent::Sealed) => return true,
+                (_, SlotContent::Outdated) => return false,
+                (_, SlotContent::Entry(entry)) => {
                     let lasts = || self.lasts(route);
                     let freed = self.cells.free_if(entry.id(), entry.incarnation(), time, clock, lasts);
                     let Freed::Live(end) = freed else { return true };

@@ -2,7 +2,7 @@
 //!
 //! `counter.rs` explains accounts, `versions.rs` versions.
 
-use super::layout::{How, Layout};
+use super::layout::{EraKind, Layout};
 use super::plan::AccountPlan;
 use crate::cell::algorithm::Charge;
 use crate::cell::memory::{At, Cell};
@@ -14,7 +14,7 @@ use crate::sync::Ordering;
 
 /// The account of a cell, as read.
 #[derive(Clone, Copy)]
-pub(super) enum Seen {
+pub(super) enum AccountState {
     Running(Running),
     /// Over since this time; the next request opens another.
     Over(u64),
@@ -61,16 +61,20 @@ impl<'a> AccountView<'a> {
     }
 
     #[inline]
-    pub(super) fn seen(&self, head: Head, slot: Slot) -> Seen {
+    pub(super) fn state(&self, head: Head, slot: Slot) -> AccountState {
         let layout = self.layout();
         if !slot.is_of_lap(layout.era(head)) {
-            Seen::Unpublished
+            AccountState::Unpublished
         } else if slot.joined() {
-            Seen::Over(slot.time())
+            AccountState::Over(slot.time())
         } else if layout.version(head) == Layout::version_of(self.number()) && !self.is_older_than_current(slot) {
-            Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
+            AccountState::Running(Running {
+                account: account(self.current, head, slot),
+                is_current: true,
+                is_moved: false,
+            })
         } else {
-            self.seen_by_another(head, slot)
+            self.state_under_another(head, slot)
         }
     }
 
@@ -83,11 +87,11 @@ impl<'a> AccountView<'a> {
 
     /// The account under the current version, if it is written under an earlier one.
     #[cold]
-    fn seen_by_another(&self, head: Head, slot: Slot) -> Seen {
+    fn state_under_another(&self, head: Head, slot: Slot) -> AccountState {
         let (used, opened) = (self.layout().used(head), slot.time());
         let goes_on = |rule: &Rule| Account { anchor: rule.anchor_at(opened), used };
         let written = self.written_by(head, slot);
-        let Some(mut rule) = rule_of(written) else { return Seen::Over(opened) };
+        let Some(mut rule) = rule_of(written) else { return AccountState::Over(opened) };
         let (mut account, mut is_moved) = (goes_on(rule), false);
         // The versions after that, newest first.
         let mut since = Vec::new();
@@ -97,12 +101,12 @@ impl<'a> AccountView<'a> {
             version = self.versions.before(version);
         }
         for next in since.into_iter().rev() {
-            let Some(next_rule) = rule_of(next) else { return Seen::Over(opened) };
+            let Some(next_rule) = rule_of(next) else { return AccountState::Over(opened) };
             let at = changes_at(next, slot);
             let over = rule.ends_at(account);
             // An account of which nothing is used goes on if its quota changes when it opened.
             if over <= at && at > opened {
-                return Seen::Over(over.max(opened + 1));
+                return AccountState::Over(over.max(opened + 1));
             }
             account = match next_rule.converted(rule, account, at) {
                 Some(converted) => {
@@ -114,7 +118,7 @@ impl<'a> AccountView<'a> {
             };
             rule = next_rule;
         }
-        Seen::Running(Running { account, is_current: false, is_moved })
+        AccountState::Running(Running { account, is_current: false, is_moved })
     }
 
     /// The version that an account is written under: the latest with those bits. A bucket or queue
@@ -143,16 +147,16 @@ impl<'a> AccountView<'a> {
     /// unpublished. Not before it opened, though its window may have begun earlier: a late
     /// publication expects less than that (INV-LATE).
     pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
-        self.is_as_new_at(self.seen(head, slot)).map(|over| over.max(slot.time()))
+        self.is_as_new_at(self.state(head, slot)).map(|over| over.max(slot.time()))
     }
 
-    fn is_as_new_at(&self, seen: Seen) -> Option<u64> {
-        match seen {
-            Seen::Running(running) => Some(self.rule().over_at(running.account)),
+    fn is_as_new_at(&self, state: AccountState) -> Option<u64> {
+        match state {
+            AccountState::Running(running) => Some(self.rule().over_at(running.account)),
             // An account that is over is like a new one, unless the rule has no such state.
-            Seen::Over(since) if self.rule().is_ever_over() => Some(since),
-            Seen::Over(_) => Some(u64::MAX),
-            Seen::Unpublished => None,
+            AccountState::Over(since) if self.rule().is_ever_over() => Some(since),
+            AccountState::Over(_) => Some(u64::MAX),
+            AccountState::Unpublished => None,
         }
     }
 
@@ -173,7 +177,7 @@ impl<'a> AccountView<'a> {
         match step {
             Step::Charge { used } => Some((layout.charged(head, used), slot.time())),
             Step::Advance { used } => {
-                let next = layout.next_by(head, self.number(), How::Advances, used);
+                let next = layout.next_by(head, self.number(), EraKind::Advances, used);
                 Some((next, self.rule().advanced(running.account.anchor)))
             }
             Step::Open { .. } | Step::Deny { .. } => None,
@@ -185,7 +189,7 @@ impl<'a> AccountView<'a> {
     pub(super) fn renew(&self, at: At<'_>, slot: Slot, running: &Running, time: u64) {
         let (layout, head) = (self.layout(), at.head);
         if running.is_moved {
-            let next = layout.next_by(head, self.number(), How::Changes, running.account.used);
+            let next = layout.next_by(head, self.number(), EraKind::Changes, running.account.used);
             let _ = self.begin(at, next, slot, time);
         } else {
             // If this fails, the head has moved.
@@ -203,26 +207,26 @@ impl<'a> AccountView<'a> {
             return None;
         }
         let by = self.claimed_by(head);
-        let anchor = match layout.how(head) {
+        let anchor = match layout.kind(head) {
             // Not before its version began: see `written_by`.
-            How::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
-            How::Replaces => {
+            EraKind::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
+            EraKind::Replaces => {
                 let rule = rule_of(by)?;
                 let last = Account { anchor: rule.anchor_at(slot.time()), used: layout.used_before(head) };
                 // The account that it replaces began after its version did.
                 let over = over_since(slot, rule.all_free_at(last), era);
                 Slot::new(time.max(over.time()), false, era)
             }
-            How::Advances => {
+            EraKind::Advances => {
                 let rule = rule_of(by)?;
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
             }
-            How::Changes => Slot::new(changes_at(by, slot), false, era),
-            How::Closes => {
-                let over = match self.seen_by_another(head, slot) {
-                    Seen::Running(running) => self.rule().all_free_at(running.account),
-                    Seen::Over(since) => since,
-                    Seen::Unpublished => 0,
+            EraKind::Changes => Slot::new(changes_at(by, slot), false, era),
+            EraKind::Closes => {
+                let over = match self.state_under_another(head, slot) {
+                    AccountState::Running(running) => self.rule().all_free_at(running.account),
+                    AccountState::Over(since) => since,
+                    AccountState::Unpublished => 0,
                 };
                 over_since(slot, over, era)
             }
@@ -259,12 +263,12 @@ impl<'a> AccountView<'a> {
         let (head, slot, next) = if used == 1 {
             (head, slot, layout.replaced(head))
         } else {
-            let closed = layout.next(head, How::Closes, account.used);
+            let closed = layout.next(head, EraKind::Closes, account.used);
             cell.claim(head, closed)?;
             let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
             // Another thread may have published a later time: the quota may have changed.
             let over = publish(cell, slot, over)?;
-            (closed, over, layout.next_by(closed, self.number(), How::Opens, used))
+            (closed, over, layout.next_by(closed, self.number(), EraKind::Opens, used))
         };
         cell.claim(head, next)?;
         // If this fails, another thread has published it.
@@ -365,20 +369,20 @@ impl AccountView<'_> {
     /// that is over and matters is like one of which nothing was used. `None` if it has to be
     /// published first.
     pub(super) fn export(&self, head: Head, slot: Slot, now: u64) -> Option<Option<(u64, u64)>> {
-        let seen = self.seen(head, slot);
-        let over = self.is_as_new_at(seen)?;
-        Some((over > now).then_some(match seen {
-            Seen::Running(Running { account, is_moved: true, .. }) => (account.anchor, account.used),
-            Seen::Running(running) => (slot.time(), running.account.used),
-            Seen::Over(since) => (since, 0),
-            Seen::Unpublished => return None,
+        let state = self.state(head, slot);
+        let over = self.is_as_new_at(state)?;
+        Some((over > now).then_some(match state {
+            AccountState::Running(Running { account, is_moved: true, .. }) => (account.anchor, account.used),
+            AccountState::Running(running) => (slot.time(), running.account.used),
+            AccountState::Over(since) => (since, 0),
+            AccountState::Unpublished => return None,
         }))
     }
 
     /// The head and the slot of a cell with an account that opened then.
     pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
-        let how = if used == 0 { How::Closes } else { How::Opens };
-        let head = self.layout().next_by(free, self.number(), how, used);
+        let kind = if used == 0 { EraKind::Closes } else { EraKind::Opens };
+        let head = self.layout().next_by(free, self.number(), kind, used);
         (head, Slot::new(opened, used == 0, self.layout().era(head)))
     }
 }

@@ -1,7 +1,7 @@
 //! Decisions by an account.
 
-use super::account_view::{AccountView, Running, Seen};
-use super::layout::How;
+use super::account_view::{AccountState, AccountView, Running};
+use super::layout::EraKind;
 use super::view::Counter;
 use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft};
 use crate::cell::memory::At;
@@ -40,8 +40,8 @@ impl<'a> Counter<'a> {
     #[inline]
     pub(super) fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
         let (view, time) = (self.view, time_of(reading));
-        let seen = view.seen(at.head, at.cell.slot());
-        let Seen::Running(Running { account, is_current: true, .. }) = seen else { return None };
+        let state = view.state(at.head, at.cell.slot());
+        let AccountState::Running(Running { account, is_current: true, .. }) = state else { return None };
         if cost == 0 || cost > view.current.limit() {
             return None;
         }
@@ -58,7 +58,9 @@ impl<'a> Counter<'a> {
     fn fast_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(FastDecision, Account)> {
         let (view, At { cell, head }) = (self.view, at);
         let slot = cell.slot();
-        let Seen::Running(Running { account, is_current: true, .. }) = view.seen(head, slot) else { return None };
+        let AccountState::Running(Running { account, is_current: true, .. }) = view.state(head, slot) else {
+            return None;
+        };
         if cost > view.current.limit() {
             return None;
         }
@@ -89,12 +91,12 @@ impl<'a> Counter<'a> {
             let admission = Admission::delayed(view.rule().delay_ns(before, time));
             Some((Draft { next, rings: None, mark, admission }, after))
         };
-        match view.seen(head, slot) {
-            Seen::Running(running) if !running.is_current => {
+        match view.state(head, slot) {
+            AccountState::Running(running) if !running.is_current => {
                 view.renew(at, slot, &running, time);
                 None
             }
-            Seen::Running(running) => {
+            AccountState::Running(running) => {
                 let step = view.rule().step(running.account, time, cost);
                 match AccountView::goes_on(slot, running.account, time, step) {
                     Step::Open { .. } => {
@@ -112,18 +114,18 @@ impl<'a> Counter<'a> {
                     }
                 }
             }
-            Seen::Over(since) if slot.joined() => {
+            AccountState::Over(since) if slot.joined() => {
                 // Nothing has been used since.
-                let next = view.layout().next_by(head, view.number(), How::Opens, cost.into());
+                let next = view.layout().next_by(head, view.number(), EraKind::Opens, cost.into());
                 let opens = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
                 let after = Account { anchor: view.rule().anchor_at(opens.max(since)), used: cost.into() };
                 fits(next, Account { anchor: since, used: 0 }, 0, after)
             }
-            Seen::Over(_) => {
+            AccountState::Over(_) => {
                 self.close(at, slot, time);
                 None
             }
-            Seen::Unpublished => {
+            AccountState::Unpublished => {
                 self.help(at, reference, time);
                 None
             }
@@ -134,7 +136,7 @@ impl<'a> Counter<'a> {
     /// under says since when.
     fn close(self, at: At<'a>, slot: Slot, time: u64) {
         let layout = self.view.layout();
-        let closed = layout.next(at.head, How::Closes, layout.used(at.head));
+        let closed = layout.next(at.head, EraKind::Closes, layout.used(at.head));
         let _ = self.view.begin(at, closed, slot, time);
     }
 
@@ -149,16 +151,16 @@ impl<'a> Counter<'a> {
         // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
         let rule = view.rule();
-        let (running, account) = match view.seen(head, slot) {
+        let (running, account) = match view.state(head, slot) {
             // Once per change; a denial writes nothing else.
-            Seen::Running(running) if !running.is_current && ask != Ask::Peek => {
+            AccountState::Running(running) if !running.is_current && ask != Ask::Peek => {
                 view.renew(at, slot, &running, time);
                 return at.lost();
             }
-            Seen::Running(running) => (Some(running), running.account),
+            AccountState::Running(running) => (Some(running), running.account),
             // Nothing has been used since.
-            Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
-            Seen::Unpublished => {
+            AccountState::Over(since) => (None, Account { anchor: since, used: 0 }),
+            AccountState::Unpublished => {
                 self.help(at, RingRef(slot.0), time);
                 return at.lost();
             }
@@ -199,7 +201,7 @@ impl<'a> Counter<'a> {
                 // A key with a cell and no permits: see `Algorithm::help`.
                 let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
-                let next = view.layout().next_by(head, view.number(), How::Opens, used);
+                let next = view.layout().next_by(head, view.number(), EraKind::Opens, used);
                 let begun = view.begin(at, next, slot, time);
                 begun.map(|charge| (Account { anchor, used }, charge))
             }

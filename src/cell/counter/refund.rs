@@ -8,7 +8,7 @@
 //! advanced, once. After a second advance another account could have that time, so nothing comes
 //! back.
 
-use super::account_view::Seen;
+use super::account_view::AccountState;
 use super::view::Counter;
 use crate::cell::algorithm::{Algorithm, Charge};
 use crate::cell::memory::At;
@@ -26,10 +26,10 @@ impl<'a> Counter<'a> {
         let slot = at.cell.slot();
         // Read after the head (INV-CLOCK-LAST).
         let now = time_of(clock.now());
-        let running = match self.view.seen(head, slot) {
-            Seen::Running(running) => running,
-            Seen::Over(_) => return at.validate().then_some(0),
-            Seen::Unpublished => {
+        let running = match self.view.state(head, slot) {
+            AccountState::Running(running) => running,
+            AccountState::Over(_) => return at.validate().then_some(0),
+            AccountState::Unpublished => {
                 self.help(at, at.cell.reference(), now);
                 return None;
             }

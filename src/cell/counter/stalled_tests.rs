@@ -5,15 +5,15 @@
 
 use core::time::Duration;
 
-use super::layout::How;
+use super::layout::EraKind;
 use crate::cell::kit::*;
 use crate::quota::Quota;
 
 const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
-const OPENS: How = How::Opens;
-const ADVANCES: How = How::Advances;
-const CLOSES: How = How::Closes;
-const REPLACES: How = How::Replaces;
+const OPENS: EraKind = EraKind::Opens;
+const ADVANCES: EraKind = EraKind::Advances;
+const CLOSES: EraKind = EraKind::Closes;
+const REPLACES: EraKind = EraKind::Replaces;
 
 struct At(u64);
 
@@ -43,10 +43,10 @@ impl One {
     }
 
     /// Claims the next era and stalls.
-    fn claim_and_stall(&self, how: How, used: u64) {
+    fn claim_and_stall(&self, kind: EraKind, used: u64) {
         let Plan::Counter(plan) = self.0.plan(KEY) else { panic!("a log") };
         let head = self.cell().head();
-        self.cell().head.store(plan.layout.next(head, how, used).0, Ordering::Release);
+        self.cell().head.store(plan.layout.next(head, kind, used).0, Ordering::Release);
     }
 
     /// Publishes the end of a closed account and stalls.

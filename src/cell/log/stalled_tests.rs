@@ -298,7 +298,7 @@ fn after_closing_an_account_that_is_over() {
     let Plan::Counter(plan) = one.0.plan(KEY) else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with the permits used.
-    let closed = plan.layout.next(head, crate::cell::counter::layout::How::Closes, 2);
+    let closed = plan.layout.next(head, crate::cell::counter::layout::EraKind::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
     assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
     assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);

@@ -48,23 +48,23 @@ impl<'a> Algorithm<'a> for Log<'a> {
         if !view.reference.is_ring() && view.reference.0 != view.newest.0 {
             return None;
         }
-        let needed = cost as usize;
-        if self.refusal(&view, needed).is_some() {
+        let cost = cost as usize;
+        if self.refusal(&view, cost).is_some() {
             return None;
         }
         let live = view.live(self.plan.live_from(view.time));
-        if live + needed > self.plan.limit() {
+        if live + cost > self.plan.limit() {
             return None;
         }
         let draft = |next, rings, mark| Some(Draft { next, rings, mark, admission: Admission::COUNTED });
-        if view.ring.len() - live >= needed {
+        if view.ring.len() - live >= cost {
             if let Some(left) = left {
-                *left = self.plan.left(view.as_of(), needed);
+                *left = self.plan.left(view.as_of(), cost);
             }
             // The stamp is known once it is published.
-            return draft(at.head.advanced(needed, view.ring.len()), None, view.lower_bound);
+            return draft(at.head.advanced(cost, view.ring.len()), None, view.lower_bound);
         }
-        let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);
+        let larger = self.larger_ring(at, &view, Wanted { cost, live }, clock);
         if let Some(left) = left {
             *left = larger.left;
         }

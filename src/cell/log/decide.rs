@@ -62,9 +62,8 @@ impl<'a> Log<'a> {
             return None;
         }
         let time = self.plan.not_before(time_of(reading)).max(newest.time());
-        let (needed, log) =
-            (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading: time_of(reading) });
-        if let Some(refusal) = self.plan.refusal(ring, head, time, needed) {
+        let (cost, log) = (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading: time_of(reading) });
+        if let Some(refusal) = self.plan.refusal(ring, head, time, cost) {
             if self.plan.counts_refused() {
                 return None;
             }
@@ -75,57 +74,57 @@ impl<'a> Log<'a> {
         }
         // A ring that is shorter than the limit may have to grow. A longer one may hold stamps that
         // no limit needs.
-        if ring.len() != self.plan.limit() && !ring.has_room(head, needed, self.plan.live_from(time)) {
+        if ring.len() != self.plan.limit() && !ring.has_room(head, cost, self.plan.live_from(time)) {
             return None;
         }
         // Before the claim, whose success says that the loads were of this head (INV-VALIDATE).
         let told = with(log, None);
-        ring.claim(at, needed, self.plan, time)?;
+        ring.claim(at, cost, self.plan, time)?;
         Some((FastDecision::admitted(0), told))
     }
 
     /// One attempt at a decision.
     pub(super) fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
         let Some(view) = self.view(at, clock) else { return at.lost() };
-        let needed = cost as usize;
-        match (self.refusal(&view, needed), ask) {
+        let cost = cost as usize;
+        match (self.refusal(&view, cost), ask) {
             (None, Ask::Peek) => self.told(&view, Decision::Admitted(Admission::COUNTED)),
-            (None, _) => self.grant(ask, &view, needed, clock),
+            (None, _) => self.grant(ask, &view, cost, clock),
             // A log that counts refused requests reserves nothing: INV-REFUSED.
             (Some(refusal), Ask::Reserve { within }) if !self.plan.counts_refused() => {
-                self.reserve(&view, refusal, needed, within)
+                self.reserve(&view, refusal, cost, within)
             }
             // Reserved stamps must not be postponed.
             (Some(refusal), Ask::Acquire | Ask::Reserve { .. }) if self.plan.counts_refused() && !view.is_behind() => {
-                self.refuse_and_count(&view, needed, refusal.denial(view.reading))
+                self.refuse_and_count(&view, cost, refusal.denial(view.reading))
             }
             (Some(refusal), _) => self.told(&view, refusal.denial(view.reading)),
         }
     }
 
     /// One attempt to grant permits that fit.
-    fn grant(self, ask: Ask, view: &View<'a>, needed: usize, clock: &impl Clock) -> Attempt {
+    fn grant(self, ask: Ask, view: &View<'a>, cost: usize, clock: &impl Clock) -> Attempt {
         let View { at, ring, time, .. } = *view;
         let live = view.live(self.plan.live_from(time));
         let granted =
             |left, charge| Attempt::Decided(Status { decision: Decision::Admitted(Admission::COUNTED), left }, charge);
         // Loads of different heads may contradict each other. Then a request that was not refused
         // may not fit.
-        if live + needed > self.plan.limit() {
+        if live + cost > self.plan.limit() {
             return at.lost();
         }
-        if at.head.state().is_resizing() || ring.len() - live < needed {
-            let Some((time, left)) = self.grow(view, Wanted { needed, live }, clock) else { return at.lost() };
+        if at.head.state().is_resizing() || ring.len() - live < cost {
+            let Some((time, left)) = self.grow(view, Wanted { cost, live }, clock) else { return at.lost() };
             return granted(left, Charge { head: at.head, mark: time });
         }
-        let left = self.plan.left(view.as_of(), needed);
+        let left = self.plan.left(view.as_of(), cost);
         let Ask::Reserve { .. } = ask else {
             // No receipt is needed.
-            let claimed = ring.claim(at, needed, self.plan, time);
+            let claimed = ring.claim(at, cost, self.plan, time);
             return claimed.map_or_else(|| at.lost(), |_| granted(left, Charge::nothing(at.head)));
         };
-        let lower_bound = self.earliest_stamp(view, needed);
-        match ring.claim(at, needed, self.plan, time) {
+        let lower_bound = self.earliest_stamp(view, cost);
+        match ring.claim(at, cost, self.plan, time) {
             None => at.lost(),
             Some(Published::ByClaimant) => granted(left, Charge { head: at.head, mark: time }),
             Some(Published::Unknown) => granted(left, self.charge_in_ring(at, lower_bound)),

@@ -25,14 +25,14 @@ use crate::cell::memory::At;
 use crate::clock::Clock;
 
 impl<'a> Log<'a> {
-    /// A lower bound of the stamp of a claim of `needed` slots, whichever thread publishes it: see
+    /// A lower bound of the stamp of a claim of `cost` slots, whichever thread publishes it: see
     /// `help` in `publish.rs`. Read before the claim.
-    pub(super) fn earliest_stamp(self, view: &View<'_>, needed: usize) -> u64 {
+    pub(super) fn earliest_stamp(self, view: &View<'_>, cost: usize) -> u64 {
         let loosest = self.versions.loosest();
         let loosest = loosest.as_ref().unwrap_or(self.plan);
         let pos = view.at.head.pos();
-        let last = view.ring.load(pos + needed - 1).time();
-        let earliest = loosest.earliest(view.ring, pos, needed).max(loosest.end_of(last));
+        let last = view.ring.load(pos + cost - 1).time();
+        let earliest = loosest.earliest(view.ring, pos, cost).max(loosest.end_of(last));
         // The claimant may publish its first slots itself, at its own time.
         view.lower_bound.max(earliest).max(view.timestamp_floor.min(view.time))
     }

@@ -32,16 +32,16 @@ use crate::decision::{Decision, Status};
 
 impl<'a> Log<'a> {
     /// One attempt to refuse a request that counts.
-    pub(super) fn refuse_and_count(self, view: &View<'a>, needed: usize, denied: Decision) -> Attempt {
+    pub(super) fn refuse_and_count(self, view: &View<'a>, cost: usize, denied: Decision) -> Attempt {
         let (plan, at, time) = (self.plan, view.at, view.time);
-        let live = view.live(plan.live_from(time)).min(plan.remembered().saturating_sub(needed));
+        let live = view.live(plan.live_from(time)).min(plan.remembered().saturating_sub(cost));
         let Some(resizing) = at.begin_resize(at.head.state().resizing()) else { return at.lost() };
-        let Some(new) = self.replacement(resizing, view, live + needed, time) else { return at.lost() };
+        let Some(new) = self.replacement(resizing, view, live + cost, time) else { return at.lost() };
         let (next, later) = (resizing.head.on_new_ring(), new.later);
         let kept = view.last(live).map(|stamp| plan.postpone(stamp, time, later));
-        new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
+        new.ring.write_last(live + cost, kept.chain(core::iter::repeat_n(later, cost)), next.lap());
         // All of the new ring is published, so the next head reads it as it is now.
-        let refusal = plan.refusal(new.ring, next, later, needed);
+        let refusal = plan.refusal(new.ring, next, later, cost);
         let log = AsOf { ring: new.ring, head: next, newest: later, time: later, reading: view.reading };
         let left = plan.left(log, 0);
         if !self.offer(resizing, view.reference, later, new.offer) {

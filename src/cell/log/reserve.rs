@@ -37,7 +37,7 @@ const LONGEST: usize = 1 << 24;
 
 impl<'a> Log<'a> {
     /// One attempt to reserve permits that fit within so many nanoseconds.
-    pub(super) fn reserve(self, view: &View<'a>, refusal: Refusal, needed: usize, within: u64) -> Attempt {
+    pub(super) fn reserve(self, view: &View<'a>, refusal: Refusal, cost: usize, within: u64) -> Attempt {
         let (plan, at, reading) = (self.plan, view.at, view.reading);
         let within = within.min(plan.window());
         // No stamp is earlier than the timestamp floor (INV-FLOOR).
@@ -47,7 +47,7 @@ impl<'a> Log<'a> {
         let live = view.live(plan.live_from(shown));
         // Live stamps by a clock behind the floor would be postponed, and this moment with them.
         let lags = shown < now && view.last(live).any(|stamp| plan.postpone(stamp, shown, now) != stamp);
-        let (moment, slots) = (refusal.until(), live + needed);
+        let (moment, slots) = (refusal.until(), live + cost);
         let is_never = lags || slots > LONGEST;
         if is_never || moment.saturating_sub(reading) > within {
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
@@ -55,7 +55,7 @@ impl<'a> Log<'a> {
         }
         let Some(resizing) = at.begin_resize(at.head.state().resizing_to_reserved()) else { return at.lost() };
         let Some(new) = self.replacement(resizing, view, slots, now) else { return at.lost() };
-        let stamps = view.last(live).chain(core::iter::repeat_n(moment, needed));
+        let stamps = view.last(live).chain(core::iter::repeat_n(moment, cost));
         new.ring.write_last(slots, stamps, resizing.head.on_new_ring().lap());
         let log = AsOf { ring: new.ring, head: resizing.head.on_new_ring(), newest: moment, time: moment, reading };
         let left = if reading < moment { plan.left_behind(log, moment) } else { plan.left(log, 0) };

@@ -13,8 +13,8 @@ use crate::decision::PerQuota;
 /// A claim that does not fit into its ring.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    pub(super) needed: usize,
-    /// The permits that are live at the view's time. With `needed` they are at most the limit.
+    pub(super) cost: usize,
+    /// The permits that are live at the view's time. With `cost` they are at most the limit.
     pub(super) live: usize,
 }
 
@@ -54,12 +54,12 @@ impl<'a> Log<'a> {
         self,
         at: At<'a>,
         view: &View<'a>,
-        Wanted { needed, live }: Wanted,
+        Wanted { cost, live }: Wanted,
         clock: &impl Clock,
     ) -> Larger {
         let (plan, ring, head) = (self.plan, view.ring, at.head);
         let next = head.on_new_ring();
-        let (offer, new) = self.store.new_ring(next.ring_parity(), (live + needed).max(ring.len() + 1), next.lap());
+        let (offer, new) = self.store.new_ring(next.ring_parity(), (live + cost).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
         // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
         let timestamp_floor = self.store.timestamp_floor();
@@ -68,7 +68,7 @@ impl<'a> Log<'a> {
         // No more than before, even if the ring is no longer the cell's.
         let live = live.min(ring.live_at(head, plan.live_from(reading)));
         let kept = view.last(live).map(|stamp| plan.postpone(stamp, reading, time));
-        new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
+        new.write_last(live + cost, kept.chain(core::iter::repeat_n(time, cost)), next.lap());
         let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
         Larger { offer, time, left }
     }

@@ -85,11 +85,11 @@ impl<'a> Log<'a> {
 
     /// The refusal of so many permits, if they do not fit now. Reserved permits are not overtaken
     /// (INV-RESERVED).
-    pub(super) fn refusal(self, view: &View<'_>, needed: usize) -> Option<Refusal> {
-        if needed == 0 {
+    pub(super) fn refusal(self, view: &View<'_>, cost: usize) -> Option<Refusal> {
+        if cost == 0 {
             return None;
         }
-        let refusal = self.plan.refusal(view.ring, view.at.head, view.time, needed);
+        let refusal = self.plan.refusal(view.ring, view.at.head, view.time, cost);
         refusal.or_else(|| view.is_behind().then(|| self.plan.reserved_until(view.newest.time())))
     }
 }

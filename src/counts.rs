@@ -34,7 +34,7 @@ pub struct Counts {
     /// [`count_decisions`](crate::LimiterBuilder::count_decisions).
     pub decisions: Option<DecisionCounts>,
     /// Requests of new keys that found no place under the key cap. [`AtKeyCap`](crate::AtKeyCap)
-    /// says how they were answered.
+    /// is the answer to them.
     pub refused_at_cap: u64,
     /// Requests that [shadow mode](crate::LimiterBuilder::shadow) admitted in place of a denial.
     pub overruled: u64,

@@ -1,4 +1,4 @@
-//! What a limiter answers: [`Decision`], and [`Status`] with what is left of each quota.
+//! The answers of a limiter: [`Decision`], and [`Status`] with the permits left of each quota.
 
 mod answer;
 mod denial;

@@ -1,4 +1,4 @@
-//! The quotas of a limiter: checked, and what they say together.
+//! The quotas of a limiter, validated.
 
 use core::fmt;
 

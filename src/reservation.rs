@@ -293,7 +293,7 @@ impl core::error::Error for OtherLimiter {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReserveError {
-    /// The request is denied; the denial says when the same request passes.
+    /// The request is denied. The denial has the wait after which the same request succeeds.
     Denied(Denial),
     /// The cost is more than the limit, so the request could never pass.
     CostExceedsLimit(CostExceedsLimit),

@@ -167,7 +167,7 @@ pub(super) trait Algorithm<'a>: Copy {
             return false;
         }
         store.raise_timestamp_floor(by);
-        // References do not return, so success says that the old ring stood still while it was
+        // References do not return, so success shows that the old ring was unchanged while it was
         // copied.
         let is_taken = resizing.cell.replace_ring(old, offer);
         store.drop_unused_ring(if is_taken { old } else { offer });

@@ -215,7 +215,7 @@ impl Cells {
     }
 
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
-    /// the head no longer stands, or the cell had to be helped.
+    /// the head has changed, or the cell had to be helped.
     pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
         match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
             Attempt::Decided(status, _) => Some(status),
@@ -223,7 +223,7 @@ impl Cells {
         }
     }
 
-    /// Whether the head still stands.
+    /// Whether the head is unchanged.
     pub(crate) fn still_valid(&self, seat: Seat<'_>) -> bool {
         seat.at().validate()
     }

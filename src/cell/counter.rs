@@ -15,12 +15,12 @@
 //! - One permit *replaces* an account that is over. The head of the new era keeps what the old
 //!   account had used; that the new one has used one permit goes without saying. A helper finds the
 //!   old anchor in the second word and computes when the old account was over. What follows is
-//!   claimed only after the new anchor is published, and its head says what has been used of it.
+//!   claimed only after the new anchor is published, and its head counts the permits used of it.
 //! - For several permits the head has no room. The old account is *closed* first, in an era that
 //!   publishes since when it is over. The next era opens, no earlier than that.
 //!
 //! The thread does either at once, with the reading that it has. That reading was taken after the
-//! head was loaded, the claim says that the head still stands, and a closed account can't be
+//! head was loaded, the claim shows that the head is unchanged, and a closed account can't be
 //! charged. So no thread was charged in between by a later reading. A thread that loses a claim
 //! takes the slow path, which closes.
 //!

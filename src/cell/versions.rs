@@ -1,9 +1,9 @@
 //! Versions of quotas, which change while they are in use, for all keys or for one.
 //!
-//! A plan is a list of *versions* that only grows. One word names the current one for
-//! all keys; each key with quotas of its own has another. A decision reads them after the cell's
-//! head. So no decision waits for a change, and a change waits only for another change. A request
-//! in progress is decided by one of the two versions.
+//! A plan is a list of *versions* that only grows. One word names the current one for all keys;
+//! each key with quotas of its own has another. A decision reads them after the cell's head. So no
+//! decision waits for a change, and a change waits only for another change. A request in progress
+//! is decided by one of the two versions.
 //!
 //! A change does not touch cells. A cell is read under the version that it was written under:
 //!

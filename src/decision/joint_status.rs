@@ -8,8 +8,8 @@ use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 
-/// A decision on several keys, one for each dimension, and what is left of each of their quotas at
-/// the same instant.
+/// A decision on several keys, one for each dimension, and the permits left of each of their quotas
+/// at the same instant.
 ///
 /// Dimensions that the request has no key for are not listed. For a key that found no place, the
 /// numbers are those that [`Status`](crate::Status) describes.
@@ -51,7 +51,8 @@ pub struct JointStatus {
 /// possible.
 const INLINE: usize = 16;
 
-/// What is left of one quota of one dimension, and when more is. Part of a [`JointStatus`].
+/// The permits left of one quota of one dimension, and when there are more. Part of a
+/// [`JointStatus`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -153,8 +154,8 @@ impl JointStatus {
         self.decision.retry_after_secs()
     }
 
-    /// What is left of each quota, dimension by dimension, and in each in the order in which they
-    /// were given.
+    /// The permits left of each quota, dimension by dimension, and in each in the order in which
+    /// they were given.
     pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
         self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
     }

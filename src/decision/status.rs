@@ -112,8 +112,8 @@ impl Status {
         self.decision.retry_after_secs()
     }
 
-    /// What is left of each quota of the key, in the order in which they were given. There is at
-    /// least one. Quotas that another quota implies are listed too.
+    /// The permits left of each quota of the key, in the order in which they were given. There is
+    /// at least one. Quotas that another quota implies are listed too.
     #[must_use]
     pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
         let left = self.left;

@@ -24,8 +24,8 @@ pub(crate) struct Engine<C, F> {
     pub(crate) clock: C,
     pub(crate) fingerprinter: F,
     pub(crate) at_cap: AtCap,
-    /// Held while quotas change, so that the keys and what they share go through the same changes
-    /// in the same order.
+    /// Held while quotas change, so that the keys and the shared quota get the same changes in the
+    /// same order.
     pub(super) changes: Mutex<()>,
     pub(super) tally: Option<Tally>,
     pub(super) id: LimiterId,

@@ -8,7 +8,7 @@ use crate::quota::{Algorithm, QuotaError};
 
 /// Why a limiter could not be built.
 ///
-/// Its text says what is allowed.
+/// Its text names the bounds.
 ///
 /// ```
 /// use tollgate::{BuildError, Limiter, Quota, QuotaError};

@@ -301,7 +301,7 @@ mod tests {
             plus: (7 << 64) + u128::from(u64::MAX),
         };
         assert_eq!(hash.hash(&[]), 7);
-        // What is below 2^64 adds up to 30 and 2^64 - 1.
+        // The parts below 2^64 add up to 30 and 2^64 - 1.
         assert_eq!(hash.hash(&[10]), 10 + 1000 + 7 + 1);
         // 3 * (2^64 - 1), and 2^64 - 1, are 4 * 2^64 less 4.
         assert_eq!(hash.hash(&[u64::MAX]), u64::MAX.wrapping_add(3 + 1000 + 7));

@@ -19,7 +19,7 @@ impl Quota {
     /// decision, and two quotas that differ in their names alone are the same to a snapshot.
     ///
     /// At most [`MAX_NAME`](Self::MAX_NAME) characters of printable ASCII, without quotes and
-    /// backslashes. What is no such name is an error when the quota is [checked](Self::validate).
+    /// backslashes. Another name is an error when the quota is [checked](Self::validate).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, QuotaError};

@@ -38,8 +38,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// of them, or none.
     ///
     /// Permits that do not fit now are taken as of the moment at which they do, and
-    /// [`delay`](Reservation::delay) says how long that is. **No request overtakes a reservation**:
-    /// until its moment has come, the key's other requests are denied, or reserved for later.
+    /// [`delay`](Reservation::delay) is the time until then. **No request overtakes a
+    /// reservation**: until its moment has come, the key's other requests are denied, or reserved
+    /// for later.
     ///
     /// - A sliding window log reserves up to one window ahead; no window ever holds more than its
     ///   limit.

@@ -21,8 +21,8 @@ use crate::table::{ImportError, Table};
 ///
 /// A snapshot has the ages of permits and no clock readings, so the clock may start anew.
 ///
-/// **Keep it private.** It has the secret seed of the fingerprints. Whoever knows the seed can make
-/// keys that share permits.
+/// **Keep it private.** It has the secret seed of the fingerprints. An attacker who knows the seed
+/// can make keys that share permits.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, Snapshot};

@@ -78,7 +78,7 @@ impl Snapshot {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::from(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        // What fails when it is written is the memory.
+        // Only an allocation can fail here.
         let contents = postcard::to_allocvec(self).unwrap_or_default();
         bytes.extend((contents.len() as u64).to_le_bytes());
         bytes.extend(checksum(&contents));
@@ -162,7 +162,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
-        /// What has the right checksum and says anything at all is a limiter or a typed error.
+        /// Any contents with the right checksum give a limiter or a typed error.
         #[test]
         fn contents_that_were_made_up_break_nothing(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),

@@ -202,7 +202,8 @@ impl Table {
         }
     }
 
-    /// Frees idle cells until there is room for `wanted` new keys. An error says when there may be.
+    /// Frees idle cells until there is room for `wanted` new keys. An error has the wait until
+    /// there may be room.
     pub(super) fn make_room(&self, wanted: usize, clock: &impl Clock) -> Result<(), u64> {
         let mut chunks = 0;
         loop {

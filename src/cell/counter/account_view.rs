@@ -251,7 +251,7 @@ impl<'a> AccountView<'a> {
     /// slow path decides.
     ///
     /// The account is written under the current version, and the time was read after the head. The
-    /// first claim says that the head still stands, and nothing can be charged between the two
+    /// first claim shows that the head is unchanged, and nothing can be charged between the two
     /// claims. So no thread was charged by a later reading (INV-CLOCK-LAST).
     #[inline(never)]
     pub(super) fn opens_again(&self, at: At<'_>, slot: Slot, account: Account, used: u64, time: u64) -> Option<()> {

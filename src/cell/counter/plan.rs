@@ -1,4 +1,4 @@
-//! A quota that is kept as an account, made ready to decide by.
+//! The plan of a quota that is counted by an account.
 
 use super::layout::Layout;
 use crate::cell::algorithm::NewKeys;
@@ -17,8 +17,8 @@ pub(crate) struct AccountPlan {
 }
 
 impl AccountPlan {
-    /// The plan of a validated quota, if it is kept as an account. Laid out as the version before
-    /// it.
+    /// The plan of a validated quota, if an account counts it. It has the layout of the version
+    /// before it.
     pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
         let rule = Rule::of(quota, TIME_ZERO)?;
         let layout = before.map_or_else(|| Layout::of(&rule), |before| before.layout);

@@ -84,7 +84,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         if reference.ring_parity() != at.head.ring_parity() {
             return;
         }
-        // While a cell grows its head stands still, but the ring may be freed (INV-VALIDATE).
+        // During a resize the head stays the same, but the ring may be freed (INV-VALIDATE).
         let validate = || at.validate() && (!reference.is_ring() || at.cell.refers_to(reference));
         let loosest = self.versions.loosest();
         let loosest: &LogPlan = loosest.as_ref().unwrap_or(self.plan);

@@ -68,7 +68,7 @@ impl<'a> Log<'a> {
                 return None;
             }
             let told = with(log, Some(refusal));
-            // The loads above acquire, so they belong to a head that still stands (INV-DENIAL).
+            // The loads above acquire, so they belong to a head that is unchanged (INV-DENIAL).
             let is_valid = at.validate();
             return is_valid.then(|| (refusal.fast_denial(time_of(reading)), told));
         }
@@ -77,7 +77,7 @@ impl<'a> Log<'a> {
         if ring.len() != self.plan.limit() && !ring.has_room(head, cost, self.plan.live_from(time)) {
             return None;
         }
-        // Before the claim, whose success says that the loads were of this head (INV-VALIDATE).
+        // Before the claim, whose success shows that the loads were of this head (INV-VALIDATE).
         let told = with(log, None);
         ring.claim(at, cost, self.plan, time)?;
         Some((FastDecision::admitted(0), told))

@@ -1,4 +1,4 @@
-//! The quotas of a log, made ready to decide by.
+//! The plan of a log: its quotas, made ready to decide by.
 
 use super::ring::Ring;
 use crate::cell::algorithm::NewKeys;

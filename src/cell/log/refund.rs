@@ -48,7 +48,7 @@ impl<'a> Log<'a> {
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
         let stamp = ring.load(head.pos()).time();
-        // While a cell grows its head stands still, but the ring may be freed (INV-VALIDATE).
+        // During a resize the head stays the same, but the ring may be freed (INV-VALIDATE).
         let is_there = ring.is_held_since(head, self.store.head_once_released(cell))
             && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);

@@ -122,7 +122,7 @@ impl<'a> View<'a> {
         self.at.head.state().may_have_reserved() && self.reading < self.newest.time()
     }
 
-    /// Whether head and ring still stand (INV-VALIDATE). While a cell grows its head stands still,
+    /// Whether head and ring are unchanged (INV-VALIDATE). During a resize the head stays the same,
     /// but the ring may be freed.
     pub(super) fn validate(&self) -> bool {
         self.at.validate() && self.at.cell.refers_to(self.reference)

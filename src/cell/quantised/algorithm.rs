@@ -48,8 +48,8 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         let time = time.max(self.store.timestamp_floor());
         let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
-        // The step belongs to this head only if that still stands. While a cell grows its head
-        // stands still, but the block may be freed (INV-VALIDATE).
+        // The step belongs to this head only if the head is unchanged. During a resize the head
+        // stays the same, but the block may be freed (INV-VALIDATE).
         let is_valid = at.validate() && at.cell.refers_to(reference);
         if reference.ring_parity() != at.head.ring_parity() || seen.step().is_some() || !is_valid {
             return;

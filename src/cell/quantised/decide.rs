@@ -43,7 +43,7 @@ impl<'a> Quantised<'a> {
         let time = time_of(reading);
         match history.verdict(&self.plan.steps, time, cost) {
             Verdict::Charge => {
-                // Before the claim, whose success says that the loads were of this head
+                // Before the claim, whose success shows that the loads were of this head
                 // (INV-VALIDATE).
                 let told = with(history, cost);
                 at.claim(self.plan.charged(at.head, cost))?;

@@ -136,7 +136,7 @@ impl<'a> Quantised<'a> {
 }
 
 impl View<'_> {
-    /// Whether head and block still stand (INV-VALIDATE).
+    /// Whether head and block are unchanged (INV-VALIDATE).
     pub(super) fn validate(&self) -> bool {
         self.at.validate() && self.at.cell.refers_to(self.reference)
     }

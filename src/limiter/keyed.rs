@@ -48,8 +48,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// Costs one hash, one clock reading and one look-up. A denial writes nothing, with two
     /// exceptions. The limiter may count denials (see [`Decision::Denied`]). And after a change of
-    /// the quota, the first request of a key writes the change down, unless its algorithm is the
-    /// log.
+    /// the quota, the first request of a key updates its account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         self.engine.decide(self.fingerprint(key), 1)
     }
@@ -75,12 +74,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.decide(key, cost))
     }
 
-    /// Takes one permit for each of these keys, as so many calls of
-    /// [`try_acquire`](Self::try_acquire) one after the other: each is decided on its own, in
-    /// order. A key may come more than once.
+    /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
+    /// this order would: each key is decided on its own. A key may appear more than once.
     ///
-    /// The memory of a few dozen keys is fetched at the same time. So where keys are many and far
-    /// apart, this takes a fraction of the time; see `BENCHMARKS.md`.
+    /// The memory of a few dozen keys is prefetched together. So with many keys this takes a
+    /// fraction of the time; see `BENCHMARKS.md`.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -139,7 +137,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// The answer that [`try_acquire`](Self::try_acquire) would give now, with the permits left.
     /// Charges nothing.
     ///
-    /// At the key cap, a look at a new key sweeps out expired keys as its request would.
+    /// At the key cap, a peek at a new key frees the cells of expired keys, as a request would.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

@@ -1,4 +1,4 @@
-//! [`LimiterBuilder`]: everything about a limiter that is not its quota.
+//! [`LimiterBuilder`]: the options of a limiter, except its quotas.
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
@@ -89,7 +89,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// Adds a quota that each key has: a request is admitted if it fits into all of them, and is
     /// charged to all or to none.
     ///
-    /// It costs one look at one more stamp. Quotas that share a key have to be sliding window logs.
+    /// Each costs one more load of a stamp. Quotas that share a key have to be sliding window logs.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -115,14 +115,14 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// How a new key is answered at the cap; [`AtKeyCap::Deny`] unless set.
+    /// The answer to a new key at the cap; [`AtKeyCap::Deny`] unless set.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
     }
 
-    /// How many keys to make room for from the start, so that the table does not have to grow to
-    /// them; none unless set.
+    /// The keys to make room for from the start, so that the table does not have to grow; none
+    /// unless set.
     pub fn expected_keys(mut self, expected_keys: usize) -> Self {
         self.settings.expected_keys = expected_keys;
         self
@@ -217,7 +217,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// How many keys may come to have [quotas of their own](Limiter::set_quotas_of), at most as
     /// many as the key cap allows; none unless set.
     ///
-    /// That takes 8 to 16 bytes for each of them from the start. Each decision then looks whether
+    /// That takes 8 to 16 bytes for each of them from the start. Each decision then checks whether
     /// its key is one of them. More keys can be given quotas, and are found more slowly.
     ///
     /// ```
@@ -351,7 +351,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         snapshot.check_quotas(&[&self.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.engine.put_back(snapshot, elapsed)?;
+        limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }
 }

@@ -49,8 +49,8 @@ pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 
 /// How a limiter answers a new key when it already holds as many keys as its cap allows.
 ///
-/// First the limiter takes back the cells of keys whose permits have all expired. This answer is
-/// for the case that no cell is free even so. Keys that the limiter holds are never affected. A
+/// First the limiter frees the cells of keys whose permits have all expired. If no cell is free
+/// even then, it gives this answer. Keys that the limiter holds are never affected. A
 /// [`peek`](crate::Limiter::peek) at a new key gives the same answer and takes no place.
 ///
 /// ```

@@ -6,16 +6,14 @@ mod cells;
 mod changing_loom_tests;
 mod counter;
 mod descriptor;
-mod joint;
-#[cfg(all(test, tollgate_loom, feature = "snapshot"))]
-mod keep_loom_tests;
 #[cfg(feature = "snapshot")]
-mod kept;
+mod export;
+#[cfg(all(test, tollgate_loom, feature = "snapshot"))]
+mod export_loom_tests;
+mod incarnation;
+mod joint;
 #[cfg(test)]
 mod kit;
-#[cfg(all(test, tollgate_loom))]
-mod lending_loom_tests;
-mod life;
 mod log;
 #[cfg(all(test, tollgate_loom))]
 mod loom_kit;
@@ -23,20 +21,22 @@ mod memory;
 mod plan;
 mod quantised;
 #[cfg(all(test, tollgate_loom))]
+mod refund_loom_tests;
+#[cfg(all(test, tollgate_loom))]
 mod reserving_loom_tests;
-mod revisions;
 mod store;
 mod unchanged;
+mod versions;
 mod words;
 
-pub(crate) use algorithm::{Ask, Charged};
+pub(crate) use algorithm::{Ask, Charge};
 pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
+#[cfg(feature = "snapshot")]
+pub(crate) use export::Export;
+pub(crate) use incarnation::Freed;
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
-#[cfg(feature = "snapshot")]
-pub(crate) use kept::Kept;
-pub(crate) use life::Reclaimed;
-pub(crate) use revisions::{Revision, Revisions, Whose};
 pub(crate) use unchanged::Unchanged;
+pub(crate) use versions::{Scope, Version, Versions};
 pub(crate) use words::{Head, MAX_TIME, time_of};

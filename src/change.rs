@@ -1,9 +1,9 @@
-//! Quotas that change while requests come: [`Limiter::set_quotas`] and its like.
+//! Changes of quotas while the limiter is in use: [`Limiter::set_quotas`] and its like.
 
 use core::fmt;
 use core::hash::Hash;
 
-use crate::cell::{Revisions, Unchanged, Whose};
+use crate::cell::{Scope, Unchanged, Versions};
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
 use crate::engine::Change;
@@ -31,20 +31,20 @@ use crate::quotas::Quotas;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// No limiter can be built with them either.
+    /// The quotas can't be used, nor could a limiter be built with them.
     Quotas(BuildError),
-    /// They are of another algorithm. The grants of one algorithm say nothing to another: build
-    /// another limiter.
+    /// The quotas are of another algorithm. Permits of one algorithm can't be counted by another:
+    /// build another limiter.
     OtherAlgorithm {
         /// The algorithm that the limiter was built with.
         is: Algorithm,
-        /// The one that was asked for.
+        /// The algorithm of the new quotas.
         asked: Algorithm,
     },
     /// A key's account has no room for so many permits: build the limiter with the largest quota
     /// that it may come to have.
     TooLarge {
-        /// The quota that was asked for.
+        /// The new quota.
         quota: Quota,
     },
     /// The quotas have been changed as often as they can be: build another limiter, from a snapshot
@@ -53,8 +53,8 @@ pub enum ChangeError {
         /// The most changes.
         most: u64,
     },
-    /// The new quotas [count refused requests](Quota::counting_refused) and the present ones do
-    /// not, or the other way round. Build another limiter.
+    /// Of the new and the present quotas, one list [counts refused
+    /// requests](Quota::counting_refused) and the other does not. Build another limiter.
     OtherRefused,
     /// The window or the resolution of a quantised log is another: permits that were counted in
     /// steps can't be counted in others.
@@ -83,7 +83,7 @@ impl ChangeError {
             Unchanged::OtherRefused => Self::OtherRefused,
             Unchanged::OtherSteps => Self::OtherSteps { is: is[0] },
             Unchanged::NoneOfItsOwn => Self::NoneOfItsOwn,
-            Unchanged::TooOften => Self::TooManyChanges { most: Revisions::MOST },
+            Unchanged::TooOften => Self::TooManyChanges { most: Versions::MOST },
         }
     }
 }
@@ -158,11 +158,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   over stays over.
     /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does.
     ///
-    /// Permits that were lent under other quotas can still be given back to logs and windows, and
-    /// not to buckets and queues.
+    /// Permits that were charged under earlier quotas can still be refunded to logs and windows.
+    /// They can't be refunded to buckets and queues.
     ///
-    /// Each change takes some 400 bytes that are given back with the limiter, and there can be
-    /// 1,048,575 of them.
+    /// Each change takes some 400 bytes, which are freed with the limiter. There can be 1,048,575
+    /// changes.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -181,7 +181,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// The old ones stay in force.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
+        let change = Change { dimension: 0, scope: Scope::All, quotas: checked.given() };
         self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 
@@ -230,7 +230,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
-        &self.engine.table.revision_for(self.fingerprint(key)).quotas
+        &self.engine.table.version_for(self.fingerprint(key)).quotas
     }
 }
 
@@ -252,7 +252,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// As [`Limiter::set_quotas`].
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let change = Change { dimension: 0, whose: Whose::All, quotas: checked.given() };
+        let change = Change { dimension: 0, scope: Scope::All, quotas: checked.given() };
         self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
     }
 }
@@ -285,7 +285,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         if dimension >= dimensions {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });
         }
-        let change = Change { dimension, whose: Whose::All, quotas: checked.given() };
+        let change = Change { dimension, scope: Scope::All, quotas: checked.given() };
         self.change(&[change]).map_err(|(_, error)| *error)
     }
 
@@ -320,7 +320,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         }
         let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
         let given = keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)));
-        let change = |(dimension, key)| Change { dimension, whose: Whose::Key(key), quotas: checked.given() };
+        let change = |(dimension, key)| Change { dimension, scope: Scope::Key(key), quotas: checked.given() };
         self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| *error)
     }
 
@@ -344,11 +344,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
     pub fn quotas_of(&self, keys: impl Keys<D>) -> Result<Vec<Option<&[Quota]>>, JointError> {
         let keys = self.fingerprints(keys, 0)?;
-        let quotas = |key| &*self.engine.table.revision_for(key).quotas;
+        let quotas = |key| &*self.engine.table.version_for(key).quotas;
         Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
     }
 
-    /// Makes all of these changes, or none. An error says in which dimension.
+    /// Makes all of these changes, or none. An error has the dimension.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Box<ChangeError>)> {
         self.engine.change(changes).map_err(|(at, unchanged)| {
             let Change { dimension, quotas, .. } = changes[at];
@@ -366,11 +366,11 @@ mod tests {
     fn there_is_an_end_to_changes_and_the_last_one_stays() {
         let limiter = Limiter::<String>::new(Quota::per_hour(3)).unwrap();
         assert!(limiter.try_acquire("alice").is_admitted());
-        for change in 1..=Revisions::MOST {
+        for change in 1..=Versions::MOST {
             let limit = 4 + u32::from(change % 2 == 1);
             assert_eq!(limiter.set_quotas(&[Quota::per_hour(limit)]), Ok(()), "change {change}");
         }
-        let most = Revisions::MOST;
+        let most = Versions::MOST;
         assert_eq!(limiter.set_quotas(&[Quota::per_hour(9)]), Err(ChangeError::TooManyChanges { most }));
         assert_eq!((limiter.quotas(), limiter.peek("alice").remaining()), (&[Quota::per_hour(5)][..], 4));
     }

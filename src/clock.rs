@@ -1,4 +1,4 @@
-//! Where the time comes from: the [`Clock`] trait and its implementations.
+//! The [`Clock`] trait and its implementations.
 
 mod any;
 mod coarse;

@@ -1,10 +1,10 @@
-//! [`Counts`]: what a limiter holds and has done.
+//! [`Counts`]: the keys, memory and decisions of a limiter.
 
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// What a limiter holds and has done, from [`Limiter::counts`](crate::Limiter::counts).
+/// The keys, memory and decisions of a limiter, from [`Limiter::counts`](crate::Limiter::counts).
 ///
-/// Each figure is right. While other threads decide, the figures may be of different instants.
+/// Each figure is exact at some instant. While other threads decide, the instants may differ.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -25,8 +25,8 @@ use crate::sync::plain::{AtomicU64, Ordering};
 pub struct Counts {
     /// Keys with at least one live permit.
     pub live_keys: usize,
-    /// Cells in use: those of live keys, and idle ones that are not yet reclaimed. Never more than
-    /// the key cap.
+    /// Cells in use: those of live keys, and idle cells that are not freed yet. At most the key
+    /// cap.
     pub cells: usize,
     /// Bytes of memory that the limiter takes, with its table and everything in it.
     pub bytes: usize,
@@ -34,7 +34,7 @@ pub struct Counts {
     /// [`count_decisions`](crate::LimiterBuilder::count_decisions).
     pub decisions: Option<DecisionCounts>,
     /// Requests of new keys that found no place under the key cap. [`AtKeyCap`](crate::AtKeyCap)
-    /// says how they were answered.
+    /// is the answer to them.
     pub refused_at_cap: u64,
     /// Requests that [shadow mode](crate::LimiterBuilder::shadow) admitted in place of a denial.
     pub overruled: u64,
@@ -42,7 +42,8 @@ pub struct Counts {
     pub penalties: u64,
     /// Denials that did not count towards a penalty, or did not begin a block, for want of a place.
     pub penalties_refused: u64,
-    /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny) together.
+    /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny)
+    /// together.
     pub listed: usize,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Tally {
     stripes: Box<[Stripe]>,
 }
 
-/// Two counters on cache lines of their own (a pair of lines, because processors fetch them in pairs).
+/// Two counters, padded to a pair of cache lines, because processors prefetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Stripe {
@@ -89,7 +90,7 @@ struct Stripe {
 const STRIPES: usize = 16;
 
 thread_local! {
-    /// Which stripe this thread writes: threads take turns.
+    /// The stripe that this thread writes. Threads get stripes in turn.
     static STRIPE: usize = {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         usize::try_from(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES as u64).unwrap_or(0)
@@ -102,7 +103,7 @@ impl Tally {
     }
 
     pub(crate) fn count(&self, admitted: bool) {
-        // A thread that is shutting down has no locals any more and may as well write the first stripe.
+        // A thread that is ending has no thread-locals any more. It writes the first stripe.
         let stripe = &self.stripes[STRIPE.try_with(|&stripe| stripe).unwrap_or(0)];
         let counter = if admitted { &stripe.admitted } else { &stripe.denied };
         counter.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a limiter answers: [`Decision`], and [`Status`] with what is left of each quota.
+//! The answers of a limiter: [`Decision`], and [`Status`] with the permits left of each quota.
 
 mod answer;
 mod denial;
@@ -11,7 +11,7 @@ mod tests;
 #[cfg(feature = "serde")]
 mod written;
 
-pub(crate) use answer::AtOnce;
+pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
 pub use joint_status::{JointQuotaStatus, JointStatus};

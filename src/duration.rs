@@ -1,4 +1,5 @@
-//! Lengths of time as people write them, in one format for policy files, the program's options and messages.
+//! Lengths of time as people write them, in one format for policy files, the program's options and
+//! messages.
 
 use core::fmt;
 use core::time::Duration;
@@ -170,7 +171,8 @@ mod parsing {
         let whole: u128 = whole.parse().map_err(|_| DurationError::TooLong)?;
         let mut nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
         if !fraction.is_empty() {
-            // More than 15 digits would be finer than a nanosecond even of a week, unless they end in zeros.
+            // More than 15 digits would be finer than a nanosecond even of a week, unless they end
+            // in zeros.
             let digits = fraction.trim_end_matches('0');
             let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
             let part = digits.parse::<u128>().unwrap_or(0) * unit;

@@ -1,12 +1,12 @@
-//! The one thing that [`Limiter`](crate::Limiter), [`DirectLimiter`](crate::DirectLimiter) and
-//! [`JointLimiter`](crate::JointLimiter) are made of. They differ in how a request names its keys.
+//! The core that [`Limiter`](crate::Limiter), [`DirectLimiter`](crate::DirectLimiter) and
+//! [`JointLimiter`](crate::JointLimiter) share. They differ in how a request names its keys.
 
 mod body;
 mod change;
 mod decide;
 mod joint;
-mod lend;
 mod modes;
+mod refundable;
 mod settings;
 mod wants;
 

@@ -1,4 +1,4 @@
-//! The errors: small enums that say what was wrong and what is allowed.
+//! Errors: small enums that name the problem and the bounds.
 
 mod build;
 mod cost;

@@ -1,4 +1,5 @@
-//! What a request may pass as its key ([`AsKey`]), or as its keys in several dimensions ([`Keys`]).
+//! The forms in which a request passes its key ([`AsKey`]), or its keys in several dimensions
+//! ([`Keys`]).
 
 mod dimensions;
 mod single;

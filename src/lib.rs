@@ -22,7 +22,8 @@
 //! ```
 //!
 //! # Features
-//! All are off by default. This turns two of them on: `cargo add tollgate --features policy,snapshot`.
+//! All are off by default. This turns two of them on: `cargo add tollgate --features
+//! policy,snapshot`.
 //!
 //! | feature | adds |
 //! |---|---|

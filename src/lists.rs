@@ -1,20 +1,21 @@
-//! Keys that are always admitted and keys that never are.
+//! The allow list and the deny list.
 //!
-//! A listed key has a cell in a table of its own: a log with one permit, taken by who lists the key. A key is on the list for
-//! as long as that permit is live, and off it when the cell is forgotten. So the lists are as lock-free as the table is, and a key
-//! that is listed by several threads at once is listed once. The clock of that table stands still: no listing expires.
+//! A list is a table of its own. A listed key has a cell there: a log with one permit, which is
+//! charged when the key is listed. The key is on the list until the cell is forgotten. The clock of
+//! that table stands still, so no listing expires. The lists are lock-free because the table is. If
+//! several threads list one key, one of them is told that it did.
 
 use core::fmt;
 
 use crate::caps::MAX_KEY_CAP;
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::clock::Clock;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::table::{Placed, Table};
 
-/// Which list; the number of its plan in the table.
+/// A list, with the number of its plan in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Deny,
@@ -45,20 +46,21 @@ impl Lists {
             return Err(BuildError::ListCapTooLarge { list_cap: cap });
         }
         let listed = [Quota::new(1, Quota::MAX_WINDOW)];
-        let plans = [Revisions::new(&listed), Revisions::new(&listed)];
+        let plans = [Versions::new(&listed), Versions::new(&listed)];
         Ok(Self { table: Table::of_plans(plans.into(), cap, 0), cap })
     }
 
-    /// The list that the key is on; the deny list where it is on both.
+    /// The list that the key is on; the deny list if it is on both.
     pub(crate) fn of(&self, key: Fingerprint) -> Option<List> {
         let is_on = |&list: &List| !self.table.peek(key.in_dimension(list as usize), 1, &Still).is_admitted();
         [List::Deny, List::Allow].into_iter().find(is_on)
     }
 
-    /// Puts the key on the list. Says whether it was not on it yet.
+    /// Puts the key on the list. Returns whether it was not on it.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        // A cell that was forgotten is found by the sweep, and each refusal has swept a part of the index: so often, and it has
-        // seen all of it, even if it was in the middle when this began.
+        // A forgotten cell is freed by the sweep, and each refused attempt sweeps a part of the
+        // index. After this many, the sweep has visited all of it, even if it was half way when
+        // this began.
         let sweeps = 2 * (self.cap / 64 + 2);
         for _ in 0..sweeps {
             if let Placed::Decided(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {
@@ -68,7 +70,7 @@ impl Lists {
         Err(ListError::Full { list_cap: self.cap })
     }
 
-    /// Takes the key off both lists. Says whether it was on one.
+    /// Takes the key off both lists. Returns whether it was on one.
     pub(crate) fn take_off(&self, key: Fingerprint) -> bool {
         let [denied, allowed] =
             [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &Still));
@@ -76,7 +78,7 @@ impl Lists {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.table.held(&Still).live_keys
+        self.table.counts(&Still).live_keys
     }
 
     /// Bytes on the heap.

@@ -1,4 +1,4 @@
-//! What a limiter may do beside deciding by quota: shadow mode, penalties, lists. A limiter that does none of it has no [`Modes`].
+//! Shadow mode, penalties and lists. A limiter without any of these has no [`Modes`].
 
 use crate::counts::Tally;
 use crate::decision::Decision;
@@ -7,17 +7,18 @@ use crate::fingerprint::Fingerprint;
 use crate::lists::Lists;
 use crate::penalty::{Penalties, Penalty};
 
-/// What was asked of a builder.
+/// The modes that a builder was given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ModeSettings {
     pub(crate) shadow: bool,
-    /// With the dimension whose keys it is for.
+    /// Penalties, each with its dimension.
     pub(crate) penalties: Vec<(usize, Penalty)>,
     pub(crate) list_cap: Option<usize>,
 }
 
-impl Wanted {
-    /// What a limiter of so many dimensions and up to `key_cap` keys needs for it; `None` where nothing was asked for.
+impl ModeSettings {
+    /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if
+    /// the builder was given none.
     pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<Option<Box<Modes>>, BuildError> {
         let Self { shadow, penalties: wanted, list_cap } = self;
         let mut penalties: Vec<Option<Penalties>> = core::iter::repeat_with(|| None).take(dimensions).collect();
@@ -35,13 +36,13 @@ impl Wanted {
 /// The modes of one limiter.
 pub(crate) struct Modes {
     pub(crate) shadow: Option<Shadow>,
-    /// Of the keys of each dimension.
+    /// By dimension.
     penalties: Box<[Option<Penalties>]>,
     pub(crate) lists: Option<Lists>,
 }
 
 impl Modes {
-    /// The penalties of keys of this one's dimension.
+    /// The penalties of the key's dimension.
     pub(crate) fn penalties(&self, key: Fingerprint) -> Option<&Penalties> {
         self.penalties.get(key.plan())?.as_ref()
     }
@@ -50,7 +51,7 @@ impl Modes {
         self.penalties.iter().flatten()
     }
 
-    /// What is told of a decision. In shadow mode no request is denied: a denial is overruled and counted.
+    /// The decision to return. Shadow mode turns a denial into an admission and counts it.
     pub(crate) fn show(&self, decision: Decision) -> Decision {
         match &self.shadow {
             Some(shadow) if decision.is_denied() => {
@@ -61,7 +62,7 @@ impl Modes {
         }
     }
 
-    /// What would be told of such a decision.
+    /// The decision that a peek returns: as [`show`](Self::show), and counts nothing.
     pub(crate) fn preview(&self, decision: Decision) -> Decision {
         if self.shadow.is_some() { decision.overrule() } else { decision }
     }
@@ -76,7 +77,7 @@ impl Modes {
     }
 }
 
-/// Shadow mode: what would be denied is admitted, and counted.
+/// Shadow mode: admits requests that would be denied, and counts them.
 pub(crate) struct Shadow {
     tally: Tally,
 }
@@ -86,7 +87,7 @@ impl Shadow {
         Self { tally: Tally::new() }
     }
 
-    /// Counts a request that is to be overruled.
+    /// Counts a denial that is overruled.
     pub(crate) fn count(&self) {
         self.tally.count(false);
     }

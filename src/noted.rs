@@ -5,7 +5,8 @@ use core::cell::Cell;
 use crate::clock::Clock;
 use crate::decision::Status;
 
-/// A clock that knows what it showed last, so that waits which were told by different readings can be compared.
+/// Remembers the last reading of a clock. Waits that count from different readings are compared as
+/// absolute times.
 pub(crate) struct Noted<'a, C> {
     clock: &'a C,
     last: Cell<u64>,
@@ -21,12 +22,12 @@ impl<'a, C: Clock> Noted<'a, C> {
         self.last.get()
     }
 
-    /// When that will be of which the last reading was told that it is so far ahead.
+    /// The time that is `wait_ns` after the last reading.
     pub(crate) fn ahead(&self, wait_ns: u64) -> u64 {
         self.last().saturating_add(wait_ns)
     }
 
-    /// When a denial by the last reading has its wait behind it.
+    /// The end of the wait of a denial by the last reading; `None` of an admission.
     pub(crate) fn denied_until(&self, status: &Status) -> Option<u64> {
         status.denial().map(|denial| self.ahead(denial.wait_ns()))
     }

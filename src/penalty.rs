@@ -1,15 +1,16 @@
-//! Keys that are denied too often are blocked for a while.
+//! Penalties: a key with too many denials is blocked for a time.
 //!
 //! # How
-//! Two sliding window logs for each key that was denied, in a table of their own. The *denials* have room for one less than makes
-//! a block. A denial that fits is counted and that is all. One that does not fit asks the *block* for its one permit; whoever
-//! gets it has begun the block, and the key is blocked for as long as that permit is live.
+//! Each denied key has two sliding window logs, in a table of their own. The log of *denials* has a
+//! limit of one less than begins a block. A denial that fits is counted. A denial that does not fit
+//! requests the one permit of the log of *blocks*. If that is granted, the block begins, and the
+//! key is blocked while the permit is live.
 //!
 //! # Threads
-//! Both steps are claims on a cell, so they are as exact and as lock-free as any. Of denials that come at once, as many are counted as
-//! fit, and of the others one begins the block: one block, whatever the number of threads. The denial that begins a block is not
-//! itself written into the log. So a thread that stalls between the two steps leaves nothing half done: the log is as full as it
-//! was, and the next denial does not fit either and begins the block.
+//! Both steps are claims on a cell, so they are exact and lock-free. Of concurrent denials, as many
+//! are counted as fit. Exactly one of the others begins the block (INV-PENALTY). The denial that
+//! begins a block is not counted in the log of denials. So if a thread stalls between the two
+//! steps, the log is as full as before. The next denial does not fit either, and begins the block.
 
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
@@ -17,7 +18,7 @@ mod loom_tests;
 use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::clock::Clock;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
@@ -52,7 +53,7 @@ use crate::table::{Placed, Table};
 /// # Cost
 /// Each decision takes one more look-up and one more clock reading. A denial by the quota takes one
 /// or two writes. Memory follows the denied keys: up to two cells of 32 bytes and `denials - 1`
-/// stamps for each, which are taken back when they have expired. The limiter has room for twice as
+/// stamps for each, which are freed when they have expired. The limiter has room for twice as
 /// many such cells as its key cap allows keys. A denial that finds no room does not count towards a
 /// penalty, and [`Counts::penalties_refused`](crate::Counts::penalties_refused) counts it.
 ///
@@ -151,8 +152,8 @@ impl Penalty {
     ///
     /// # Errors
     ///
-    /// [`PenaltyError`] when a number or a duration is zero or too large: [`MAX_DENIALS`](Self::MAX_DENIALS),
-    /// [`Quota::MAX_WINDOW`].
+    /// [`PenaltyError`] when a number or a duration is zero or too large:
+    /// [`MAX_DENIALS`](Self::MAX_DENIALS), [`Quota::MAX_WINDOW`].
     pub const fn validate(&self) -> Result<(), PenaltyError> {
         let Self { denials, within, blocked_for } = *self;
         if denials == 0 {
@@ -184,7 +185,7 @@ const BLOCK: usize = 1;
 /// The denials and blocks of a limiter's keys.
 pub(crate) struct Penalties {
     table: Table,
-    /// The first denial is one too many.
+    /// The first denial begins a block, so denials are not counted.
     at_once: bool,
     begun: AtomicU64,
 }
@@ -194,19 +195,20 @@ impl Penalties {
         penalty.validate()?;
         let denials = Quota::new(penalty.denials.saturating_sub(1).max(1), penalty.within);
         let block = Quota::new(1, penalty.blocked_for);
-        let plans = [Revisions::new(&[denials]), Revisions::new(&[block])];
+        let plans = [Versions::new(&[denials]), Versions::new(&[block])];
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         let table = Table::of_plans(plans.into(), places, 0);
         Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })
     }
 
-    /// Until when the key is blocked, if it is.
+    /// The end of the key's block, if it is blocked.
     #[inline]
     pub(crate) fn blocked_until<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
         clock.denied_until(&self.table.peek(key.in_dimension(BLOCK), 1, clock))
     }
 
-    /// Counts a denial by the key's quota. Until when the key is blocked, if it is now.
+    /// Counts a denial by the key's quota. Returns the end of the key's block, if it is blocked
+    /// now.
     #[cold]
     pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
         if !self.at_once && self.takes_one(DENIALS, key, clock)? {
@@ -215,11 +217,11 @@ impl Penalties {
         if self.takes_one(BLOCK, key, clock)? {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
-        // Who began it only now learns by which stamp.
+        // A helper may have chosen the stamp, so the thread that began the block reads it.
         self.blocked_until(key, clock)
     }
 
-    /// Whether there was a permit left; `None` where there is no place for the key.
+    /// Whether a permit was left, which this charges; `None` if there is no place for the key.
     fn takes_one(&self, plan: usize, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
         match self.table.acquire(key.in_dimension(plan), 1, clock) {
             Placed::Decided(status) => Some(status.is_admitted()),
@@ -227,7 +229,7 @@ impl Penalties {
         }
     }
 
-    /// Says whether anything was held for the key.
+    /// Forgets the denials and the block of a key. Returns whether it had either.
     pub(crate) fn forget(&self, key: Fingerprint, clock: &impl Clock) -> bool {
         let [denials, block] = [DENIALS, BLOCK].map(|plan| self.table.forget(key.in_dimension(plan), clock));
         denials | block
@@ -241,7 +243,7 @@ impl Penalties {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Denials that found no place.
+    /// The denials that were not counted for want of a place.
     pub(crate) fn refused(&self) -> u64 {
         self.table.refused_at_cap()
     }

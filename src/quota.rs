@@ -1,4 +1,4 @@
-//! [`Quota`]: what a key may be granted, as plain integers.
+//! [`Quota`]: the limit of a key, as plain integers.
 
 mod algorithm;
 mod beside;

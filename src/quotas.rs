@@ -1,9 +1,9 @@
-//! The quotas of a limiter: checked, and what they say together.
+//! The quotas of a limiter, validated.
 
 use core::fmt;
 
 use crate::caps::{MAX_KEY_CAP, MAX_QUOTAS};
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
 
@@ -32,13 +32,13 @@ impl Quotas {
         Ok(Self { given: given.into() })
     }
 
-    pub(crate) fn plan(&self) -> Revisions {
-        Revisions::new(&self.given)
+    pub(crate) fn plan(&self) -> Versions {
+        Versions::new(&self.given)
     }
 
     /// The same, where so many keys may come to have quotas of their own.
-    pub(crate) fn plan_with_own(&self, keys: usize) -> Revisions {
-        Revisions::with_own(&self.given, keys)
+    pub(crate) fn plan_with_own(&self, keys: usize) -> Versions {
+        Versions::with_own(&self.given, keys)
     }
 
     /// Whether one counts refused requests.

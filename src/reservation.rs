@@ -1,4 +1,4 @@
-//! Permits that are given back when they turn out not to be used: [`Reservation`] and [`Receipt`].
+//! Permits that can be refunded: [`Reservation`] and [`Receipt`].
 
 mod of_limiters;
 
@@ -10,14 +10,14 @@ use std::hash::RandomState;
 
 use crate::decision::Denial;
 use crate::error::{CostExceedsLimit, JointError};
-use crate::table::Lent;
+use crate::table::Refundable;
 
-/// Tells limiters apart.
+/// A number that identifies a limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LimiterId(u64);
 
 impl LimiterId {
-    /// An id that no other limiter of this process has, but for one chance in 2^64.
+    /// A random number. Two limiters of a process share one with a probability of 2^-64.
     pub(crate) fn new() -> Self {
         Self(RandomState::new().hash_one(()))
     }
@@ -44,33 +44,34 @@ impl LimiterId {
 /// assert_eq!(limiter.peek("alice").remaining(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Lender: sealed::TakeBack {
+pub trait Lender: sealed::Refund {
     /// The type of [`Reservation::status`]: [`Status`](crate::Status), or
     /// [`JointStatus`](crate::JointStatus).
     type Status;
 }
 
-impl<L: sealed::TakeBack> Lender for L {
+impl<L: sealed::Refund> Lender for L {
     type Status = L::Told;
 }
 
 pub(crate) mod sealed {
-    /// Only limiters of this crate do.
-    pub trait TakeBack {
+    /// Implemented by the limiters of this crate only.
+    pub trait Refund {
         /// The type of the status of a decision.
         type Told;
 
-        /// Gives back the permits of a receipt of this limiter that still count.
-        fn take_back(&self, receipt: &super::Receipt) -> u32;
+        /// Refunds the permits of a receipt of this limiter that still count, and returns how many.
+        fn refund_receipt(&self, receipt: &super::Receipt) -> u32;
     }
 }
 
-/// Permits that are taken until it is known whether they are used.
+/// Permits that are charged until the caller knows whether they are used.
 ///
-/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like, for now or for a moment
-/// ahead. **Dropped, it gives its permits back**; [`commit`](Self::commit) keeps them. `P` is the
-/// pointer to its limiter: a reference, or an [`Arc`](std::sync::Arc) for a reservation that goes
-/// to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
+/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like, as of now or of a later
+/// moment. **If it is dropped, its permits are refunded.** [`commit`](Self::commit) keeps them
+/// charged. `P` is the pointer to its limiter: a reference, or an [`Arc`](std::sync::Arc) for a
+/// reservation that goes to another thread or task
+/// ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -161,17 +162,17 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(mut self) -> u32 {
-        self.give_back()
+        self.refund()
     }
 
-    fn give_back(&mut self) -> u32 {
-        self.receipt.take().map_or(0, |receipt| sealed::TakeBack::take_back(&*self.limiter, &receipt))
+    fn refund(&mut self) -> u32 {
+        self.receipt.take().map_or(0, |receipt| sealed::Refund::refund_receipt(&*self.limiter, &receipt))
     }
 }
 
 impl<P: Deref<Target: Lender>> Drop for Reservation<P> {
     fn drop(&mut self) {
-        self.give_back();
+        self.refund();
     }
 }
 
@@ -181,10 +182,10 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
     }
 }
 
-/// Permits that were granted and can be given back once, by
+/// Permits that were granted and can be refunded once, by
 /// [`Limiter::refund`](crate::Limiter::refund) and its like.
 ///
-/// Dropped, it does nothing.
+/// If it is dropped, the permits stay charged.
 ///
 /// ```
 /// use std::time::Duration;
@@ -200,27 +201,27 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
 pub struct Receipt {
     limiter: Option<LimiterId>,
     cost: u32,
-    lent: Lents,
+    charges: Charges,
 }
 
 /// The permits of a receipt.
 #[derive(Debug)]
-pub(crate) enum Lents {
+pub(crate) enum Charges {
     /// No permit was charged.
     Nothing,
-    One(Lent),
-    /// Permits that keys without a place share.
-    Overflow(Lent),
-    Several(Box<[Lent]>),
+    One(Refundable),
+    /// Permits of the quota that keys without a place share.
+    Overflow(Refundable),
+    Several(Box<[Refundable]>),
 }
 
 impl Receipt {
-    pub(crate) fn new(limiter: LimiterId, cost: u32, lent: Lents) -> Self {
-        Self { limiter: Some(limiter), cost, lent }
+    pub(crate) fn new(limiter: LimiterId, cost: u32, charges: Charges) -> Self {
+        Self { limiter: Some(limiter), cost, charges }
     }
 
     fn of_nothing() -> Self {
-        Self { limiter: None, cost: 0, lent: Lents::Nothing }
+        Self { limiter: None, cost: 0, charges: Charges::Nothing }
     }
 
     /// The number of permits that were granted.
@@ -229,8 +230,8 @@ impl Receipt {
         self.cost
     }
 
-    pub(crate) fn lents(&self) -> &Lents {
-        &self.lent
+    pub(crate) fn charges(&self) -> &Charges {
+        &self.charges
     }
 
     /// The receipt, if it is of this limiter.
@@ -292,7 +293,7 @@ impl core::error::Error for OtherLimiter {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReserveError {
-    /// The request is denied; the denial says when the same request passes.
+    /// The request is denied. The denial has the wait after which the same request succeeds.
     Denied(Denial),
     /// The cost is more than the limit, so the request could never pass.
     CostExceedsLimit(CostExceedsLimit),
@@ -341,7 +342,7 @@ impl From<JointError> for ReserveError {
     }
 }
 
-/// As many nanoseconds as fit.
+/// The duration in nanoseconds; `u64::MAX` if it is longer.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

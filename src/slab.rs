@@ -23,7 +23,7 @@
 
 use once_cell::race::OnceBox;
 
-use crate::sync::{Apart, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, CachePadded, Ordering};
 
 /// Set in every link and in no stamp: a late write that expects a stamp misses a link (INV-LATE).
 pub(crate) const LINK: u64 = !0 << 36;
@@ -97,7 +97,7 @@ pub(crate) struct Slab<T = AtomicU64, const NEAR: usize = 0> {
     near: [OnceBox<FirstPage<T>>; NEAR],
     /// The other pages.
     pages: Box<[OnceBox<Page<T>>]>,
-    free: Apart<Free>,
+    free: CachePadded<Free>,
 }
 
 /// The words that allocation writes. Every decision reads the others.
@@ -120,7 +120,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
             max_blocks: max_blocks.min(MOST_BLOCKS),
             near: [const { OnceBox::new() }; NEAR],
             pages: Box::default(),
-            free: Apart(Free { handed: AtomicU64::new(0), top: AtomicU64::new(0) }),
+            free: CachePadded(Free { handed: AtomicU64::new(0), top: AtomicU64::new(0) }),
         };
         let (last_page, _) = slab.locate(slab.max_blocks.saturating_sub(1));
         let others = (last_page + 1).saturating_sub(NEAR);
@@ -207,8 +207,8 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
     }
 
     /// Allocates a block, with the contents that its last owner left; `None` if all are taken.
-    pub(crate) fn take(&self) -> Option<Block> {
-        self.pop().or_else(|| self.hand_out())
+    pub(crate) fn alloc(&self) -> Option<Block> {
+        self.pop().or_else(|| self.alloc_unused())
     }
 
     fn pop(&self) -> Option<Block> {
@@ -225,7 +225,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         }
     }
 
-    fn hand_out(&self) -> Option<Block> {
+    fn alloc_unused(&self) -> Option<Block> {
         let limit = u64::from(self.max_blocks);
         let more = |handed| if handed < limit { Some(handed + 1) } else { None };
         let number = low_half(self.free.handed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?);
@@ -249,7 +249,7 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
     }
 
     /// Frees a block. The caller must own it.
-    pub(crate) fn give_back(&self, block: Block) {
+    pub(crate) fn free(&self, block: Block) {
         let link = self.link(block);
         let mut top = self.free.top.load(Ordering::Relaxed);
         loop {

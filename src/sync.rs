@@ -16,11 +16,14 @@ pub(crate) use loom::sync::{
 };
 
 /// A value that is written often, on cache lines of its own, to avoid false sharing.
+///
+/// `crossbeam_utils` has a type of this name. It would be one more dependency for these lines, and
+/// it pads to 128 bytes on most processors.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
-impl<T> core::ops::Deref for Apart<T> {
+impl<T> core::ops::Deref for CachePadded<T> {
     type Target = T;
 
     #[inline]

@@ -43,7 +43,9 @@
 //!
 //! The models are in `table/loom_tests.rs`.
 
-mod at_once;
+#[cfg(feature = "snapshot")]
+mod export;
+mod fast_path;
 mod find;
 mod heuristics;
 mod index;
@@ -55,25 +57,23 @@ mod joint_stalled_tests;
 mod joint_status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod joint_status_tests;
-#[cfg(feature = "snapshot")]
-mod keep;
 #[cfg(test)]
 mod kit;
-mod lend;
-mod look;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod peek;
+mod prefetch;
+mod refundable;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
 mod route;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
-mod touch;
 mod turn;
 
+#[cfg(feature = "snapshot")]
+pub(crate) use export::ImportError;
 pub(crate) use find::{Placed, Table};
 pub(crate) use joint::Together;
-#[cfg(feature = "snapshot")]
-pub(crate) use keep::PutBackError;
-pub(crate) use lend::Lent;
-pub(crate) use touch::TOGETHER;
+pub(crate) use prefetch::TOGETHER;
+pub(crate) use refundable::Refundable;

@@ -2,12 +2,12 @@
 
 use super::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use super::kept::{Kept, Restored};
+use super::export::{Export, Import};
 use super::memory::{At, Cell};
 use super::store::Store;
 use super::words::{Head, RingRef, Slot};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, PerQuota, Status};
+use crate::decision::{Admission, FastDecision, PerQuota, Status};
 
 /// The kinds of requests to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub(crate) enum Ask {
 /// How one attempt at a decision ended.
 #[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
 pub(super) enum Attempt {
-    Decided(Status, Charged),
+    Decided(Status, Charge),
     /// The cell changed; this is its head now.
     Lost(Head),
 }
 
 /// A charge, as a refund needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Charged {
+pub(crate) struct Charge {
     /// The head after the charge, or a later head of the same incarnation.
     pub(super) head: Head,
     /// A log: a lower bound of the charge's stamps. An account: the time at which it opened or to
@@ -75,7 +75,7 @@ pub(super) trait NewKeys {
 
     /// Whether these quotas can have produced this export.
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool;
+    fn can_have(&self, export: &Export) -> bool;
 
     /// The most slots of a key's ring.
     fn longest_ring(&self) -> usize {
@@ -99,13 +99,13 @@ pub(super) trait Algorithm<'a>: Copy {
 
     /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way.
     /// `cost` is at least 1. The clock was read after the head (INV-CLOCK-LAST).
-    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce>;
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision>;
 
-    /// As [`at_once`](Self::at_once). Writes the permits left to `left` if it decides.
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce>;
+    /// As [`fast_decide`](Self::fast_decide). Writes the permits left to `left` if it decides.
+    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision>;
 
-    /// The fast path of a peek, like [`at_once`](Self::at_once); `cost` may be zero.
-    fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
+    /// The fast path of a peek, like [`fast_decide`](Self::fast_decide); `cost` may be zero.
+    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
 
     /// The slow path: one attempt at a decision.
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt;
@@ -116,41 +116,41 @@ pub(super) trait Algorithm<'a>: Copy {
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft>;
 
     /// The charge of one part of a joint claim that is published.
-    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged;
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge;
 
     /// Helps: publishes the last claim if it is unpublished (INV-PUBLISH). Proposes `time`, or the
     /// earliest later time that the algorithm allows. It may be a key's first claim, so its time is
     /// no earlier than the timestamp floor.
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64);
+    fn help(self, at: At<'a>, reference: RingRef, time: u64);
 
     /// Until when the cell matters.
     fn known(self, at: At<'a>, reference: RingRef) -> Known;
 
     /// One attempt at a refund; `None` if the cell changed.
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32>;
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32>;
 
     /// The ring and the head of a cell for a new key, with `cost` permits claimed and unpublished.
-    /// `opened.ancient_mark()` is a new number for a sentinel. If `elsewhere`, a log's ring must
+    /// `opened.sentinel_number()` is a new number for a sentinel. If `elsewhere`, a log's ring must
     /// not be in the cell.
     fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head);
 
-    /// Replaces the ring of a growing cell by an empty one, even if it has live stamps. The caller
+    /// Replaces the ring of a resizing cell by an empty one, even if it has live stamps. The caller
     /// must not need them: the key is forgotten, or the timestamp floor has been raised to their
     /// end.
-    fn empty(self, growing: At<'a>, old: RingRef, newest: Slot);
+    fn empty(self, resizing: At<'a>, old: RingRef, newest: Slot);
 
-    /// The open head of a growing cell, on the ring that it has by now.
-    fn opened(self, growing: Head, _reference: RingRef) -> Head {
-        growing.on_new_ring()
+    /// The open head of a resizing cell, on the ring that it has by now.
+    fn opened(self, resizing: Head, _reference: RingRef) -> Head {
+        resizing.on_new_ring()
     }
 
     /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>>;
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>>;
 
     /// Imports: the ring and the head of a cell with the exported permits that still matter.
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head);
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head);
 
     /// Offers a ring in place of the old one, and opens the cell on it. Returns whether it was
     /// taken.
@@ -158,35 +158,35 @@ pub(super) trait Algorithm<'a>: Copy {
     /// The offered ring lacks the stamps that had expired at the time `by`. No permit was claimed
     /// in the old ring at a later time. The timestamp floor is raised to `by` *before* the ring
     /// changes, so a thread that sees the new ring sees the floor, too (INV-FLOOR).
-    fn offer(self, growing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
+    fn offer(self, resizing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
         let store = self.store();
         // The reference that was read may be that of the ring two resizes later, which has the same
         // ring parity. Then the head has moved on (INV-REFERENCE).
-        if !growing.stands() {
+        if !resizing.validate() {
             store.drop_unused_ring(offer);
             return false;
         }
-        store.raise_horizon(by);
-        // References do not return, so success says that the old ring stood still while it was
+        store.raise_timestamp_floor(by);
+        // References do not return, so success shows that the old ring was unchanged while it was
         // copied.
-        let is_taken = growing.cell.replace_ring(old, offer);
+        let is_taken = resizing.cell.replace_ring(old, offer);
         store.drop_unused_ring(if is_taken { old } else { offer });
         if is_taken {
-            self.open(growing);
+            self.open(resizing);
         }
         is_taken
     }
 
     /// Opens a cell whose ring has been replaced. All slots of the new ring are published; the
     /// newest stamp is in the last.
-    fn open(self, growing: At<'a>) {
-        let open = self.opened(growing.head, growing.cell.reference());
+    fn open(self, resizing: At<'a>) {
+        let open = self.opened(resizing.head, resizing.cell.reference());
         // If this fails, another thread has opened it.
-        let _ = growing.claim(open);
+        let _ = resizing.claim(open);
     }
 }
 
-impl Charged {
+impl Charge {
     pub(super) fn nothing(head: Head) -> Self {
         Self { head, mark: 0 }
     }

@@ -1,25 +1,25 @@
 //! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
-use super::algorithm::{Algorithm, Ask, Attempt, Charged};
-use super::counter::books::Books;
+use super::algorithm::{Algorithm, Ask, Attempt, Charge};
+use super::counter::account_view::AccountView;
 use super::counter::view::Counter;
-use super::descriptor::{Joint, Part};
+use super::descriptor::{Descriptors, Part};
 use super::log::view::Log;
 use super::memory::{At, Cell};
 use super::plan::Plan;
 use super::quantised::view::Quantised;
-use super::revisions::{ForKey, Revisions};
 use super::store::Store;
+use super::versions::{ForKey, Versions};
 use super::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, PerQuota, Status};
+use crate::decision::{Admission, FastDecision, PerQuota, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
 use crate::sync::Ordering;
 
 /// All the cells of a limiter.
 pub(crate) struct Cells {
     /// The plans, by the number in a key's fingerprint.
-    pub(super) plans: Box<[Revisions]>,
+    pub(super) plans: Box<[Versions]>,
     pub(super) store: Store,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum Rules<'a> {
 }
 
 /// Calls the same method of whichever algorithm it is.
-macro_rules! by {
+macro_rules! dispatch {
     ($rules:expr, $algorithm:ident => $does:expr) => {
         match $rules {
             crate::cell::cells::Rules::Log($algorithm) => $does,
@@ -73,36 +73,36 @@ macro_rules! by {
         }
     };
 }
-pub(super) use by;
+pub(super) use dispatch;
 
 impl Cells {
     /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
-    pub(crate) fn new(plans: Box<[Revisions]>, key_cap: u32) -> Self {
+    pub(crate) fn new(plans: Box<[Versions]>, key_cap: u32) -> Self {
         Self::with(plans, key_cap, None)
     }
 
     /// As [`new`](Self::new), for joint claims on one cell of each plan.
-    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: u32) -> Self {
-        Self::with(plans, key_cap, Some(Box::new(Joint::new())))
+    pub(crate) fn together(plans: Box<[Versions]>, key_cap: u32) -> Self {
+        Self::with(plans, key_cap, Some(Box::new(Descriptors::new())))
     }
 
-    fn with(plans: Box<[Revisions]>, key_cap: u32, joint: Option<Box<Joint>>) -> Self {
+    fn with(plans: Box<[Versions]>, key_cap: u32, descriptors: Option<Box<Descriptors>>) -> Self {
         assert!((1..=MAX_PLANS).contains(&plans.len()), "{} plans", plans.len());
         let all = || plans.iter().map(|plan| plan.current().plan.new_keys());
         let longest = all().map(|plan| plan.longest_ring()).max().unwrap_or(1);
         let largest_block = all().map(|plan| plan.largest_block()).max().unwrap_or(0);
-        Self { store: Store::new(key_cap, longest, largest_block, joint), plans }
+        Self { store: Store::new(key_cap, longest, largest_block, descriptors), plans }
     }
 
     /// Whether the key's plan exists and can have exported this.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn can_have(&self, key: Fingerprint, kept: &super::kept::Kept) -> bool {
-        self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(kept))
+    pub(crate) fn can_have(&self, key: Fingerprint, export: &super::export::Export) -> bool {
+        self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(export))
     }
 
     /// The versions of this plan.
     #[inline]
-    pub(crate) fn revisions(&self, plan: usize) -> &Revisions {
+    pub(crate) fn versions(&self, plan: usize) -> &Versions {
         &self.plans[plan]
     }
 
@@ -128,114 +128,114 @@ impl Cells {
     /// of some plan.
     pub(super) fn rules_of(&self, cell: &Cell) -> Rules<'_> {
         let plan = Fingerprint::plan_in(cell.high.load(Ordering::Acquire));
-        let revisions = self.plans.get(plan).unwrap_or(&self.plans[0]);
-        self.rules_by(revisions.for_key(|| cell.key()))
+        let versions = self.plans.get(plan).unwrap_or(&self.plans[0]);
+        self.rules_by(versions.for_key(|| cell.key()))
     }
 
     #[inline]
-    fn rules_by<'a>(&'a self, revisions: ForKey<'a>) -> Rules<'a> {
+    fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
-        match &revisions.current.plan {
-            Plan::Log(limits) => Rules::Log(Log { store, limits, revisions: revisions.all }),
-            Plan::Counter(metered) => Rules::Counter(Counter { store, books: Books::new(revisions, metered) }),
-            Plan::Quantised(stepped) => Rules::Quantised(Quantised { store, stepped }),
+        match &versions.current.plan {
+            Plan::Log(plan) => Rules::Log(Log { store, plan, versions: versions.all }),
+            Plan::Counter(plan) => Rules::Counter(Counter { store, view: AccountView::new(versions, plan) }),
+            Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }
     }
 
     /// The cell, if it is of this incarnation and decides for this key (INV-ROUTE).
     #[inline(always)]
-    pub(crate) fn seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
+    pub(crate) fn seat_for(&self, id: u32, incarnation: u64, fingerprint: Fingerprint) -> Option<Seat<'_>> {
         let cell = self.store.cells.element(id);
         let head = cell.head();
-        let decides = !matches!(head.state(), State::Free | State::Dead) && head.life() == life;
+        let decides = !matches!(head.state(), State::Free | State::Dead) && head.incarnation() == incarnation;
         (decides && cell.is_for(fingerprint)).then_some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
 
     /// The same, if the cell is also open and has no reserved stamps.
     #[inline(always)]
-    pub(crate) fn open_seat_for(&self, id: u32, life: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
+    pub(crate) fn open_seat_for(&self, id: u32, incarnation: u64, fingerprint: Fingerprint) -> Option<OpenSeat<'_>> {
         let cell = self.store.cells.element(id);
         let head = cell.head();
-        let decides = head.is_open_in(life) && cell.is_for(fingerprint);
+        let decides = head.is_open_in(incarnation) && cell.is_for(fingerprint);
         decides.then_some(OpenSeat(Seat { id, head, plan: fingerprint.plan(), cell }))
     }
 
     /// The fast path: decides a request of `cost` permits, between 1 and the limit, or returns
     /// `None`. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
-    pub(crate) fn decide_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<AtOnce> {
-        by!(self.rules_at(seat), algorithm => algorithm.at_once(seat.at(), cost, reading))
+    pub(crate) fn fast_decide(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<FastDecision> {
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading))
     }
 
-    /// As [`decide_at_once`](Self::decide_at_once), with the permits left.
+    /// As [`fast_decide`](Self::fast_decide), with the permits left.
     #[inline(always)]
-    pub(crate) fn status_at_once(
+    pub(crate) fn fast_status(
         &self,
         OpenSeat(seat): OpenSeat<'_>,
         cost: u32,
         reading: u64,
         left: &mut PerQuota,
-    ) -> Option<AtOnce> {
-        by!(self.rules_at(seat), algorithm => algorithm.status_at_once(seat.at(), cost, reading, left))
+    ) -> Option<FastDecision> {
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_status(seat.at(), cost, reading, left))
     }
 
     /// The fast path of a peek. The clock was read after the seat was found (INV-CLOCK-LAST).
     #[inline(always)]
-    pub(crate) fn peek_at_once(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
-        by!(self.rules_at(seat), algorithm => algorithm.peek_at_once(seat.at(), cost, reading))
+    pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, reading))
     }
 
     /// The same for tests, whose seats may be of any state.
     #[cfg(test)]
-    pub(crate) fn at_once_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
+    pub(crate) fn fast_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
         let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;
-        self.decide_at_once(seat, cost, reading).map(crate::decision::Decision::from)
+        self.fast_decide(seat, cost, reading).map(crate::decision::Decision::from)
     }
 
     /// The slow path: decides a request of `cost` permits, between 1 and the limit (0 for a peek).
     /// `None` if the cell may no longer decide for the key.
     pub(crate) fn decide(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        self.decide_to_lend(ask, seat, cost, clock).map(|(status, _)| status)
+        self.decide_refundable(ask, seat, cost, clock).map(|(status, _)| status)
     }
 
     /// As [`decide`](Self::decide), and returns the charge.
-    pub(crate) fn decide_to_lend(
+    pub(crate) fn decide_refundable(
         &self,
         ask: Ask,
         mut seat: Seat<'_>,
         cost: u32,
         clock: &impl Clock,
-    ) -> Option<(Status, Charged)> {
+    ) -> Option<(Status, Charge)> {
         loop {
-            match by!(self.rules_at(seat), algorithm => algorithm.attempt(ask, seat.at(), cost, clock)) {
-                Attempt::Decided(status, charged) => return Some((status, charged)),
+            match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(ask, seat.at(), cost, clock)) {
+                Attempt::Decided(status, charge) => return Some((status, charge)),
                 Attempt::Lost(now) => seat = seat.goes_on_at(now)?,
             }
         }
     }
 
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
-    /// the head no longer stands, or the cell had to be helped.
-    pub(crate) fn look_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        match by!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
+    /// the head has changed, or the cell had to be helped.
+    pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
+        match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
             Attempt::Decided(status, _) => Some(status),
             Attempt::Lost(_) => None,
         }
     }
 
-    /// Whether the head still stands.
-    pub(crate) fn still_stands(&self, seat: Seat<'_>) -> bool {
-        seat.at().stands()
+    /// Whether the head is unchanged.
+    pub(crate) fn still_valid(&self, seat: Seat<'_>) -> bool {
+        seat.at().validate()
     }
 
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
     /// back. `None` if the cell may no longer decide for the key.
-    pub(crate) fn give_back(&self, mut seat: Seat<'_>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        if seat.head.life() != charged.head.life() || charged.mark == 0 {
+    pub(crate) fn refund(&self, mut seat: Seat<'_>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        if seat.head.incarnation() != charge.head.incarnation() || charge.mark == 0 {
             return Some(0);
         }
         loop {
-            let given = by!(self.rules_at(seat), algorithm => algorithm.give_back(seat.at(), charged, cost, clock));
+            let given = dispatch!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
             if given.is_some() {
                 return given;
             }
@@ -246,11 +246,11 @@ impl Cells {
     /// Exports the permits of a cell, if any matter. Blocks no decision. `None` if the cell may no
     /// longer decide for the key.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn keep(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::kept::Kept>> {
+    pub(crate) fn export(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::export::Export>> {
         loop {
-            let kept = by!(self.rules_at(seat), algorithm => algorithm.keep(seat.at(), clock));
-            if kept.is_some() {
-                return kept;
+            let export = dispatch!(self.rules_at(seat), algorithm => algorithm.export(seat.at(), clock));
+            if export.is_some() {
+                return export;
             }
             seat = seat.goes_on_at(seat.cell.head())?;
         }
@@ -267,7 +267,7 @@ impl Cells {
         left: Option<&mut PerQuota>,
     ) -> Option<(Part, Admission)> {
         // A refund or a refused request may have stalled in a resize of a log.
-        let draft = by!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
+        let draft = dispatch!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
         let part = Part { id: seat.id, seen: seat.head, next: draft.next, rings: draft.rings, mark: draft.mark };
         Some((part, draft.admission))
     }
@@ -285,7 +285,7 @@ impl Cells {
 
     /// Whether the cell was freed since the part was prepared.
     pub(crate) fn has_lost(&self, part: &Part) -> bool {
-        self.store.cells.element(part.id).head().life() != part.seen.life()
+        self.store.cells.element(part.id).head().incarnation() != part.seen.incarnation()
     }
 
     /// Publishes one part of a joint claim, unless a helper has.
@@ -297,14 +297,14 @@ impl Cells {
     pub(super) fn publish_at(&self, at: At<'_>, clock: &impl Clock) {
         if at.cell.head() == at.head {
             let reference = at.cell.reference();
-            by!(self.rules_of(at.cell), algorithm => algorithm.settle(at, reference, time_of(clock.now())));
+            dispatch!(self.rules_of(at.cell), algorithm => algorithm.help(at, reference, time_of(clock.now())));
         }
     }
 
     /// The charge of one part of a joint claim that is published.
-    pub(crate) fn charged_to(&self, part: &Part) -> Charged {
+    pub(crate) fn charge_of(&self, part: &Part) -> Charge {
         let cell = self.store.cells.element(part.id);
-        by!(self.rules_of(cell), algorithm => algorithm.charged_to(cell, part))
+        dispatch!(self.rules_of(cell), algorithm => algorithm.charge_of(cell, part))
     }
 
     /// The answer to a peek by a key without a cell.
@@ -320,7 +320,7 @@ impl Cells {
 
     /// The answer to a key's first request of `cost` permits.
     pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
-        let lead = self.store.horizon().saturating_sub(time);
+        let lead = self.store.timestamp_floor().saturating_sub(time);
         self.plan(key).new_keys().first_status(cost, time, lead)
     }
 
@@ -331,19 +331,19 @@ impl Cells {
 
     /// Prefetches a cell; returns the words that lead to its ring.
     #[inline]
-    pub(crate) fn touch(&self, id: u32) -> (Head, RingRef) {
-        self.store.touch(id)
+    pub(crate) fn prefetch(&self, id: u32) -> (Head, RingRef) {
+        self.store.prefetch(id)
     }
 
     /// Prefetches the ring, if there is one.
     #[inline]
-    pub(crate) fn touch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
-        self.store.touch_ring(head, reference)
+    pub(crate) fn prefetch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
+        self.store.prefetch_ring(head, reference)
     }
 
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
-        self.store.bytes() + self.plans.iter().map(Revisions::bytes).sum::<usize>()
+        self.store.bytes() + self.plans.iter().map(Versions::bytes).sum::<usize>()
     }
 }
 
@@ -365,6 +365,6 @@ impl Cells {
 impl Cells {
     /// Begins a resize of a cell, and stalls.
     pub(crate) fn replace_and_stall(&self, seat: Seat<'_>) {
-        assert!(seat.at().begin_resize(seat.head.state().growing()).is_some());
+        assert!(seat.at().begin_resize(seat.head.state().resizing()).is_some());
     }
 }

@@ -25,19 +25,19 @@ fn bucket(capacity: u32, every: u64) -> Quota {
 
 impl One {
     fn change(&self, quota: Quota, at: u64) {
-        self.cells.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+        self.cells.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
     }
 
     fn change_own(&self, quota: Quota, at: u64) {
-        self.cells.revisions(0).change(Whose::Key(KEY), &[quota], || time_of(at)).unwrap();
+        self.cells.versions(0).change(Scope::Key(KEY), &[quota], || time_of(at)).unwrap();
     }
 
     /// Its key may have quotas of its own, and has been granted one permit at time zero.
     fn with_own(quota: Quota) -> Self {
-        let cells = Cells::new([Revisions::with_own(&[quota], 1)].into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        cells.grant(id, life, &At(0));
-        Self { cells, id, life }
+        let cells = Cells::new([Versions::with_own(&[quota], 1)].into(), 4);
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        cells.grant(id, incarnation, &At(0));
+        Self { cells, id, incarnation }
     }
 }
 
@@ -99,10 +99,10 @@ fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
 /// the new version do: they are stamped at the change or later, by any clock.
 #[test]
 fn loom_a_log_is_claimed_as_of_the_change_by_a_clock_that_lags() {
-    for is_at_once in [true, false] {
+    for is_fast in [true, false] {
         explore(move || {
             let one = Arc::new(One::of(&[log(1, 10)], 1, 0));
-            let lagging = spawned(&one, move |one| match is_at_once {
+            let lagging = spawned(&one, move |one| match is_fast {
                 true => one.acquire(1, 3),
                 false => u32::from(one.ask(Ask::Acquire, 1, 3).unwrap().is_admitted()),
             });
@@ -144,7 +144,7 @@ fn loom_a_bucket_keeps_what_was_taken_while_it_changes() {
 }
 
 #[test]
-fn loom_a_bucket_is_carried_over_once() {
+fn loom_a_bucket_is_converted_once() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(2, 10)], 2, 0));
         one.change(bucket(4, 20), 5);
@@ -156,7 +156,7 @@ fn loom_a_bucket_is_carried_over_once() {
 }
 
 #[test]
-fn loom_whoever_helps_carries_it_over_from_when_the_quota_changed() {
+fn loom_a_helper_converts_it_from_when_the_quota_changed() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(1, 10)], 1, 0));
         one.change(bucket(2, 20), 5);
@@ -233,8 +233,8 @@ fn loom_two_changes_are_one_after_the_other() {
         });
         let left = mine.join().unwrap();
         other.join().unwrap();
-        let revision = one.cells.revisions(0).current();
-        assert_eq!((revision.number, one.remaining(5) + 1), (2, revision.most));
+        let version = one.cells.versions(0).current();
+        assert_eq!((version.number, one.remaining(5) + 1), (2, version.most));
         assert!(left == 1 || left == 2, "one of the changes has been heard");
     });
 }
@@ -289,7 +289,7 @@ fn loom_a_key_gets_two_quotas_of_its_own_at_once() {
 fn loom_no_decision_waits_for_a_change() {
     explore(|| {
         let one = Arc::new(One::of(&[log(2, 10)], 1, 0));
-        let turn = one.cells.revisions(0).changes.lock().unwrap();
+        let turn = one.cells.versions(0).changes.lock().unwrap();
         let claims = [5, 6].map(|at| spawned(&one, move |one| one.acquire(1, at)));
         assert_eq!(claims.map(|claim| claim.join().unwrap()).iter().sum::<u32>(), 1);
         drop(turn);

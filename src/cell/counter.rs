@@ -3,7 +3,7 @@
 //! The head counts the permits used in an *era*. The second word is the slot of a ring of one; it
 //! holds the era's anchor. A request that the running account admits swaps the head alone. A
 //! request that begins an era claims it on the head and then publishes the anchor, as a log
-//! publishes a stamp. The thread that finds an unpublished era publishes it first (`settle`,
+//! publishes a stamp. The thread that finds an unpublished era publishes it first (`help`,
 //! INV-PUBLISH). The rules are made for this: see [`Step`](crate::rule::Step).
 //!
 //! # Why a helper's clock can't hurt (INV-ANCHOR)
@@ -15,17 +15,17 @@
 //! - One permit *replaces* an account that is over. The head of the new era keeps what the old
 //!   account had used; that the new one has used one permit goes without saying. A helper finds the
 //!   old anchor in the second word and computes when the old account was over. What follows is
-//!   claimed only after the new anchor is published, and its head says what has been used of it.
+//!   claimed only after the new anchor is published, and its head counts the permits used of it.
 //! - For several permits the head has no room. The old account is *closed* first, in an era that
 //!   publishes since when it is over. The next era opens, no earlier than that.
 //!
 //! The thread does either at once, with the reading that it has. That reading was taken after the
-//! head was loaded, the claim says that the head still stands, and a closed account can't be
+//! head was loaded, the claim shows that the head is unchanged, and a closed account can't be
 //! charged. So no thread was charged in between by a later reading. A thread that loses a claim
 //! takes the slow path, which closes.
 //!
 //! An account opens no earlier than its version began. So of the versions that a head may mean, one
-//! that began later than the account opened is not it (`Books::written_by`).
+//! that began later than the account opened is not it (`AccountView::written_by`).
 //!
 //! # Why a late publication misses (INV-LATE)
 //!
@@ -59,15 +59,15 @@
 //!
 //! The models are in `cell/counter/loom_tests.rs` and `cell/counter/over_loom_tests.rs`.
 
+pub(super) mod account_view;
 mod algorithm;
-pub(super) mod books;
 mod decide;
 pub(super) mod layout;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
-pub(super) mod metered;
 #[cfg(all(test, tollgate_loom))]
 mod over_loom_tests;
+pub(super) mod plan;
 mod refund;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;

@@ -9,17 +9,17 @@ pub(crate) const MAX_CELLS: usize = 8;
 
 /// The record of one joint claim.
 struct Descriptor {
-    /// A [`Status`].
-    status: AtomicU64,
+    /// A [`JointState`].
+    state: AtomicU64,
     /// The link to the next free descriptor.
     link: AtomicU64,
     /// The number of cells.
     count: AtomicU64,
-    entries: [Entry; MAX_CELLS],
+    parts: [AtomicPart; MAX_CELLS],
 }
 
 /// A [`Part`], in atomics.
-struct Entry {
+struct AtomicPart {
     id: AtomicU64,
     seen: AtomicU64,
     next: AtomicU64,
@@ -31,8 +31,8 @@ impl Element for Descriptor {
     const BYTES: usize = 8 * (3 + 5 * MAX_CELLS);
 
     fn new() -> Self {
-        let [status, link, count] = core::array::from_fn(|_| AtomicU64::new(0));
-        Self { status, link, count, entries: core::array::from_fn(|_| Entry::new()) }
+        let [state, link, count] = core::array::from_fn(|_| AtomicU64::new(0));
+        Self { state, link, count, parts: core::array::from_fn(|_| AtomicPart::new()) }
     }
 
     fn link(&self) -> &AtomicU64 {
@@ -40,7 +40,7 @@ impl Element for Descriptor {
     }
 }
 
-impl Entry {
+impl AtomicPart {
     fn new() -> Self {
         let [id, seen, next, old_ring, new_ring] = core::array::from_fn(|_| AtomicU64::new(0));
         Self { id, seen, next, old_ring, new_ring }
@@ -79,7 +79,7 @@ pub(crate) struct Part {
     pub(super) next: Head,
     /// The cell's second word and the ring that replaces it, if one does.
     pub(super) rings: Option<(RingRef, RingRef)>,
-    /// As in [`Charged`](super::algorithm::Charged); zero if it is known later. For a log that
+    /// As in [`Charge`](super::algorithm::Charge); zero if it is known later. For a log that
     /// keeps its ring: a lower bound of the stamp. Not in the descriptor.
     pub(super) mark: u64,
 }
@@ -93,15 +93,15 @@ pub(super) enum Outcome {
     Aborted = 3,
 }
 
-/// The status of a joint claim.
+/// The state of a joint claim.
 ///
 /// ```text
 /// { serial: 32, workers: 30, outcome: 2 }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Status(u64);
+pub(super) struct JointState(u64);
 
-impl Status {
+impl JointState {
     fn new(serial: u32, workers: u64, outcome: Outcome) -> Self {
         Self((u64::from(serial) << 32) | (workers << 2) | outcome as u64)
     }
@@ -125,11 +125,11 @@ impl Status {
 }
 
 /// All descriptors.
-pub(super) struct Joint {
+pub(super) struct Descriptors {
     pool: Slab<Descriptor>,
 }
 
-impl Joint {
+impl Descriptors {
     pub(super) fn new() -> Self {
         Self { pool: Slab::new(1, Ticket::NUMBERS) }
     }
@@ -143,37 +143,37 @@ impl Joint {
         self.pool.element(self.pool.nth(ticket.number))
     }
 
-    pub(super) fn status(&self, ticket: Ticket) -> Status {
-        Status(self.descriptor(ticket).status.load(Ordering::Acquire))
+    pub(super) fn state(&self, ticket: Ticket) -> JointState {
+        JointState(self.descriptor(ticket).state.load(Ordering::Acquire))
     }
 
     /// Writes a descriptor, with the caller as its first worker. `None` if a million claims are in
     /// progress.
-    pub(super) fn write_down<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
-        let block = self.pool.take()?;
+    pub(super) fn write_descriptor<'a>(&self, parts: impl Iterator<Item = &'a Part>) -> Option<Ticket> {
+        let block = self.pool.alloc()?;
         let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
         let mut count = 0;
-        for (part, entry) in parts.zip(&descriptor.entries) {
-            entry.write(part);
+        for (part, atomic) in parts.zip(&descriptor.parts) {
+            atomic.write(part);
             count += 1;
         }
         descriptor.count.store(count, Ordering::Relaxed);
-        let serial = Status(descriptor.status.load(Ordering::Relaxed)).serial();
-        descriptor.status.store(Status::new(serial, 1, Outcome::Undecided).0, Ordering::Release);
+        let serial = JointState(descriptor.state.load(Ordering::Relaxed)).serial();
+        descriptor.state.store(JointState::new(serial, 1, Outcome::Undecided).0, Ordering::Release);
         Some(Ticket { number, serial })
     }
 
     pub(super) fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
         let descriptor = self.descriptor(ticket);
         let count = usize::try_from(descriptor.count.load(Ordering::Relaxed)).unwrap_or(0);
-        descriptor.entries.iter().take(count).map(Entry::read)
+        descriptor.parts.iter().take(count).map(AtomicPart::read)
     }
 
     /// Makes the caller a worker. `false` if the claim is over.
     pub(super) fn join(&self, ticket: Ticket) -> bool {
-        self.change(ticket, |status| {
-            (status.outcome() != Outcome::None)
-                .then(|| Status::new(ticket.serial, status.workers() + 1, status.outcome()))
+        self.change(ticket, |state| {
+            (state.outcome() != Outcome::None)
+                .then(|| JointState::new(ticket.serial, state.workers() + 1, state.outcome()))
         })
     }
 
@@ -184,32 +184,32 @@ impl Joint {
     /// come earlier, and help might not end (INV-HOLD-ORDER).
     pub(super) fn leave(&self, ticket: Ticket) {
         let mut last = false;
-        self.change(ticket, |status| {
-            last = status.workers() == 1;
+        self.change(ticket, |state| {
+            last = state.workers() == 1;
             Some(match last {
-                true => Status::new(ticket.serial.wrapping_add(1), 0, Outcome::None),
-                false => Status::new(ticket.serial, status.workers() - 1, status.outcome()),
+                true => JointState::new(ticket.serial.wrapping_add(1), 0, Outcome::None),
+                false => JointState::new(ticket.serial, state.workers() - 1, state.outcome()),
             })
         });
         if last {
-            self.pool.give_back(self.pool.nth(ticket.number));
+            self.pool.free(self.pool.nth(ticket.number));
         }
     }
 
     /// Decides the claim, unless another worker has (INV-ALL-OR-NONE).
     pub(super) fn decide(&self, ticket: Ticket, outcome: Outcome) {
-        self.change(ticket, |status| {
-            let undecided = status.outcome() == Outcome::Undecided;
-            undecided.then(|| Status::new(ticket.serial, status.workers(), outcome))
+        self.change(ticket, |state| {
+            let undecided = state.outcome() == Outcome::Undecided;
+            undecided.then(|| JointState::new(ticket.serial, state.workers(), outcome))
         });
     }
 
-    fn change(&self, ticket: Ticket, mut to: impl FnMut(Status) -> Option<Status>) -> bool {
+    fn change(&self, ticket: Ticket, mut to: impl FnMut(JointState) -> Option<JointState>) -> bool {
         let to = |word| {
-            let status = Status(word);
-            if status.serial() == ticket.serial { to(status).map(|status| status.0) } else { None }
+            let state = JointState(word);
+            if state.serial() == ticket.serial { to(state).map(|state| state.0) } else { None }
         };
-        self.descriptor(ticket).status.fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
+        self.descriptor(ticket).state.fetch_update(Ordering::AcqRel, Ordering::Acquire, to).is_ok()
     }
 }
 
@@ -219,11 +219,11 @@ mod tests {
 
     #[test]
     fn a_helper_that_comes_late_joins_no_later_claim() {
-        let joint = Joint::new();
-        let first = joint.write_down([].iter()).unwrap();
-        joint.leave(first);
-        let next = joint.write_down([].iter()).unwrap();
+        let descriptors = Descriptors::new();
+        let first = descriptors.write_descriptor([].iter()).unwrap();
+        descriptors.leave(first);
+        let next = descriptors.write_descriptor([].iter()).unwrap();
         assert_eq!(next.number, first.number, "the same place");
-        assert!(!joint.join(first) && joint.join(next));
+        assert!(!descriptors.join(first) && descriptors.join(next));
     }
 }

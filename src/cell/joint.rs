@@ -7,7 +7,7 @@
 //! 1. A descriptor is written: for each cell, the head that was decided on and the next head.
 //! 2. Each cell is *held*, in the order of the dimensions: a compare-and-swap replaces the head by
 //!    one that names the descriptor.
-//! 3. One compare-and-swap of the descriptor's status decides. If all cells are held, the claim is
+//! 3. One compare-and-swap of the descriptor's state decides. If all cells are held, the claim is
 //!    committed. If one has another head, it is aborted (INV-ALL-OR-NONE).
 //! 4. Each held cell is released: with the next head, or with the head that it had.
 //!
@@ -24,7 +24,7 @@
 //!
 //! # Orderings
 //!
-//! - `status`: the write after the descriptor releases, the join before a read acquires. The swap
+//! - `state`: the write after the descriptor releases, the join before a read acquires. The swap
 //!   that decides acquires and releases, so a thread that releases a cell sees all cells held.
 //! - Heads: as for a claim on one cell.
 //!
@@ -32,7 +32,7 @@
 
 #[cfg(all(test, not(tollgate_loom)))]
 use super::descriptor::MAX_CELLS;
-use super::descriptor::{Joint, Outcome, Part};
+use super::descriptor::{Descriptors, Outcome, Part};
 use super::memory::Cell;
 use super::store::Store;
 use super::words::{Head, RingRef, Slot, State, Ticket};
@@ -41,11 +41,11 @@ impl Store {
     /// Claims all the parts or none, and returns which. Every claim has its cells in the same order
     /// (INV-HOLD-ORDER).
     pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
-        let joint = self.joint.as_ref().expect("a claim on several cells needs several plans");
-        let committed = joint.write_down(parts.clone()).is_some_and(|ticket| {
-            self.work_on(joint, ticket);
-            let committed = joint.status(ticket).outcome() == Outcome::Committed;
-            joint.leave(ticket);
+        let descriptors = self.descriptors.as_ref().expect("a claim on several cells needs several plans");
+        let committed = descriptors.write_descriptor(parts.clone()).is_some_and(|ticket| {
+            self.work_on(descriptors, ticket);
+            let committed = descriptors.state(ticket).outcome() == Outcome::Committed;
+            descriptors.leave(ticket);
             committed
         });
         if !committed {
@@ -62,41 +62,41 @@ impl Store {
     }
 
     /// Helps the claim that holds a cell, until the cell is released.
-    pub(super) fn help(&self, held: Head) {
-        let (Some(joint), ticket) = (&self.joint, held.ticket()) else { return };
-        if joint.join(ticket) {
-            self.work_on(joint, ticket);
-            joint.leave(ticket);
+    pub(super) fn help_joint(&self, held: Head) {
+        let (Some(descriptors), ticket) = (&self.descriptors, held.ticket()) else { return };
+        if descriptors.join(ticket) {
+            self.work_on(descriptors, ticket);
+            descriptors.leave(ticket);
         }
     }
 
     /// The head of a cell, once no joint claim holds it.
-    pub(super) fn head_once_let_go(&self, cell: &Cell) -> Head {
+    pub(super) fn head_once_released(&self, cell: &Cell) -> Head {
         loop {
             let head = cell.head();
             if head.state() != State::Held {
                 return head;
             }
-            self.help(head);
+            self.help_joint(head);
         }
     }
 
-    fn work_on(&self, joint: &Joint, ticket: Ticket) {
-        if joint.parts(ticket).all(|part| self.hold(joint, ticket, part)) {
-            joint.decide(ticket, Outcome::Committed);
+    fn work_on(&self, descriptors: &Descriptors, ticket: Ticket) {
+        if descriptors.parts(ticket).all(|part| self.hold(descriptors, ticket, part)) {
+            descriptors.decide(ticket, Outcome::Committed);
         }
-        let committed = joint.status(ticket).outcome() == Outcome::Committed;
-        for part in joint.parts(ticket) {
-            self.let_go(ticket, part, committed);
+        let committed = descriptors.state(ticket).outcome() == Outcome::Committed;
+        for part in descriptors.parts(ticket) {
+            self.release(ticket, part, committed);
         }
     }
 
     /// Holds a cell for the claim. `false` if the claim is decided; it is if the cell has another
     /// head by now.
-    fn hold(&self, joint: &Joint, ticket: Ticket, part: Part) -> bool {
+    fn hold(&self, descriptors: &Descriptors, ticket: Ticket, part: Part) -> bool {
         let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
-        while joint.status(ticket).outcome() == Outcome::Undecided {
+        while descriptors.state(ticket).outcome() == Outcome::Undecided {
             let now = cell.head();
             if now == held {
                 return true;
@@ -106,16 +106,16 @@ impl Store {
                     return true;
                 }
             } else if now.state() == State::Held {
-                self.help(now);
+                self.help_joint(now);
             } else {
-                joint.decide(ticket, Outcome::Aborted);
+                descriptors.decide(ticket, Outcome::Aborted);
             }
         }
         false
     }
 
     /// Releases a cell that the claim holds.
-    fn let_go(&self, ticket: Ticket, part: Part, committed: bool) {
+    fn release(&self, ticket: Ticket, part: Part, committed: bool) {
         let cell = self.cells.element(part.id);
         let held = part.seen.held(ticket);
         if cell.head() != held {
@@ -131,7 +131,7 @@ impl Store {
 
     /// Replaces the ring of a held cell, unless another worker has.
     fn put_larger_ring(&self, cell: &Cell, seen: Head, old: RingRef, new: RingRef) {
-        let newest = if new.is_block() { Some(Slot::ancient(0, 0)) } else { self.ring(cell, old).newest(seen) };
+        let newest = if new.is_block() { Some(Slot::sentinel(0, 0)) } else { self.ring(cell, old).newest(seen) };
         let Some(newest) = newest else { return };
         if cell.replace_ring(old, new) {
             self.drop_ring(old, newest);
@@ -143,28 +143,28 @@ impl Store {
 #[cfg(all(test, not(tollgate_loom)))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stalled {
-    WrittenDown,
+    DescriptorWritten,
     /// After it has held so many cells.
     Held(usize),
     /// After it has committed the claim and released so many cells.
-    LetGo(usize),
+    Released(usize),
 }
 
 #[cfg(all(test, not(tollgate_loom)))]
 impl Store {
     /// Begins to claim all the parts, and stalls.
     pub(crate) fn claim_and_stall<'a>(&self, parts: impl Iterator<Item = &'a Part>, stalled: Stalled) {
-        let joint = self.joint.as_ref().unwrap();
-        let ticket = joint.write_down(parts).unwrap();
-        let (held, let_go) = match stalled {
-            Stalled::WrittenDown => return,
+        let descriptors = self.descriptors.as_ref().unwrap();
+        let ticket = descriptors.write_descriptor(parts).unwrap();
+        let (held, released) = match stalled {
+            Stalled::DescriptorWritten => return,
             Stalled::Held(held) => (held, None),
-            Stalled::LetGo(let_go) => (MAX_CELLS, Some(let_go)),
+            Stalled::Released(released) => (MAX_CELLS, Some(released)),
         };
-        assert!(joint.parts(ticket).take(held).all(|part| self.hold(joint, ticket, part)));
-        if let Some(let_go) = let_go {
-            joint.decide(ticket, Outcome::Committed);
-            joint.parts(ticket).take(let_go).for_each(|part| self.let_go(ticket, part, true));
+        assert!(descriptors.parts(ticket).take(held).all(|part| self.hold(descriptors, ticket, part)));
+        if let Some(released) = released {
+            descriptors.decide(ticket, Outcome::Committed);
+            descriptors.parts(ticket).take(released).for_each(|part| self.release(ticket, part, true));
         }
     }
 

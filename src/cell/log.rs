@@ -12,7 +12,7 @@
 //!   first to last, each by a compare-and-swap.
 //!
 //! A thread that stalls in between leaves slots whose parity is not that of their lap. The thread
-//! that finds them publishes them first (`settle`, INV-PUBLISH). It proposes a time of its own; the
+//! that finds them publishes them first (`help`, INV-PUBLISH). It proposes a time of its own; the
 //! compare-and-swap on the claim's first slot selects one (INV-ONE-STAMP).
 //!
 //! By INV-ORDER and INV-SPACING no window holds more than N stamps, and every request that fits is
@@ -21,7 +21,7 @@
 //! # Resize
 //!
 //! A ring starts as the one slot in the cell, and has 4, 8, 16 ... slots, up to the limit, as
-//! permits are live at once. If it is full of live stamps, the head is marked *growing*, which
+//! permits are live at once. If it is full of live stamps, the head is marked *resizing*, which
 //! stops claims. A thread that wants permits copies the live stamps into a larger ring of its own,
 //! oldest first and to its end, adds its own claim, and offers the ring by one compare-and-swap of
 //! the reference. The first offer wins, and its claim with it (INV-RESIZE). A thread that wants no
@@ -52,10 +52,10 @@ mod decide;
 #[cfg(all(test, tollgate_loom))]
 mod hands_loom_tests;
 mod left;
-pub(super) mod limits;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 pub(super) mod loosest;
+pub(super) mod plan;
 mod publish;
 #[cfg(all(test, tollgate_loom))]
 mod quotas_loom_tests;

@@ -22,7 +22,7 @@ impl Clock for At {
 pub(in crate::cell) struct One {
     pub(in crate::cell) cells: Cells,
     pub(in crate::cell) id: u32,
-    pub(in crate::cell) life: u64,
+    pub(in crate::cell) incarnation: u64,
 }
 
 impl One {
@@ -33,24 +33,24 @@ impl One {
 
     /// The same, under these quotas.
     pub(in crate::cell) fn of(quotas: &[Quota], cost: u32, at: u64) -> Self {
-        let cells = Cells::new([Revisions::new(quotas)].into(), 4);
-        let (id, life) = cells.create(KEY, cost).unwrap();
-        cells.grant(id, life, &At(at));
-        Self { cells, id, life }
+        let cells = Cells::new([Versions::new(quotas)].into(), 4);
+        let (id, incarnation) = cells.create(KEY, cost).unwrap();
+        cells.grant(id, incarnation, &At(at));
+        Self { cells, id, incarnation }
     }
 
     pub(in crate::cell) fn seat(&self) -> Option<Seat<'_>> {
-        self.cells.seat_for(self.id, self.life, KEY)
+        self.cells.seat_for(self.id, self.incarnation, KEY)
     }
 
     /// Looks the cell up again where it may no longer decide for the key, as the table does.
     pub(in crate::cell) fn ask(&self, ask: Ask, cost: u32, at: u64) -> Option<Status> {
-        self.ask_to_lend(ask, cost, at).map(|(status, _)| status)
+        self.ask_refundable(ask, cost, at).map(|(status, _)| status)
     }
 
-    fn ask_to_lend(&self, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charged)> {
+    fn ask_refundable(&self, ask: Ask, cost: u32, at: u64) -> Option<(Status, Charge)> {
         loop {
-            let told = self.cells.decide_to_lend(ask, self.seat()?, cost, &At(at));
+            let told = self.cells.decide_refundable(ask, self.seat()?, cost, &At(at));
             if told.is_some() {
                 return told;
             }
@@ -59,8 +59,8 @@ impl One {
 
     /// Permits granted, the cost or nothing: as the limiter does it, at once if possible.
     pub(in crate::cell) fn acquire(&self, cost: u32, at: u64) -> u32 {
-        let at_once = self.seat().and_then(|seat| self.cells.at_once_if_open(seat, cost, at));
-        let decision = at_once.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
+        let fast = self.seat().and_then(|seat| self.cells.fast_if_open(seat, cost, at));
+        let decision = fast.or_else(|| self.ask(Ask::Acquire, cost, at).map(|status| status.decision()));
         decision.map_or(0, |decision| if decision.is_admitted() { cost } else { 0 })
     }
 
@@ -69,16 +69,16 @@ impl One {
     }
 
     /// Takes permits that may be given back, now or within one window; and the delay.
-    pub(in crate::cell) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charged)> {
-        let (status, charged) = self.ask_to_lend(Ask::Reserve { within }, cost, at)?;
+    pub(in crate::cell) fn reserve(&self, cost: u32, within: u64, at: u64) -> Option<(u64, Charge)> {
+        let (status, charge) = self.ask_refundable(Ask::Reserve { within }, cost, at)?;
         let delay = status.decision().into_result().ok()?.delay();
-        Some((u64::try_from(delay.as_nanos()).unwrap(), charged))
+        Some((u64::try_from(delay.as_nanos()).unwrap(), charge))
     }
 
-    pub(in crate::cell) fn give_back(&self, charged: Charged, cost: u32, at: u64) -> u32 {
+    pub(in crate::cell) fn refund(&self, charge: Charge, cost: u32, at: u64) -> u32 {
         loop {
             let Some(seat) = self.seat() else { return 0 };
-            if let Some(given) = self.cells.give_back(seat, charged, cost, &At(at)) {
+            if let Some(given) = self.cells.refund(seat, charge, cost, &At(at)) {
                 return given;
             }
         }

@@ -64,9 +64,9 @@ impl Cell {
     }
 
     /// Whether the head is still this one; then earlier loads that acquired belong to it
-    /// (INV-STANDS).
+    /// (INV-VALIDATE).
     #[inline]
-    pub(super) fn stands(&self, head: Head) -> bool {
+    pub(super) fn validate(&self, head: Head) -> bool {
         self.head.load(Ordering::Relaxed) == head.0
     }
 
@@ -113,10 +113,10 @@ impl<'a> At<'a> {
     }
 
     /// Whether the head is still the one that was loaded; then earlier loads that acquired belong
-    /// to it (INV-STANDS).
+    /// to it (INV-VALIDATE).
     #[inline]
-    pub(super) fn stands(self) -> bool {
-        self.cell.stands(self.head)
+    pub(super) fn validate(self) -> bool {
+        self.cell.validate(self.head)
     }
 
     /// Replaces the head by the next. `None` if it is another by now.
@@ -126,11 +126,11 @@ impl<'a> At<'a> {
     }
 
     /// Begins a resize: no permit is claimed from here on. `None` if the head has changed.
-    pub(super) fn begin_resize(self, growing: State) -> Option<Self> {
-        let growing = self.with(self.head.with_state(growing));
-        if growing.head != self.head {
-            self.claim(growing.head)?;
+    pub(super) fn begin_resize(self, resizing: State) -> Option<Self> {
+        let resizing = self.with(self.head.with_state(resizing));
+        if resizing.head != self.head {
+            self.claim(resizing.head)?;
         }
-        Some(growing)
+        Some(resizing)
     }
 }

@@ -1,9 +1,9 @@
 //! Plans: quotas of one kind, made ready to decide by.
 
 use super::algorithm::NewKeys;
-use super::counter::metered::Metered;
-use super::log::limits::Limits;
-use super::quantised::plan::Stepped;
+use super::counter::plan::AccountPlan;
+use super::log::plan::LogPlan;
+use super::quantised::plan::QuantisedPlan;
 use crate::quota::Quota;
 
 /// Quotas of one kind.
@@ -11,11 +11,11 @@ use crate::quota::Quota;
 #[repr(u8)]
 pub(crate) enum Plan {
     /// One or more sliding window logs, which share one ring of stamps.
-    Log(Limits),
+    Log(LogPlan),
     /// An account: a bucket, a queue, a window or a counter.
-    Counter(Metered),
+    Counter(AccountPlan),
     /// A quantised log.
-    Quantised(Stepped),
+    Quantised(QuantisedPlan),
 }
 
 impl Plan {
@@ -23,26 +23,26 @@ impl Plan {
     ///
     /// `last` is the plan that this one replaces, and from when on.
     pub(super) fn new(quotas: &[Quota], last: Option<(&Self, u64)>) -> Self {
-        if let Some(stepped) = Stepped::of(&quotas[0]) {
+        if let Some(plan) = QuantisedPlan::of(&quotas[0]) {
             let last = if let Some((Self::Quantised(last), _)) = last { Some(last) } else { None };
-            return Self::Quantised(stepped.laid_out_as(last));
+            return Self::Quantised(plan.laid_out_as(last));
         }
         let before = if let Some((Self::Counter(last), _)) = last { Some(last) } else { None };
-        if let Some(metered) = Metered::of(quotas[0], before) {
-            return Self::Counter(metered);
+        if let Some(plan) = AccountPlan::of(quotas[0], before) {
+            return Self::Counter(plan);
         }
         Self::Log(match last {
-            Some((Self::Log(last), since)) => Limits::after(last, quotas, since),
-            _ => Limits::new(quotas),
+            Some((Self::Log(last), since)) => LogPlan::after(last, quotas, since),
+            _ => LogPlan::new(quotas),
         })
     }
 
     /// The same, for keys without a cell.
     pub(super) fn new_keys(&self) -> &dyn NewKeys {
         match self {
-            Self::Log(limits) => limits,
-            Self::Counter(metered) => metered,
-            Self::Quantised(stepped) => stepped,
+            Self::Log(plan) => plan,
+            Self::Counter(plan) => plan,
+            Self::Quantised(plan) => plan,
         }
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! The head holds the permits *used* in the newest step. A request in that step is one
 //! compare-and-swap of the head. A request that begins a step replaces the block, by a resize
-//! (INV-RESIZE): the head is marked *growing*, so `used` stands still. A thread that wants permits
+//! (INV-RESIZE): the head is marked *resizing*, so `used` stands still. A thread that wants permits
 //! copies the entries that still count into a block of its own, adds the old step and its own
 //! claim, and offers the block by one compare-and-swap of the reference. The first offer wins, and
 //! its claim with it. Then any thread opens the head, with the number that the new block says its
@@ -23,7 +23,7 @@
 //! 1. A charge succeeds only on the head that was loaded. Heads do not return (INV-HEAD), so
 //!    nothing was charged in between and the block was the same.
 //! 2. An offer succeeds only on the reference that was loaded, if the head stood after that.
-//!    References do not return (INV-REFERENCE), so the head was growing and stood still all the
+//!    References do not return (INV-REFERENCE), so the head was resizing and stood still all the
 //!    time.
 //! 3. So grants take effect one after the other, each decided by `history.rs` on everything granted
 //!    before.
@@ -46,7 +46,7 @@
 //!
 //! Blocks have slabs of their own, so a stalled claimant of a log never writes into one. Where
 //! another key's log had its one slot, a cell with blocks always has a reference. A forgotten cell
-//! tells its next incarnation so: see `release` in `life.rs`.
+//! tells its next incarnation so: see `free_memory` in `incarnation.rs`.
 //!
 //! # Orderings
 //!
@@ -60,9 +60,9 @@
 mod algorithm;
 pub(super) mod blocks;
 mod decide;
-mod history;
 #[cfg(feature = "snapshot")]
-mod keep;
+mod export;
+mod history;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 pub(super) mod plan;

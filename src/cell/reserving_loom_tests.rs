@@ -33,10 +33,10 @@ fn bucket(capacity: u32) -> [Quota; 1] {
 #[test]
 fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
     explore(|| {
-        let (one, charged) = One::lent(&bucket(2), &[2]);
+        let (one, charged) = One::with_charges(&bucket(2), &[2]);
         let (one, first) = (Arc::new(one), charged[0]);
         let claims = spawned(&one, |one| one.acquire(2, 5));
-        let back = spawned(&one, move |one| one.give_back(first, 2, 4));
+        let back = spawned(&one, move |one| one.refund(first, 2, 4));
         assert_eq!(back.join().unwrap(), 2);
         let granted = claims.join().unwrap();
         assert_eq!(one.remaining(5), 2 - granted);
@@ -49,10 +49,10 @@ fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
 fn loom_an_account_that_is_over_is_given_nothing_back() {
     for cost in [1, 2] {
         explore(move || {
-            let (one, charged) = One::lent(&bucket(2), &[1]);
+            let (one, charged) = One::with_charges(&bucket(2), &[1]);
             let (one, first) = (Arc::new(one), charged[0]);
             // The account is over at 10, and another opens.
-            let back = spawned(&one, move |one| one.give_back(first, 1, 9));
+            let back = spawned(&one, move |one| one.refund(first, 1, 9));
             let left = 2 - cost;
             assert_eq!((one.acquire(cost, 10), one.remaining(10)), (cost, left));
             let given = back.join().unwrap();
@@ -107,7 +107,7 @@ fn loom_a_reservation_is_cancelled_or_has_come() {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let (delay, ahead) = one.reserve(1, 9, 5).unwrap();
         let claim = spawned(&one, |one| one.acquire(1, 10));
-        assert_eq!((delay, one.give_back(ahead, 1, 7)), (5, 1));
+        assert_eq!((delay, one.refund(ahead, 1, 7)), (5, 1));
         let granted = claim.join().unwrap();
         assert_eq!(granted + one.acquire(1, 10), 1);
         assert_eq!([19, 20].map(|at| one.acquire(1, at)), [0, 1]);
@@ -120,7 +120,7 @@ fn loom_what_a_cancelled_reservation_took_the_place_of_is_still_there() {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let other = spawned(&one, |one| {
             let (_, ahead) = one.reserve(2, 9, 5).unwrap();
-            one.give_back(ahead, 2, 6)
+            one.refund(ahead, 2, 6)
         });
         let claims = spawned(&one, |one| one.acquire(1, 9));
         assert_eq!((claims.join().unwrap(), other.join().unwrap()), (0, 2));
@@ -133,16 +133,16 @@ fn loom_a_key_with_a_reservation_is_forgotten() {
     explore(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 9, 5).is_some());
-        assert!(one.cells.forget(one.id, one.life, &At(6)));
+        assert!(one.cells.forget(one.id, one.incarnation, &At(6)));
         other.join().unwrap();
         assert!(one.seat().is_none());
-        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(6), &At(6)), Reclaimed::Gone);
+        assert_eq!(one.cells.free(one.id, one.incarnation, time_of(6), &At(6)), Freed::Gone);
         // No other key's permits are postponed for it.
-        let horizon = one.cells.store.horizon();
-        assert!(horizon <= time_of(6), "{} ahead", horizon - time_of(6));
-        let (id, life) = one.cells.create(KEY, 1).unwrap();
-        one.cells.grant(id, life, &At(7));
-        let next = One { id, life, ..Arc::try_unwrap(one).ok().unwrap() };
+        let timestamp_floor = one.cells.store.timestamp_floor();
+        assert!(timestamp_floor <= time_of(6), "{} ahead", timestamp_floor - time_of(6));
+        let (id, incarnation) = one.cells.create(KEY, 1).unwrap();
+        one.cells.grant(id, incarnation, &At(7));
+        let next = One { id, incarnation, ..Arc::try_unwrap(one).ok().unwrap() };
         assert_eq!([16, 17].map(|at| next.remaining(at)), [0, 1]);
     });
 }
@@ -157,7 +157,7 @@ fn loom_a_bucket_reserves_ahead_once() {
         assert!(both == (Some(5), None) || both == (None, Some(6)), "{both:?}");
         assert_eq!([10, 19].map(|at| one.acquire(1, at)), [0, 0]);
         if let Some((_, ahead)) = mine {
-            assert_eq!((one.give_back(ahead, 1, 6), one.acquire(1, 9), one.acquire(1, 10)), (1, 0, 1));
+            assert_eq!((one.refund(ahead, 1, 6), one.acquire(1, 9), one.acquire(1, 10)), (1, 0, 1));
         }
     });
 }

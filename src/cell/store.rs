@@ -2,13 +2,13 @@
 
 use once_cell::race::OnceBox;
 
-use super::descriptor::Joint;
+use super::descriptor::Descriptors;
 use super::log::ring::Ring;
 use super::memory::Cell;
 use super::quantised::blocks::Blocks;
 use super::words::{CLASSES, Head, RingRef, Slot};
 use crate::slab::{FIRST_PAGES, Slab};
-use crate::sync::{Apart, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, CachePadded, Ordering};
 
 /// All the cells of a limiter and their rings.
 pub(super) struct Store {
@@ -20,26 +20,31 @@ pub(super) struct Store {
     /// Blocks of steps, if a plan has them.
     pub(super) blocks: Option<Box<Blocks>>,
     /// The next number for a sentinel (INV-SENTINEL).
-    marks: Apart<AtomicU64>,
+    sentinels: CachePadded<AtomicU64>,
     /// The timestamp floor (INV-FLOOR): the latest end of a stamp that was lost with its cell, or
     /// the newest stamp of a ring that was freed.
-    horizon: Apart<AtomicU64>,
+    timestamp_floor: CachePadded<AtomicU64>,
     /// Descriptors of joint claims, if there are several plans.
-    pub(super) joint: Option<Box<Joint>>,
+    pub(super) descriptors: Option<Box<Descriptors>>,
 }
 
 impl Store {
     /// Memory for `key_cap` cells, for rings of up to `longest` slots and blocks of up to
     /// `largest_block` words.
-    pub(super) fn new(key_cap: u32, longest: usize, largest_block: usize, joint: Option<Box<Joint>>) -> Self {
+    pub(super) fn new(
+        key_cap: u32,
+        longest: usize,
+        largest_block: usize,
+        descriptors: Option<Box<Descriptors>>,
+    ) -> Self {
         let store = Self {
             cells: Slab::new(1, key_cap),
             longest,
             rings: [const { OnceBox::new() }; CLASSES],
             blocks: Blocks::up_to(largest_block),
-            marks: Apart(AtomicU64::new(0)),
-            horizon: Apart(AtomicU64::new(0)),
-            joint,
+            sentinels: CachePadded(AtomicU64::new(0)),
+            timestamp_floor: CachePadded(AtomicU64::new(0)),
+            descriptors,
         };
         if cfg!(tollgate_loom) {
             store.make_all_pools();
@@ -70,7 +75,7 @@ impl Store {
 
     /// Prefetches a cell. Returns the words that lead to its ring.
     #[inline]
-    pub(super) fn touch(&self, id: u32) -> (Head, RingRef) {
+    pub(super) fn prefetch(&self, id: u32) -> (Head, RingRef) {
         let cell = self.cells.element_if_there(id);
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
         cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
@@ -78,7 +83,7 @@ impl Store {
 
     /// Prefetches the ring, if the reference names one.
     #[inline]
-    pub(super) fn touch_ring(&self, head: Head, reference: RingRef) -> u64 {
+    pub(super) fn prefetch_ring(&self, head: Head, reference: RingRef) -> u64 {
         let slot = self.slots_at(reference).and_then(|slots| slots.get(head.pos()));
         slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
@@ -114,46 +119,46 @@ impl Store {
 
     /// A ring of at least `slots` slots that the caller owns. All slots hold a sentinel, as if
     /// published in the lap before `lap`.
-    pub(super) fn new_ring(&self, epoch: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
+    pub(super) fn new_ring(&self, ring_parity: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
         let class = self.class_for(slots);
         let rings = self.rings_of(class);
-        let block = rings.take().expect("there are more blocks than there can be cells");
-        let mark = self.next_mark();
+        let block = rings.alloc().expect("there are more blocks than there can be cells");
+        let number = self.next_sentinel();
         let words = rings.block(block);
         for word in words {
             // Released, as in `write_last`: a reader of the block's last owner that sees it also
             // sees that the head has moved.
-            word.store(Slot::ancient(mark, lap).0, Ordering::Release);
+            word.store(Slot::sentinel(number, lap).0, Ordering::Release);
         }
-        (RingRef::new(epoch, class, mark, block), Ring::new(words))
+        (RingRef::new(ring_parity, class, number, block), Ring::new(words))
     }
 
     /// A number for a sentinel that never returns (INV-SENTINEL).
-    pub(super) fn next_mark(&self) -> u64 {
-        self.marks.fetch_add(1, Ordering::Relaxed)
+    pub(super) fn next_sentinel(&self) -> u64 {
+        self.sentinels.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Frees a ring that the caller owns. Stamps that other threads may have seen in it are no
     /// later than `newest`.
     pub(super) fn drop_ring(&self, reference: RingRef, newest: Slot) {
         if reference.is_ring() {
-            self.raise_horizon(newest.time());
+            self.raise_timestamp_floor(newest.time());
             let rings = match &self.blocks {
                 Some(blocks) if reference.is_block() => blocks.of(reference.class()),
                 _ => self.rings_of(reference.class()),
             };
-            rings.give_back(reference.block());
+            rings.free(reference.block());
         }
     }
 
     /// Frees a ring that no other thread has seen, or whose stamps the timestamp floor has reached.
     pub(super) fn drop_unused_ring(&self, reference: RingRef) {
-        self.drop_ring(reference, Slot::ancient(0, 0));
+        self.drop_ring(reference, Slot::sentinel(0, 0));
     }
 
     #[inline]
-    pub(super) fn horizon(&self) -> u64 {
-        self.horizon.load(Ordering::Acquire)
+    pub(super) fn timestamp_floor(&self) -> u64 {
+        self.timestamp_floor.load(Ordering::Acquire)
     }
 
     /// Raises the timestamp floor to `time` (INV-FLOOR).
@@ -161,16 +166,16 @@ impl Store {
     /// Releases for the clock's sake: a thread that has seen the floor reads no less than the clock
     /// had shown when the floor was raised. The floor itself becomes visible with the block or the
     /// cell, which is released later.
-    pub(super) fn raise_horizon(&self, time: u64) {
-        if self.horizon.load(Ordering::Relaxed) < time {
-            self.horizon.fetch_max(time, Ordering::AcqRel);
+    pub(super) fn raise_timestamp_floor(&self, time: u64) {
+        if self.timestamp_floor.load(Ordering::Relaxed) < time {
+            self.timestamp_floor.fetch_max(time, Ordering::AcqRel);
         }
     }
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.cells.bytes()
-            + self.joint.as_ref().map_or(0, |joint| joint.bytes())
+            + self.descriptors.as_ref().map_or(0, |descriptors| descriptors.bytes())
             + self.blocks.as_ref().map_or(0, |blocks| blocks.bytes())
             + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }

@@ -4,10 +4,10 @@
 /// between free rings.
 pub(crate) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
 
-/// The time of a clock that reads zero. A time below [`ANCIENT_END`] has expired before that under
+/// The time of a clock that reads zero. A time below [`SENTINEL_END`] has expired before that under
 /// the longest window (2^60 - 1), so such times serve as sentinels.
-pub(crate) const TIME_ZERO: u64 = (1 << 60) + ANCIENT_END;
-const ANCIENT_END: u64 = 1 << 40;
+pub(crate) const TIME_ZERO: u64 = (1 << 60) + SENTINEL_END;
+const SENTINEL_END: u64 = 1 << 40;
 
 /// A clock reading as a time. A reading past the end (109 years after the clock's origin) becomes
 /// [`MAX_TIME`], at which no stamp expires: a limiter may then deny too much, but not admit too
@@ -30,87 +30,86 @@ pub(crate) enum State {
     /// Decides for its key.
     Open = 1,
     /// Its ring is being replaced; no permit is claimed.
-    Growing = 2,
+    Resizing = 2,
     /// Its key was forgotten; a sweep will free it.
     Dead = 3,
     /// Part of a joint claim that is not decided; see `joint.rs`.
     Held = 4,
     /// Open, with stamps that may be reserved; see `log/reserve.rs`.
-    Ahead = 5,
-    /// As `Growing`; the old ring's newest stamps may be reserved.
-    GrowingAhead = 6,
-    /// As `Growing`; the new ring's newest stamp is reserved, and the old ring has none.
-    GoingAhead = 7,
+    Reserved = 5,
+    /// As `Resizing`; the old ring's newest stamps may be reserved.
+    ResizingReserved = 6,
+    /// As `Resizing`; the new ring's newest stamp is reserved, and the old ring has none.
+    ResizingToReserved = 7,
 }
 
 impl State {
     /// Whether permits can be claimed in this state.
     #[inline]
     pub(crate) fn is_open(self) -> bool {
-        matches!(self, Self::Open | Self::Ahead)
+        matches!(self, Self::Open | Self::Reserved)
     }
 
     /// Whether the ring is being replaced.
     #[inline]
-    pub(crate) fn is_growing(self) -> bool {
-        matches!(self, Self::Growing | Self::GrowingAhead | Self::GoingAhead)
+    pub(crate) fn is_resizing(self) -> bool {
+        matches!(self, Self::Resizing | Self::ResizingReserved | Self::ResizingToReserved)
     }
 
     /// Whether the newest stamps may be later than every clock.
-    pub(crate) fn may_be_ahead(self) -> bool {
-        matches!(self, Self::Ahead | Self::GrowingAhead)
+    pub(crate) fn may_have_reserved(self) -> bool {
+        matches!(self, Self::Reserved | Self::ResizingReserved)
     }
 
     /// The state during a resize that reserves nothing more.
-    pub(crate) fn growing(self) -> Self {
+    pub(crate) fn resizing(self) -> Self {
         match self {
-            Self::Open => Self::Growing,
-            Self::Ahead => Self::GrowingAhead,
-            growing => growing,
+            Self::Open => Self::Resizing,
+            Self::Reserved => Self::ResizingReserved,
+            resizing => resizing,
         }
     }
 
     /// The state during a resize that reserves a stamp.
-    pub(crate) fn going_ahead(self) -> Self {
+    pub(crate) fn resizing_to_reserved(self) -> Self {
         match self {
-            Self::Open | Self::Growing => Self::GoingAhead,
-            Self::Ahead => Self::GrowingAhead,
-            growing => growing,
+            Self::Open | Self::Resizing => Self::ResizingToReserved,
+            Self::Reserved => Self::ResizingReserved,
+            resizing => resizing,
         }
     }
 
     /// The state once the ring has been replaced.
-    fn grown(self) -> Self {
-        if self == Self::GrowingAhead || self == Self::GoingAhead { Self::Ahead } else { Self::Open }
+    fn resized(self) -> Self {
+        if self == Self::ResizingReserved || self == Self::ResizingToReserved { Self::Reserved } else { Self::Open }
     }
 }
 
 /// The head of a cell: its state, and how far permits have been claimed.
 ///
 /// ```text
-/// Head { state: 3, epoch: 1, life: 8, lap: 28, pos: 24 }
+/// Head { state: 3, ring_parity: 1, incarnation: 8, lap: 28, pos: 24 }
 /// ```
 ///
 /// `pos` is the next slot to claim. `lap` counts the rounds, across resizes and incarnations
-/// (INV-HEAD). `life` is the incarnation. `epoch` is the ring parity: it differs before and after a
-/// resize.
+/// (INV-HEAD). `incarnation` is modulo 256. `ring_parity` differs before and after a resize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head(pub(crate) u64);
 
 impl Head {
     const POS_BITS: u32 = 24;
     const LAP_BITS: u32 = 28;
-    const LIFE_BITS: u32 = 8;
+    const INCARNATION_BITS: u32 = 8;
     const LAP_AT: u32 = Self::POS_BITS;
-    const LIFE_AT: u32 = Self::LAP_AT + Self::LAP_BITS;
-    const EPOCH_AT: u32 = Self::LIFE_AT + Self::LIFE_BITS;
-    const STATE_AT: u32 = Self::EPOCH_AT + 1;
+    const INCARNATION_AT: u32 = Self::LAP_AT + Self::LAP_BITS;
+    const RING_PARITY_AT: u32 = Self::INCARNATION_AT + Self::INCARNATION_BITS;
+    const STATE_AT: u32 = Self::RING_PARITY_AT + 1;
 
-    pub(crate) fn new(state: State, epoch: bool, life: u64, lap: u64, pos: usize) -> Self {
+    pub(crate) fn new(state: State, ring_parity: bool, incarnation: u64, lap: u64, pos: usize) -> Self {
         Self(
             ((state as u64) << Self::STATE_AT)
-                | (u64::from(epoch) << Self::EPOCH_AT)
-                | ((life & mask(Self::LIFE_BITS)) << Self::LIFE_AT)
+                | (u64::from(ring_parity) << Self::RING_PARITY_AT)
+                | ((incarnation & mask(Self::INCARNATION_BITS)) << Self::INCARNATION_AT)
                 | ((lap & mask(Self::LAP_BITS)) << Self::LAP_AT)
                 | (pos as u64 & mask(Self::POS_BITS)),
         )
@@ -133,21 +132,21 @@ impl Head {
     }
 
     #[inline]
-    pub(crate) fn life(self) -> u64 {
-        (self.0 >> Self::LIFE_AT) & mask(Self::LIFE_BITS)
+    pub(crate) fn incarnation(self) -> u64 {
+        (self.0 >> Self::INCARNATION_AT) & mask(Self::INCARNATION_BITS)
     }
 
     /// Whether a later head is certainly of the same incarnation, and both decide
     /// (INV-INCARNATION). The head of a held cell has no lap.
     pub(crate) fn goes_on_at(self, later: Self) -> bool {
         let decides = |head: Self| !matches!(head.state(), State::Free | State::Dead | State::Held);
-        let is_near = self.life() == later.life() && self.laps_until(later) < 1 << Self::LIFE_BITS;
+        let is_near = self.incarnation() == later.incarnation() && self.laps_until(later) < 1 << Self::INCARNATION_BITS;
         is_near && decides(self) && decides(later)
     }
 
     #[inline]
-    pub(crate) fn epoch(self) -> bool {
-        (self.0 >> Self::EPOCH_AT) & 1 == 1
+    pub(crate) fn ring_parity(self) -> bool {
+        (self.0 >> Self::RING_PARITY_AT) & 1 == 1
     }
 
     #[inline]
@@ -155,29 +154,30 @@ impl Head {
         match self.0 >> Self::STATE_AT {
             0 => State::Free,
             1 => State::Open,
-            2 => State::Growing,
+            2 => State::Resizing,
             3 => State::Dead,
             4 => State::Held,
-            5 => State::Ahead,
-            6 => State::GrowingAhead,
-            _ => State::GoingAhead,
+            5 => State::Reserved,
+            6 => State::ResizingReserved,
+            _ => State::ResizingToReserved,
         }
     }
 
-    /// Whether the state is [`Open`](State::Open) and the life this one.
+    /// Whether the state is [`Open`](State::Open) and the incarnation this one.
     #[inline]
-    pub(crate) fn is_open_in(self, life: u64) -> bool {
-        let expected = ((State::Open as u64) << (Self::STATE_AT - Self::LIFE_AT)) | (life & mask(Self::LIFE_BITS));
-        self.with_epoch(false).0 >> Self::LIFE_AT == expected
+    pub(crate) fn is_open_in(self, incarnation: u64) -> bool {
+        let expected = ((State::Open as u64) << (Self::STATE_AT - Self::INCARNATION_AT))
+            | (incarnation & mask(Self::INCARNATION_BITS));
+        self.with_ring_parity(false).0 >> Self::INCARNATION_AT == expected
     }
 
     #[inline]
-    pub(crate) fn with_epoch(self, epoch: bool) -> Self {
-        Self(self.0 & !(1 << Self::EPOCH_AT) | (u64::from(epoch) << Self::EPOCH_AT))
+    pub(crate) fn with_ring_parity(self, ring_parity: bool) -> Self {
+        Self(self.0 & !(1 << Self::RING_PARITY_AT) | (u64::from(ring_parity) << Self::RING_PARITY_AT))
     }
 
     pub(crate) fn with_state(self, state: State) -> Self {
-        Self::new(state, self.epoch(), self.life(), self.lap(), self.pos())
+        Self::new(state, self.ring_parity(), self.incarnation(), self.lap(), self.pos())
     }
 
     /// The head after `cost` more permits of a ring with `slots` slots. No stamp is reserved after
@@ -186,46 +186,46 @@ impl Head {
     pub(crate) fn advanced(self, cost: usize, slots: usize) -> Self {
         let pos = self.pos() + cost;
         let (lap, pos) = if pos >= slots { (self.lap() + 1, pos - slots) } else { (self.lap(), pos) };
-        Self::new(State::Open, self.epoch(), self.life(), lap, pos)
+        Self::new(State::Open, self.ring_parity(), self.incarnation(), lap, pos)
     }
 
     /// The 52 bits below the incarnation: lap and position, or the fields of an account or a
     /// quantised log.
     #[inline]
-    pub(crate) fn below_life(self) -> u64 {
-        self.0 & mask(Self::LIFE_AT)
+    pub(crate) fn low_bits(self) -> u64 {
+        self.0 & mask(Self::INCARNATION_AT)
     }
 
     #[inline]
-    pub(crate) fn with_below_life(self, below: u64) -> Self {
-        Self((self.0 & !mask(Self::LIFE_AT)) | (below & mask(Self::LIFE_AT)))
+    pub(crate) fn with_low_bits(self, below: u64) -> Self {
+        Self((self.0 & !mask(Self::INCARNATION_AT)) | (below & mask(Self::INCARNATION_AT)))
     }
 
     /// The head after a resize: at the start of a ring that is published in the lap before.
     pub(crate) fn on_new_ring(self) -> Self {
-        Self::new(self.state().grown(), !self.epoch(), self.life(), self.lap() + 1, 0)
+        Self::new(self.state().resized(), !self.ring_parity(), self.incarnation(), self.lap() + 1, 0)
     }
 
     /// The head of this cell while the joint claim with that ticket holds it.
     pub(crate) fn held(self, ticket: Ticket) -> Self {
-        Self::new(State::Held, false, self.life(), 0, 0)
-            .with_below_life((u64::from(ticket.number) << Ticket::SERIAL_BITS) | u64::from(ticket.serial))
+        Self::new(State::Held, false, self.incarnation(), 0, 0)
+            .with_low_bits((u64::from(ticket.number) << Ticket::SERIAL_BITS) | u64::from(ticket.serial))
     }
 
     /// The joint claim that holds a cell.
     pub(crate) fn ticket(self) -> Ticket {
-        let below = self.below_life();
+        let below = self.low_bits();
         Ticket { number: low_half(below >> Ticket::SERIAL_BITS), serial: low_half(below) }
     }
 
     /// A number for a sentinel that this cell has not had before (INV-SENTINEL).
-    pub(crate) fn ancient_mark(self) -> u64 {
-        (self.life() << Self::LAP_BITS) | self.lap()
+    pub(crate) fn sentinel_number(self) -> u64 {
+        (self.incarnation() << Self::LAP_BITS) | self.lap()
     }
 
     /// The head of the same cell without a key. The lap goes on, so no head returns (INV-HEAD).
     pub(crate) fn freed(self) -> Self {
-        Self::new(State::Free, false, self.life() + 1, self.lap() + 1, 0)
+        Self::new(State::Free, false, self.incarnation() + 1, self.lap() + 1, 0)
     }
 }
 
@@ -271,11 +271,11 @@ impl Slot {
         Self((time.min(MAX_TIME) << 2) | (u64::from(joined) << 1) | (lap & 1))
     }
 
-    /// A sentinel: long expired, as if published in the lap before `lap`. `mark` makes it differ
+    /// A sentinel: long expired, as if published in the lap before `lap`. `number` makes it differ
     /// from every other value of this memory (INV-SENTINEL).
-    pub(crate) fn ancient(mark: u64, lap: u64) -> Self {
-        debug_assert!(mark < ANCIENT_END);
-        Self::new(mark % ANCIENT_END, false, lap.wrapping_add(1))
+    pub(crate) fn sentinel(number: u64, lap: u64) -> Self {
+        debug_assert!(number < SENTINEL_END);
+        Self::new(number % SENTINEL_END, false, lap.wrapping_add(1))
     }
 
     #[inline]
@@ -285,8 +285,8 @@ impl Slot {
 
     /// Whether it is a sentinel: the slot was never used, or its stamp was dropped.
     #[inline]
-    pub(crate) fn is_ancient(self) -> bool {
-        self.time() < ANCIENT_END
+    pub(crate) fn is_sentinel(self) -> bool {
+        self.time() < SENTINEL_END
     }
 
     /// The same slot, joined to the next.
@@ -308,8 +308,8 @@ impl Slot {
 /// The second word of a cell: the one slot of a ring of one, or a reference to a larger ring.
 ///
 /// ```text
-/// RingRef { block: 32, tag: 25, class: 5, ring: 1,   epoch: 1 }   (ring = 1)
-/// Slot    { time: 62,                     joined: 1, parity: 1 }  (joined = 0)
+/// RingRef { block: 32, tag: 25, class: 5, ring: 1,   ring_parity: 1 }  (ring = 1)
+/// Slot    { time: 62,                     joined: 1, parity: 1 }       (joined = 0)
 /// ```
 ///
 /// The slot of a ring of one has no successor, so it is never joined. `tag` tells two references to
@@ -327,19 +327,19 @@ impl RingRef {
     const TAG_AT: u32 = 7;
     const BLOCK_AT: u32 = 32;
 
-    pub(crate) fn new(epoch: bool, class: usize, tag: u64, block: u32) -> Self {
+    pub(crate) fn new(ring_parity: bool, class: usize, tag: u64, block: u32) -> Self {
         Self(
             (u64::from(block) << Self::BLOCK_AT)
                 | ((tag & mask(25)) << Self::TAG_AT)
                 | ((class as u64 & mask(5)) << Self::CLASS_AT)
                 | Self::RING
-                | u64::from(epoch),
+                | u64::from(ring_parity),
         )
     }
 
     /// The ring parity; that of a ring of one is always `false`.
     #[inline]
-    pub(crate) fn epoch(self) -> bool {
+    pub(crate) fn ring_parity(self) -> bool {
         self.0 & (Self::RING | 1) == Self::RING | 1
     }
 

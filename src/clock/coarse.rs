@@ -30,7 +30,7 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Clone)]
 pub struct CoarseClock {
-    // First, so that a reading needs no second pointer.
+    // The first field, so that a reading follows one pointer.
     shared: Arc<Shared>,
     _ticker: Arc<Ticker>,
 }
@@ -59,7 +59,8 @@ impl CoarseClock {
         let thread = std::thread::Builder::new().name("tollgate-clock".into()).spawn(move || {
             while !ticking.stop.load(Ordering::Relaxed) {
                 ticking.now.store(source.now(), Ordering::Relaxed);
-                // Parking, not sleeping, so that dropping the last clock does not wait for a long resolution.
+                // Parking, not sleeping, so that dropping the last clock does not wait for a long
+                // resolution.
                 std::thread::park_timeout(resolution);
             }
         })?;
@@ -73,7 +74,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A ticker that panicked has nothing left to clean up.
+            // If the ticker panicked, there is nothing to clean up.
             let _ = thread.join();
         }
     }
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_long_resolution_does_not_delay_the_drop() {
-        // Would hang the test for a century if the drop waited for the tick.
+        // If the drop waited for the tick, the test would hang for a century.
         drop(CoarseClock::new(Duration::from_secs(3_000_000_000)).unwrap());
     }
 }

@@ -28,7 +28,8 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// A clock that starts now. The first one in a process calibrates the counter, which takes some milliseconds.
+    /// A clock that starts now. The first one in a process calibrates the counter, which takes some
+    /// milliseconds.
     #[must_use]
     pub fn new() -> Self {
         let clock = quanta::Clock::new();
@@ -46,7 +47,8 @@ impl Default for MonotonicClock {
 impl Clock for MonotonicClock {
     #[inline]
     fn now(&self) -> u64 {
-        // A counter that reads less than the origin (another core, say) gives zero, not a huge number.
+        // A counter that reads less than the origin (another core, say) gives zero, not a huge
+        // number.
         self.clock.delta_as_nanos(self.origin, self.clock.raw())
     }
 }

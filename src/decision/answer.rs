@@ -49,7 +49,7 @@ impl Decision {
     pub(crate) const fn overrule(self) -> Self {
         match self {
             Self::Admitted(_) => self,
-            Self::Denied(denial) => Self::Admitted(Admission(How::Overruled(denial))),
+            Self::Denied(denial) => Self::Admitted(Admission(AdmissionKind::Overruled(denial))),
         }
     }
 
@@ -135,17 +135,17 @@ impl core::fmt::Display for Decision {
     }
 }
 
-/// A decision by a quota of the key alone. It has two words, `None` included, so that it stays in
-/// registers: a decision that is written and read again on its way makes the next one wait.
+/// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so that it
+/// stays in registers: a decision that goes through memory delays the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AtOnce {
-    /// [`ADMITTED`](Self::ADMITTED), or the number of the quota that denied, and one.
+pub(crate) struct FastDecision {
+    /// [`ADMITTED`](Self::ADMITTED), or one plus the number of the quota that denied.
     by: NonZeroU64,
-    /// The delay, or the wait.
+    /// The delay of an admission, or the wait of a denial.
     ns: u64,
 }
 
-impl AtOnce {
+impl FastDecision {
     const ADMITTED: NonZeroU64 = NonZeroU64::MAX;
 
     #[inline]
@@ -170,11 +170,11 @@ impl AtOnce {
     }
 }
 
-impl From<AtOnce> for Decision {
+impl From<FastDecision> for Decision {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "it came from an octet")]
-    fn from(AtOnce { by, ns }: AtOnce) -> Self {
-        if by == AtOnce::ADMITTED {
+    fn from(FastDecision { by, ns }: FastDecision) -> Self {
+        if by == FastDecision::ADMITTED {
             Self::Admitted(Admission::delayed(ns))
         } else {
             Self::Denied(Denial::new(ns, DenialReason::Quota, (by.get() - 1) as u8))
@@ -196,29 +196,31 @@ impl From<AtOnce> for Decision {
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Admission(How);
+pub struct Admission(AdmissionKind);
 
-/// How a request came to be admitted. As large as a denial, so that a decision is no larger for it.
+/// How a request was admitted. No larger than a denial, so that a decision is no larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum How {
-    Charged { delay_ns: u64 },
+enum AdmissionKind {
+    Charge { delay_ns: u64 },
     Uncharged,
     Overruled(Denial),
 }
 
 impl Admission {
     pub(crate) const COUNTED: Self = Self::delayed(0);
-    pub(crate) const UNCOUNTED: Self = Self(How::Uncharged);
+    pub(crate) const UNCOUNTED: Self = Self(AdmissionKind::Uncharged);
 
     #[inline]
     pub(crate) const fn delayed(delay_ns: u64) -> Self {
-        Self(How::Charged { delay_ns })
+        Self(AdmissionKind::Charge { delay_ns })
     }
 
-    /// The admission of a request that was granted both.
+    /// The admission of a request that two dimensions admitted.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
-            (How::Charged { delay_ns }, How::Charged { delay_ns: another }) => Self::delayed(delay_ns.max(another)),
+            (AdmissionKind::Charge { delay_ns }, AdmissionKind::Charge { delay_ns: another }) => {
+                Self::delayed(delay_ns.max(another))
+            }
             _ => self,
         }
     }
@@ -242,8 +244,8 @@ impl Admission {
     #[must_use]
     pub const fn delay(&self) -> Duration {
         match self.0 {
-            How::Charged { delay_ns } => Duration::from_nanos(delay_ns),
-            How::Uncharged | How::Overruled(_) => Duration::ZERO,
+            AdmissionKind::Charge { delay_ns } => Duration::from_nanos(delay_ns),
+            AdmissionKind::Uncharged | AdmissionKind::Overruled(_) => Duration::ZERO,
         }
     }
 
@@ -265,7 +267,7 @@ impl Admission {
     /// ```
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        matches!(self.0, How::Charged { .. })
+        matches!(self.0, AdmissionKind::Charge { .. })
     }
 
     /// The denial in whose place [shadow mode](crate::LimiterBuilder::shadow) admitted the request.
@@ -284,8 +286,8 @@ impl Admission {
     #[must_use]
     pub const fn overruled(&self) -> Option<Denial> {
         match self.0 {
-            How::Overruled(denial) => Some(denial),
-            How::Charged { .. } | How::Uncharged => None,
+            AdmissionKind::Overruled(denial) => Some(denial),
+            AdmissionKind::Charge { .. } | AdmissionKind::Uncharged => None,
         }
     }
 }
@@ -293,10 +295,10 @@ impl Admission {
 impl core::fmt::Display for Admission {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
-            How::Charged { delay_ns: 0 } => f.write_str("admitted"),
-            How::Charged { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
-            How::Uncharged => f.write_str("admitted without a charge"),
-            How::Overruled(denial) => write!(f, "admitted in shadow mode in place of a denial ({denial})"),
+            AdmissionKind::Charge { delay_ns: 0 } => f.write_str("admitted"),
+            AdmissionKind::Charge { .. } => write!(f, "admitted after a delay of {:?}", self.delay()),
+            AdmissionKind::Uncharged => f.write_str("admitted without a charge"),
+            AdmissionKind::Overruled(denial) => write!(f, "admitted in shadow mode in place of a denial ({denial})"),
         }
     }
 }

@@ -22,19 +22,19 @@ use core::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Denial {
-    // Nanoseconds: few callers ask for it, and a `Duration` costs a division.
+    // In nanoseconds: few callers read it, and a `Duration` costs a division.
     retry_after_ns: u64,
     reason: DenialReason,
     quota: u8,
     dimension: u8,
-    /// A bit for each dimension that is in the way.
+    /// A bit for each dimension that denies.
     violated: u8,
-    /// Of these, those whose own quota is in the way.
+    /// A bit for each of these that denies by its quota.
     by_quota: u8,
 }
 
 impl Denial {
-    /// In place of a wait: none would be long enough. (Waits are less than 2^62.)
+    /// The wait of a request that can never succeed. Other waits are less than 2^62.
     pub(crate) const NEVER: u64 = u64::MAX;
 
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
@@ -84,7 +84,7 @@ impl Denial {
         Self { retry_after_ns, ..self }
     }
 
-    /// The dimensions whose own quota is in the way.
+    /// The dimensions that deny by their quotas.
     pub(crate) fn violated_quotas(self) -> impl Iterator<Item = usize> {
         (0..8).filter(move |dimension| self.by_quota & (1 << dimension) != 0)
     }

@@ -1,4 +1,4 @@
-//! [`JointStatus`]: a decision on several keys, with what is left of every quota.
+//! [`JointStatus`]: a decision on several keys, with the permits left of each quota.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -8,8 +8,8 @@ use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 
-/// A decision on several keys, one for each dimension, and what is left of each of their quotas at
-/// the same instant.
+/// A decision on several keys, one for each dimension, and the permits left of each of their quotas
+/// at the same instant.
 ///
 /// Dimensions that the request has no key for are not listed. For a key that found no place, the
 /// numbers are those that [`Status`](crate::Status) describes.
@@ -43,14 +43,16 @@ pub struct JointStatus {
     pub(crate) decision: Decision,
     first: [JointQuotaStatus; INLINE],
     count: usize,
-    /// Those beyond the first.
+    /// The quotas after the first [`INLINE`].
     others: Vec<JointQuotaStatus>,
 }
 
-/// Three dimensions of two quotas are common, and eight of eight possible.
+/// Quotas without an allocation. Three dimensions of two quotas are common; eight of eight are
+/// possible.
 const INLINE: usize = 16;
 
-/// What is left of one quota of one dimension, and when more is. Part of a [`JointStatus`].
+/// The permits left of one quota of one dimension, and when there are more. Part of a
+/// [`JointStatus`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -76,7 +78,7 @@ pub struct JointQuotaStatus {
 }
 
 impl JointStatus {
-    /// Of no quota, and admitted.
+    /// An admission without quotas.
     pub(crate) const fn new() -> Self {
         let none = JointQuotaStatus { dimension: 0, is_violated: false, status: QuotaStatus::new(0, Left::all(0)) };
         Self { decision: Decision::Admitted(Admission::UNCOUNTED), first: [none; INLINE], count: 0, others: Vec::new() }
@@ -152,8 +154,8 @@ impl JointStatus {
         self.decision.retry_after_secs()
     }
 
-    /// What is left of each quota, dimension by dimension, and in each in the order in which they
-    /// were given.
+    /// The permits left of each quota, dimension by dimension, and in each in the order in which
+    /// they were given.
     pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
         self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
     }

@@ -1,8 +1,8 @@
-//! What is left of each quota of a key.
+//! The permits left of each quota of a key.
 
 use crate::caps::MAX_QUOTAS;
 
-/// What is left of one quota.
+/// The permits left of one quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Left {
     pub(crate) limit: u32,
@@ -14,28 +14,28 @@ pub(crate) struct Left {
 impl Left {
     const NOTHING: Self = Self { limit: 0, remaining: 0, next_after_ns: 0, reset_after_ns: 0 };
 
-    /// All of it.
+    /// All permits are left.
     pub(crate) const fn all(limit: u32) -> Self {
         Self { limit, remaining: limit, ..Self::NOTHING }
     }
 
-    /// None of it, and all of it again after so long.
+    /// No permit is left, and all of them are free after `wait_ns`.
     pub(crate) const fn none_for(limit: u32, wait_ns: u64) -> Self {
         Self { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns: wait_ns }
     }
 }
 
-/// What is left of each quota, in the order in which they were given.
+/// The permits left of each quota, in the order in which the quotas were given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PerQuota {
     first: Left,
-    /// Apart, because most keys have one quota.
+    /// Separate, because most keys have one quota.
     others: Option<[Left; MAX_QUOTAS - 1]>,
     count: u8,
 }
 
 impl PerQuota {
-    /// Of no quota.
+    /// A list of no quotas.
     pub(crate) const NONE: Self = Self { first: Left::NOTHING, others: None, count: 0 };
 
     #[inline]
@@ -49,8 +49,7 @@ impl PerQuota {
         all
     }
 
-    /// Of these quotas, in place of those before: at least one, and at most as many as a key may
-    /// have.
+    /// Replaces the list: at least one quota, at most as many as a key may have.
     #[inline]
     pub(crate) fn set(&mut self, each: impl IntoIterator<Item = Left>) {
         (self.others, self.count) = (None, 0);
@@ -66,7 +65,7 @@ impl PerQuota {
         }
     }
 
-    /// Of one quota, in place of those before.
+    /// Replaces the list by one quota.
     #[inline]
     pub(crate) fn set_one(&mut self, left: Left) {
         (self.first, self.others, self.count) = (left, None, 1);
@@ -82,7 +81,7 @@ impl PerQuota {
         self.first
     }
 
-    /// Of the quota in this place.
+    /// The permits left of the quota at this place.
     pub(crate) fn at(&self, place: u8) -> Left {
         match (place, &self.others) {
             (1.., Some(others)) => others[usize::from(place) - 1],
@@ -95,7 +94,7 @@ impl PerQuota {
         (0..self.count).map(move |place| all.at(place))
     }
 
-    /// The same quotas, with other numbers.
+    /// The list with each entry mapped.
     pub(crate) fn map(&self, other: impl FnMut(Left) -> Left) -> Self {
         Self::of(self.iter().map(other))
     }

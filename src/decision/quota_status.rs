@@ -5,7 +5,8 @@ use core::time::Duration;
 use super::denial::Denial;
 use super::left::Left;
 
-/// What is left of one quota of a key, and when more is. Part of a [`Status`](crate::Status).
+/// The permits left of one quota of a key, and when there are more. Part of a
+/// [`Status`](crate::Status).
 ///
 /// ```
 /// use std::time::Duration;

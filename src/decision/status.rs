@@ -1,4 +1,4 @@
-//! [`Status`]: a decision with what is left of each quota.
+//! [`Status`]: a decision with the permits left of each quota.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -59,18 +59,18 @@ pub struct Status {
 }
 
 impl Status {
-    /// To be filled in.
+    /// A placeholder, to be overwritten.
     #[inline]
     pub(crate) const fn nothing() -> Self {
         Self::bare(Decision::Admitted(Admission::UNCOUNTED))
     }
 
-    /// A decision without numbers.
+    /// A decision without the permits left.
     pub(crate) const fn bare(decision: Decision) -> Self {
         Self { decision, left: PerQuota::NONE }
     }
 
-    /// A decision that these quotas did not take, which leaves this much of each.
+    /// A decision by a list or at the key cap. `left` gives the permits left of each quota.
     pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
         Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))) }
     }
@@ -112,8 +112,8 @@ impl Status {
         self.decision.retry_after_secs()
     }
 
-    /// What is left of each quota of the key, in the order in which they were given. There is at
-    /// least one. Quotas that another quota implies are listed too.
+    /// The permits left of each quota of the key, in the order in which they were given. There is
+    /// at least one. Quotas that another quota implies are listed too.
     #[must_use]
     pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
         let left = self.left;

@@ -1,5 +1,5 @@
-//! Decisions as serde writes them (feature `serde`), for logs and answers. Waits are nanoseconds; a
-//! wait that never ends is none.
+//! Decisions in serde formats (feature `serde`), for logs and answers. Waits are in nanoseconds. A
+//! request that can never succeed has no wait.
 
 use core::time::Duration;
 

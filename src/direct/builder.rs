@@ -1,4 +1,4 @@
-//! [`DirectLimiterBuilder`]: everything about a limiter without keys.
+//! [`DirectLimiterBuilder`]: the options of a limiter without keys.
 
 use super::limiter::{DirectLimiter, OneKey};
 use crate::clock::{Clock, MonotonicClock};
@@ -223,7 +223,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         snapshot.check_quotas(&[&self.quotas])?;
         snapshot.fingerprinter(OneKey)?;
         let limiter = self.build()?;
-        limiter.engine.put_back(snapshot, elapsed)?;
+        limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }
 }

@@ -31,7 +31,7 @@ pub struct DirectLimiter<C = MonotonicClock> {
     pub(crate) engine: Engine<C, OneKey>,
 }
 
-/// Gives everything the fingerprint of the one key.
+/// A fingerprinter that gives every value the fingerprint of the one key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneKey;
 
@@ -108,7 +108,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self) -> Status {
-        self.engine.look(Single::KEY, 1)
+        self.engine.peek(Single::KEY, 1)
     }
 
     /// The answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now. Charges
@@ -129,7 +129,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         let key = self.engine.checked(Single::KEY, cost)?;
-        Ok(self.engine.look(key, cost))
+        Ok(self.engine.peek(key, cost))
     }
 
     /// Gives back the full quota. Ends a [penalty](crate::Penalty) too.

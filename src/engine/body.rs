@@ -1,8 +1,8 @@
-//! [`Engine`]: the table, the clock and all else that a limiter needs.
+//! [`Engine`]: a table, a clock, the modes, and the answer at the key cap.
 
 use core::fmt;
 
-use crate::cell::Revision;
+use crate::cell::Version;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
@@ -18,41 +18,41 @@ use crate::snapshot::{RestoreError, Snapshot};
 use crate::sync::Mutex;
 use crate::table::Table;
 
-/// A limiter but for the type of its keys. It knows keys by their fingerprints only.
+/// A limiter whose keys are fingerprints.
 pub(crate) struct Engine<C, F> {
     pub(crate) table: Table,
     pub(crate) clock: C,
     pub(crate) fingerprinter: F,
     pub(crate) at_cap: AtCap,
-    /// Held while quotas change, so that the keys and what they share go through the same changes
-    /// in the same order.
+    /// Held while quotas change, so that the keys and the shared quota get the same changes in the
+    /// same order.
     pub(super) changes: Mutex<()>,
     pub(super) tally: Option<Tally>,
     pub(super) id: LimiterId,
-    /// What it does beside deciding by quota, if anything.
+    /// Shadow mode, penalties and lists, if there are any.
     pub(crate) modes: Option<Box<Modes>>,
 }
 
-/// What becomes of a new key that finds no place.
+/// The answer to a new key at the key cap.
 pub(crate) enum AtCap {
     Deny,
     Admit,
-    /// All such keys share this.
+    /// Decide by a quota that all such keys share.
     Share(Box<Single>),
-    /// There is one key only. There is no lack of room, and a sweep that was looking for some has
-    /// made progress.
-    LookAgain,
+    /// Try again. The limiter has one key, so there are cells enough, and each attempt sweeps a
+    /// part of the index.
+    Retry,
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// How the keys of a dimension are limited; 0 where there are no dimensions.
+    /// The current version of a dimension's quotas; dimension 0 if there are no dimensions.
     #[inline]
-    pub(crate) fn revision(&self, dimension: usize) -> &Revision {
-        self.table.revision(dimension)
+    pub(crate) fn version(&self, dimension: usize) -> &Version {
+        self.table.version(dimension)
     }
 
     pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
-        &self.revision(dimension).quotas
+        &self.version(dimension).quotas
     }
 
     pub(crate) fn id(&self) -> LimiterId {
@@ -66,7 +66,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// Gives the key its full quota back and ends its block. Says whether anything was held for it.
+    /// Forgets the permits of a key and ends its block. Returns whether it had either.
     pub(crate) fn forget(&self, key: Fingerprint) -> bool {
         let penalties = self.modes.as_ref().and_then(|modes| modes.penalties(key));
         let penalised = penalties.is_some_and(|penalties| penalties.forget(key, &self.clock));
@@ -83,10 +83,9 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What it holds and has done; `own_bytes` is what the limiter takes without what is on the
-    /// heap.
+    /// The counts of the limiter. `own_bytes` is the size of the limiter without its heap memory.
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
-        let held = self.table.held(&self.clock);
+        let held = self.table.counts(&self.clock);
         let modes = self.modes.as_deref();
         let shared = if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.bytes() } else { 0 };
         let penalties = || modes.into_iter().flat_map(Modes::all_penalties);
@@ -110,13 +109,13 @@ impl<C: Clock, F> Engine<C, F> {
 
 #[cfg(feature = "snapshot")]
 impl<C: Clock, F: Fingerprinter> Engine<C, F> {
-    /// What it holds, by quotas of so many dimensions.
+    /// The snapshot of a limiter with this number of dimensions.
     pub(crate) fn snapshot(&self, dimensions: usize) -> Snapshot {
         let quotas: Vec<&[Quota]> = (0..dimensions).map(|dimension| self.quotas(dimension)).collect();
         Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
     }
 
-    pub(crate) fn put_back(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
+    pub(crate) fn import(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
         snapshot.restore(&self.table, elapsed, &self.clock)
     }
 }
@@ -127,7 +126,7 @@ impl fmt::Debug for AtCap {
             Self::Deny => "Deny",
             Self::Admit => "Admit",
             Self::Share(_) => "Share",
-            Self::LookAgain => "LookAgain",
+            Self::Retry => "Retry",
         })
     }
 }

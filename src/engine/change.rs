@@ -1,9 +1,9 @@
-//! Changes of quotas, one after the other.
+//! Changes of quotas. A lock makes them serial; no decision takes it.
 
 use std::sync::PoisonError;
 
 use super::body::{AtCap, Engine};
-use crate::cell::{Unchanged, Whose};
+use crate::cell::{Scope, Unchanged};
 use crate::clock::Clock;
 use crate::quota::Quota;
 
@@ -11,17 +11,17 @@ use crate::quota::Quota;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Change<'a> {
     pub(crate) dimension: usize,
-    pub(crate) whose: Whose,
+    pub(crate) scope: Scope,
     pub(crate) quotas: &'a [Quota],
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Makes all of these changes, of different dimensions, or none. An error says which can't be
-    /// made. Keys go on with what they have been granted.
+    /// Makes all of these changes, of different dimensions, or none. An error has the index of the
+    /// change that can't be made. Keys keep their permits.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, change) in changes.iter().enumerate() {
-            let can = self.table.can_change(change.dimension, change.whose, change.quotas, &self.clock);
+            let can = self.table.can_change(change.dimension, change.scope, change.quotas, &self.clock);
             can.map_err(|error| (at, error))?;
         }
         for (at, change) in changes.iter().enumerate() {
@@ -30,10 +30,10 @@ impl<C: Clock, F> Engine<C, F> {
         Ok(())
     }
 
-    fn make(&self, Change { dimension, whose, quotas }: Change<'_>) -> Result<(), Unchanged> {
-        self.table.change(dimension, whose, quotas, &self.clock)?;
-        match (&self.at_cap, whose) {
-            (AtCap::Share(shared), Whose::All) => shared.change(quotas, &self.clock),
+    fn make(&self, Change { dimension, scope, quotas }: Change<'_>) -> Result<(), Unchanged> {
+        self.table.change(dimension, scope, quotas, &self.clock)?;
+        match (&self.at_cap, scope) {
+            (AtCap::Share(shared), Scope::All) => shared.change(quotas, &self.clock),
             _ => Ok(()),
         }
     }

@@ -10,31 +10,31 @@ use crate::single::Single;
 use crate::table::{Placed, TOGETHER};
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The key, if it may ask for so much.
+    /// The key, if its quotas allow this cost.
     #[inline]
     pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
-        self.table.revision_for(key).check_cost(cost)?;
+        self.table.version_for(key).check_cost(cost)?;
         Ok(key)
     }
 
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost == 0 {
-            return self.look(key, 0).decision;
+            return self.peek(key, 0).decision;
         }
         if let Some(modes) = &self.modes {
             return self.decide_in_modes(modes, key, cost, &mut Wants::Decision).decision;
         }
-        match self.table.decide_at_once(key, cost, &self.clock) {
-            Some(at_once) => {
-                self.count(at_once.is_admitted());
-                at_once.into()
+        match self.table.fast_decide(key, cost, &self.clock) {
+            Some(fast) => {
+                self.count(fast.is_admitted());
+                fast.into()
             }
             None => self.decide_at_length(key, cost).decision,
         }
     }
 
-    /// One permit for each key, in order.
+    /// Decides one permit for each key, in order.
     pub(crate) fn decide_many(&self, mut keys: impl Iterator<Item = Fingerprint>) -> Vec<Decision> {
         let mut decisions = Vec::with_capacity(keys.size_hint().0);
         let mut together = [Fingerprint::new(0, 0); TOGETHER];
@@ -44,7 +44,7 @@ impl<C: Clock, F> Engine<C, F> {
                 *place = key;
                 count += 1;
             }
-            self.table.touch(&together[..count]);
+            self.table.prefetch(&together[..count]);
             decisions.extend(together[..count].iter().map(|&key| self.decide(key, 1)));
             if count < TOGETHER {
                 return decisions;
@@ -52,26 +52,26 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// Decides, and says what is left.
+    /// Decides, with the permits left.
     #[inline]
     pub(crate) fn decide_in_full(&self, key: Fingerprint, cost: u32) -> Status {
         if cost == 0 {
-            return self.look(key, 0);
+            return self.peek(key, 0);
         }
-        // Written in place: to move a status costs as much as to decide.
+        // Written in place, because to move a status costs as much as to decide.
         let mut status = Status::nothing();
         if self.modes.is_none()
-            && let Some(at_once) = self.table.status_at_once(key, cost, &self.clock, &mut status.left)
+            && let Some(fast) = self.table.fast_status(key, cost, &self.clock, &mut status.left)
         {
-            self.count(at_once.is_admitted());
-            status.decision = at_once.into();
+            self.count(fast.is_admitted());
+            status.decision = fast.into();
         } else {
             status = self.decide_at_length(key, cost);
         }
         status
     }
 
-    /// A request of at least one permit, whatever it takes.
+    /// The slow path of a request of at least one permit.
     fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
         if let Some(modes) = &self.modes {
             return self.decide_in_modes(modes, key, cost, &mut Wants::Numbers);
@@ -81,16 +81,16 @@ impl<C: Clock, F> Engine<C, F> {
         status
     }
 
-    pub(crate) fn look(&self, key: Fingerprint, cost: u32) -> Status {
+    pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
         match &self.modes {
-            // A request for nothing is admitted whatever happens.
-            Some(modes) if cost > 0 => self.look_in_modes(modes, key, cost),
+            // A request of cost zero is always admitted.
+            Some(modes) if cost > 0 => self.peek_in_modes(modes, key, cost),
             _ if cost > 0 => self.preview_quota(key, cost, &self.clock),
             _ => self.table.peek(key, 0, &self.clock),
         }
     }
 
-    /// What the quota says, whatever it takes, and whether it is the key's own that says so.
+    /// The quota's decision on the slow path, and whether it is by the key's own permits.
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
         match self.table.acquire(key, cost, clock) {
             Placed::Decided(status) => (status, true),
@@ -107,7 +107,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What the quota would say, whatever it takes.
+    /// The quota's answer to a peek.
     pub(super) fn preview_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
         match self.table.preview(key, cost, clock) {
             Placed::Decided(status) => status,
@@ -118,9 +118,9 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What a new key is told that finds no place; `None` where there is one. What keys without a
-    /// place share is asked by `shared`, if it can ever admit so much: a key's own quota may allow
-    /// more.
+    /// The answer to a new key at the key cap; `None` to try again. `shared` asks the quota that
+    /// keys without a place share. It is called only if that quota can ever admit the cost: a key's
+    /// own quota may allow more.
     #[cold]
     pub(super) fn decide_at_cap(
         &self,
@@ -129,11 +129,11 @@ impl<C: Clock, F> Engine<C, F> {
         retry_after_ns: u64,
         shared: impl FnOnce(&Single) -> Status,
     ) -> Option<Status> {
-        let quotas = &self.table.revision_for(key).quotas;
+        let quotas = &self.table.version_for(key).quotas;
         let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
         Some(match &self.at_cap {
-            AtCap::LookAgain => return None,
-            AtCap::Share(overflow) if overflow.revision().check_cost(cost).is_ok() => shared(overflow),
+            AtCap::Retry => return None,
+            AtCap::Share(overflow) if overflow.version().check_cost(cost).is_ok() => shared(overflow),
             AtCap::Admit => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
             AtCap::Deny | AtCap::Share(_) => {
                 Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns))

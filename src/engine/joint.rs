@@ -8,55 +8,62 @@ use crate::fingerprint::Fingerprint;
 use crate::lists::List;
 use crate::modes::Modes;
 use crate::noted::Noted;
-use crate::table::{self, Lent, TOGETHER};
+use crate::table::{self, Refundable, TOGETHER};
 
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
 
-/// What a caller asks for with a decision: charges that can be refunded, and what is left.
+/// The results beside the decision, if the caller needs them: charges that can be refunded, and the
+/// permits left.
 struct Extras<'a> {
-    lent: Option<&'a mut Vec<Lent>>,
+    refundable: Option<&'a mut Vec<Refundable>>,
     told: Option<&'a mut JointStatus>,
 }
 
-/// Until when the key of each dimension is blocked, if it is.
+/// The end of the block of each dimension's key, if it is blocked.
 type Blocks = [Option<u64>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Decides. What could be given back is added to `lent`.
-    pub(crate) fn decide_together(&self, keys: &Together, cost: u32, lent: Option<&mut Vec<Lent>>) -> Decision {
+    /// Decides. Charges that can be refunded are added to `refundable`.
+    pub(crate) fn decide_together(
+        &self,
+        keys: &Together,
+        cost: u32,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Decision {
         if cost == 0 {
             return Decision::Admitted(Admission::COUNTED);
         }
         let Some(modes) = &self.modes else {
-            let decision = self.ask_together(keys, cost, lent, &self.clock);
+            let decision = self.ask_together(keys, cost, refundable, &self.clock);
             self.count(decision.is_admitted());
             return decision;
         };
-        self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: None })
+        self.decide_together_in_modes(modes, *keys, cost, Extras { refundable, told: None })
     }
 
-    /// As [`decide_together`](Self::decide_together), with what is left of each quota.
+    /// As [`decide_together`](Self::decide_together), with the permits left of each quota.
     pub(crate) fn decide_together_in_full(
         &self,
         keys: &Together,
         cost: u32,
-        lent: Option<&mut Vec<Lent>>,
+        refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
         if cost == 0 {
-            return self.look_together(keys, 0);
+            return self.peek_together(keys, 0);
         }
         let Some(modes) = &self.modes else {
-            let status = self.table.acquire_together_status(self.asked(keys, cost), &self.clock, lent);
+            let status = self.table.acquire_together_status(self.asked(keys, cost), &self.clock, refundable);
             self.count(status.is_admitted());
             return status;
         };
         let mut status = JointStatus::new();
-        let decision = self.decide_together_in_modes(modes, *keys, cost, Extras { lent, told: Some(&mut status) });
+        let decision =
+            self.decide_together_in_modes(modes, *keys, cost, Extras { refundable, told: Some(&mut status) });
         status.with_decision(decision)
     }
 
-    /// One permit of the keys of each request, in order. `dimensions` is how many there are.
+    /// Decides several requests in order, each for one permit of each of its keys.
     pub(crate) fn decide_many_together<E>(
         &self,
         mut requests: impl Iterator<Item = Result<Together, E>>,
@@ -67,7 +74,7 @@ impl<C: Clock, F> Engine<C, F> {
         loop {
             let batch: Vec<_> = requests.by_ref().take(most).collect();
             let keys: Vec<Fingerprint> = batch.iter().flatten().flatten().flatten().copied().collect();
-            self.table.touch(&keys);
+            self.table.prefetch(&keys);
             let count = batch.len();
             decisions.extend(batch.into_iter().map(|keys| Ok(self.decide_together(&keys?, 1, None))));
             if count < most {
@@ -76,12 +83,12 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// What such a request would be told.
-    pub(crate) fn look_together(&self, keys: &Together, cost: u32) -> JointStatus {
+    /// The answer to a peek.
+    pub(crate) fn peek_together(&self, keys: &Together, cost: u32) -> JointStatus {
         match &self.modes {
-            // A request for nothing is admitted whatever happens.
+            // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => {
-                let status = self.look_together_in_modes(modes, *keys, cost);
+                let status = self.peek_together_in_modes(modes, *keys, cost);
                 let decision = modes.preview(status.decision);
                 status.with_decision(decision)
             }
@@ -90,7 +97,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     #[inline(never)]
-    fn look_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
+    fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
         if let Some(decision) = by_lists(modes, &mut keys) {
             return JointStatus::new().with_decision(decision);
         }
@@ -115,7 +122,7 @@ impl<C: Clock, F> Engine<C, F> {
         let clock = Noted::new(&self.clock);
         let mut blocks = blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
-            // The quotas are asked too: their wait may be the longer one.
+            // Peek at the quotas, too: their wait may be longer than the block.
             let status = self.preview_together(&keys, cost, &clock);
             let decision = told_with(&blocks, status.decision, &clock);
             if let Some(told) = extras.told {
@@ -124,9 +131,9 @@ impl<C: Clock, F> Engine<C, F> {
             return decision;
         }
         let decision = match extras.told.take() {
-            None => self.ask_together(&keys, cost, extras.lent, &clock),
+            None => self.ask_together(&keys, cost, extras.refundable, &clock),
             Some(told) => {
-                *told = self.table.acquire_together_status(self.asked(&keys, cost), &clock, extras.lent);
+                *told = self.table.acquire_together_status(self.asked(&keys, cost), &clock, extras.refundable);
                 told.decision
             }
         };
@@ -142,8 +149,14 @@ impl<C: Clock, F> Engine<C, F> {
         told_with(&blocks, Decision::Denied(denial), &clock)
     }
 
-    fn ask_together(&self, keys: &Together, cost: u32, lent: Option<&mut Vec<Lent>>, clock: &impl Clock) -> Decision {
-        self.table.acquire_together(keys, cost, self.admits_at_cap(), clock, lent)
+    fn ask_together(
+        &self,
+        keys: &Together,
+        cost: u32,
+        refundable: Option<&mut Vec<Refundable>>,
+        clock: &impl Clock,
+    ) -> Decision {
+        self.table.acquire_together(keys, cost, self.admits_at_cap(), clock, refundable)
     }
 
     fn preview_together(&self, keys: &Together, cost: u32, clock: &impl Clock) -> JointStatus {
@@ -159,8 +172,8 @@ impl<C: Clock, F> Engine<C, F> {
     }
 }
 
-/// The decision, if the lists decide. If not, the keys that are on the allow list are taken out:
-/// their dimensions are not asked.
+/// The decision, if the lists decide. Otherwise removes the keys on the allow list, so that their
+/// dimensions are not asked.
 fn by_lists(modes: &Modes, keys: &mut Together) -> Option<Decision> {
     let lists = modes.lists.as_ref()?;
     let mut denied: Option<Denial> = None;
@@ -182,10 +195,10 @@ fn blocks_of<C: Clock>(modes: &Modes, keys: &Together, clock: &Noted<'_, C>) -> 
     keys.map(|key| modes.penalties(key?)?.blocked_until(key?, clock))
 }
 
-/// What a request is told by the quotas and the blocks together. Of all that is in the way, what
-/// takes longest; a key that is blocked is so by its block, whatever its quota says.
+/// The decision of the quotas and the blocks together: of all denials, the one with the longest
+/// wait. A blocked key is denied by its block, whatever its quota answers.
 fn told_with<C: Clock>(blocks: &Blocks, by_quota: Decision, clock: &Noted<'_, C>) -> Decision {
-    // A wait of nothing is left if the thread was held up for as long as the key is blocked.
+    // The block may have ended since it was read.
     let from_now = |until: u64| until.saturating_sub(clock.last()).max(1);
     let block = |dimension, wait| Denial::new(wait, DenialReason::Penalty, 0).in_dimension(dimension);
     let blocks_told =

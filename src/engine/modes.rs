@@ -1,5 +1,5 @@
-//! What an engine with [`Modes`] does for one key: the lists come first, then the block, then the
-//! quota; and in shadow mode no request is denied.
+//! Decisions on one key of a limiter with [`Modes`]. The lists are asked first, then the block,
+//! then the quota. Shadow mode then turns a denial into an admission.
 
 use super::body::Engine;
 use super::wants::Wants;
@@ -10,10 +10,10 @@ use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::noted::Noted;
 use crate::penalty::Penalties;
-use crate::reservation::Lents;
+use crate::reservation::Charges;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The lists, where there are any.
+    /// The lists, if there are any.
     fn lists(&self) -> Option<&Lists> {
         self.modes.as_ref()?.lists.as_ref()
     }
@@ -26,7 +26,7 @@ impl<C: Clock, F> Engine<C, F> {
         self.lists().is_some_and(|lists| lists.take_off(key))
     }
 
-    /// A request of at least one permit.
+    /// Decides a request of at least one permit.
     #[inline(never)]
     pub(super) fn decide_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
         let status = match (self.by_list(modes, key), modes.penalties(key)) {
@@ -38,8 +38,8 @@ impl<C: Clock, F> Engine<C, F> {
         Status { decision: modes.show(status.decision), ..status }
     }
 
-    /// What such a request would be told.
-    pub(super) fn look_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
+    /// The answer to a peek.
+    pub(super) fn peek_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).unwrap_or_else(|| {
             let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));
@@ -50,7 +50,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {
-        let quotas = &self.table.revision_for(key).quotas;
+        let quotas = &self.table.version_for(key).quotas;
         let never = Denial::new(Denial::NEVER, DenialReason::DenyList, 0);
         Some(match modes.lists.as_ref()?.of(key)? {
             List::Deny => {
@@ -63,7 +63,7 @@ impl<C: Clock, F> Engine<C, F> {
     fn decide_with_penalty(&self, penalties: &Penalties, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
         let clock = Noted::new(&self.clock);
         if let Some(until) = penalties.blocked_until(key, &clock) {
-            // The quota is asked too: its wait may be the longer one.
+            // Peek at the quota, too: its wait may be longer than the block.
             return Told::now(self.preview_quota(key, cost, &clock), &clock).and_blocked(until, &clock);
         }
         let (status, by_own_quota) = self.decide_by_quota(key, cost, wants, &clock);
@@ -77,26 +77,26 @@ impl<C: Clock, F> Engine<C, F> {
     /// The quota's decision, and whether it is by the key's own permits.
     fn decide_by_quota(&self, key: Fingerprint, cost: u32, wants: &mut Wants, clock: &impl Clock) -> (Status, bool) {
         match wants {
-            Wants::Decision => match self.table.decide_at_once(key, cost, clock) {
-                Some(at_once) => (Status::bare(at_once.into()), true),
+            Wants::Decision => match self.table.fast_decide(key, cost, clock) {
+                Some(fast) => (Status::bare(fast.into()), true),
                 None => self.ask_quota(key, cost, clock),
             },
             Wants::Numbers => self.ask_quota(key, cost, clock),
-            Wants::ToBeLent { within, lents } => {
-                let (status, lent) = self.ask_quota_to_lend(key, cost, *within, clock);
-                let by_own_quota = matches!(lent, Lents::One(_));
-                *lents = lent;
+            Wants::Refundable { within, charges } => {
+                let (status, refundable) = self.ask_quota_refundable(key, cost, *within, clock);
+                let by_own_quota = matches!(refundable, Charges::One(_));
+                *charges = refundable;
                 (status, by_own_quota)
             }
         }
     }
 }
 
-/// What the quota said, in times that do not depend on when it was.
+/// The quota's answer, as absolute times.
 struct Told {
     status: Status,
     denied_until: u64,
-    /// The reading from which the waits of the status are counted.
+    /// The reading from which the waits of the status count.
     told_at: u64,
 }
 
@@ -106,15 +106,15 @@ impl Told {
         Self { status, denied_until, told_at: clock.last() }
     }
 
-    /// What a key is told that is blocked until then.
+    /// The answer to a key that is blocked until then.
     fn and_blocked<C: Clock>(self, until: u64, clock: &Noted<'_, C>) -> Status {
-        // A wait of nothing is left if the thread was held up for as long as the key is blocked.
+        // The block may have ended since it was read.
         let from_now = |time: u64| time.saturating_sub(clock.last()).max(1);
         let retry_after_ns = from_now(until.max(self.denied_until));
         let told_after = |wait_ns: u64| from_now(until.max(self.told_at.saturating_add(wait_ns)));
         let left = self.status.left.map(|left| Left {
             remaining: 0,
-            // What remains but for the block is there once that has ended.
+            // The remaining permits are free once the block has ended.
             next_after_ns: told_after(if left.remaining > 0 { 0 } else { left.next_after_ns }),
             reset_after_ns: told_after(left.reset_after_ns),
             ..left

@@ -1,18 +1,18 @@
-//! [`Settings`]: what a builder was asked for.
+//! [`Settings`]: the options that all builders share.
 
 use super::body::{AtCap, Engine};
 use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
-use crate::cell::Revisions;
+use crate::cell::Versions;
 use crate::counts::Tally;
 use crate::error::BuildError;
-use crate::modes::Wanted;
+use crate::modes::ModeSettings;
 use crate::quotas::{Quotas, check_keys};
 use crate::reservation::LimiterId;
 use crate::single::Single;
 use crate::sync::Mutex;
 use crate::table::Table;
 
-/// All that may be asked of a builder, but for the quotas and what changes its type.
+/// The options of a builder, except quotas, clock and fingerprinter.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) key_cap: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Settings {
     pub(crate) at_key_cap: AtKeyCap,
     pub(crate) count_decisions: bool,
     pub(crate) keys_with_quotas: usize,
-    pub(crate) modes: Wanted,
+    pub(crate) modes: ModeSettings,
 }
 
 impl Default for Settings {
@@ -31,7 +31,7 @@ impl Default for Settings {
             at_key_cap: AtKeyCap::default(),
             count_decisions: false,
             keys_with_quotas: 0,
-            modes: Wanted::default(),
+            modes: ModeSettings::default(),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Settings {
     /// The engine of a limiter for one key.
     pub(crate) fn direct<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
         let settings = Self { key_cap: Single::PLACES, ..self };
-        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::LookAgain, (clock, fingerprinter))
+        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::Retry, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for keys of several dimensions, each with quotas of its own.
@@ -69,7 +69,7 @@ impl Settings {
     fn engine<C, F>(
         self,
         quotas: &[Quotas],
-        table: fn(Box<[Revisions]>, usize, usize) -> Table,
+        table: fn(Box<[Versions]>, usize, usize) -> Table,
         at_cap: AtCap,
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {

@@ -1,15 +1,15 @@
-//! What is asked for with a decision.
+//! The results that a caller needs beside the decision.
 
-use crate::reservation::Lents;
+use crate::reservation::Charges;
 
-/// What is asked for with a decision.
+/// The results that a caller needs beside the decision.
 #[derive(Debug)]
 pub(super) enum Wants {
     Decision,
     Numbers,
-    /// To wait for up to so many nanoseconds, and to be able to give back what was charged.
-    ToBeLent {
+    /// The charges, for a refund. The request accepts a wait of `within` nanoseconds.
+    Refundable {
         within: u64,
-        lents: Lents,
+        charges: Charges,
     },
 }

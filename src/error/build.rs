@@ -8,7 +8,7 @@ use crate::quota::{Algorithm, QuotaError};
 
 /// Why a limiter could not be built.
 ///
-/// Its text says what is allowed.
+/// Its text names the bounds.
 ///
 /// ```
 /// use tollgate::{BuildError, Limiter, Quota, QuotaError};
@@ -74,7 +74,8 @@ pub enum BuildError {
     },
     /// Keys of several dimensions that find no place can't share a quota.
     NothingToShare,
-    /// A quota of one of several dimensions counts refused requests: a request that is denied leaves no trace in any of them.
+    /// A quota of one of several dimensions counts refused requests: a request that is denied
+    /// leaves no trace in any of them.
     CountingRefusedAlone,
     /// The penalty cannot be used.
     Penalty(PenaltyError),

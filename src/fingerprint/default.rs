@@ -7,7 +7,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::kinds::{Fingerprint, Fingerprinter, random_seed};
 
-/// Words that a key may have to be hashed by multiply-shift.
+/// The most words of a key that is hashed by multiply-shift.
 const WORDS: usize = 3;
 
 /// The default fingerprinter, which resists keys that an attacker chooses. Each has a random seed.
@@ -72,7 +72,8 @@ impl DefaultFingerprinter {
             (u128::from(hash.h1) << 64) | u128::from(hash.h2)
         };
         let (low, high) = (MultiplyShift::drawn_from(&mut draw), MultiplyShift::drawn_from(&mut draw));
-        // Keys of its own, so that nothing has the fingerprint that a `SipFingerprinter` with this seed gives it.
+        // Keys of its own, so that nothing has the fingerprint that a `SipFingerprinter` with this
+        // seed gives it.
         let sip = [upper(draw()), upper(draw())];
         Self { seed: [seed0, seed1], low, high, sip }
     }
@@ -108,13 +109,13 @@ impl Fingerprinter for DefaultFingerprinter {
 
 impl fmt::Debug for DefaultFingerprinter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the seed: who has it can make keys collide.
+        // The seed is left out: with it, one can make keys collide.
         f.debug_struct("DefaultFingerprinter").finish_non_exhaustive()
     }
 }
 
-/// The upper half of the sum of each word by a number of its own, and another number, modulo 2^128. How many words there are counts as one
-/// more word.
+/// Multiply-shift: each word is multiplied by a number of its own, the products and one more number
+/// are added modulo 2^128, and the upper half is the result. The number of words is one more word.
 #[derive(Clone, Copy)]
 struct MultiplyShift {
     by: [u128; WORDS],
@@ -140,15 +141,17 @@ fn upper(number: u128) -> u64 {
     (number >> 64) as u64
 }
 
-/// Keys at equal distances are at equal distances once they are multiplied, and would fill some stretches of a table and leave others
-/// empty. This is a bijection, so what is universal stays so. The upper half of a product is the better one, and the place in a table is
-/// chosen by the lower bits.
+/// Spreads a half of a fingerprint. Products of keys at equal distances are at equal distances,
+/// too, and would fill some stretches of the table and leave others empty. This function is a
+/// bijection, so the hash stays universal. The upper bits of a product are the better ones, while
+/// the lower bits choose the place in the table.
 #[inline]
 fn spread(half: u64) -> u64 {
     (half ^ (half >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
 
-/// Takes down integers as words; begins to hash by SipHash where there are more of them or other things.
+/// A hasher that collects integers as words. It changes to SipHash if there are more words, or if
+/// the key has another part.
 struct Words {
     sip: [u64; 2],
     words: [u64; WORDS],
@@ -157,7 +160,7 @@ struct Words {
 }
 
 impl Words {
-    /// What there is so far, as SipHash takes it.
+    /// A SipHash that has hashed the words so far.
     #[inline]
     fn so_far(&self) -> SipHasher13 {
         let mut sip = SipHasher13::new_with_keys(self.sip[0], self.sip[1]);
@@ -165,7 +168,7 @@ impl Words {
         sip
     }
 
-    // Out of line, so that what is left of a key that is a number is a few multiplications.
+    // Out of line, so that the path of a key that is a number is a few multiplications.
     #[cold]
     #[inline(never)]
     fn write_one_too_many(&mut self, word: u64) {
@@ -199,7 +202,7 @@ impl Hasher for Words {
     #[inline]
     fn write_u8(&mut self, word: u8) {
         match &mut self.long {
-            // What ends a string.
+            // The byte that ends a string.
             Some(long) => long.write_u8(word),
             None => self.write_u64(word.into()),
         }
@@ -226,7 +229,7 @@ impl Hasher for Words {
         self.write_u64(upper(word << 64));
     }
 
-    /// For whoever asks for it while a key is hashed; a fingerprint does not.
+    /// For implementations of `Hash` that call it. Fingerprints do not.
     fn finish(&self) -> u64 {
         self.long.unwrap_or_else(|| self.so_far()).finish()
     }
@@ -298,7 +301,7 @@ mod tests {
             plus: (7 << 64) + u128::from(u64::MAX),
         };
         assert_eq!(hash.hash(&[]), 7);
-        // What is below 2^64 adds up to 30 and 2^64 - 1.
+        // The parts below 2^64 add up to 30 and 2^64 - 1.
         assert_eq!(hash.hash(&[10]), 10 + 1000 + 7 + 1);
         // 3 * (2^64 - 1), and 2^64 - 1, are 4 * 2^64 less 4.
         assert_eq!(hash.hash(&[u64::MAX]), u64::MAX.wrapping_add(3 + 1000 + 7));
@@ -308,8 +311,8 @@ mod tests {
         assert_eq!(hash.hash(&[0, 0, 1]), 3000 + 7);
     }
 
-    /// Keys as they come: numbers in a row, with gaps, in steps that are powers of two, with few bits set, and addresses.
-    /// They must lie in a table as random ones do.
+    /// Keys as they come: numbers in a row, with gaps, in steps that are powers of two, with few
+    /// bits set, and addresses. They must lie in a table as random ones do.
     #[test]
     fn orderly_keys_lie_in_a_table_as_random_ones_do() {
         const BITS: u32 = 14;
@@ -328,7 +331,8 @@ mod tests {
             for (name, key) in sets {
                 let lows = (0..KEYS).map(|number| fingerprinter.fingerprint(&key(number)).low);
                 let looked_at = slots_looked_at(BITS, lows);
-                // (1 + 1 / (1 - load)) / 2 is 3.2, whatever the order of insertion: D. E. Knuth, "Notes on open addressing", 1963.
+                // (1 + 1 / (1 - load)) / 2 is 3.2, whatever the order of insertion: D. E. Knuth,
+                // "Notes on open addressing", 1963.
                 assert!((2.5..4.0).contains(&looked_at), "{name}, seed {seed}: {looked_at}");
             }
             let hosts = (0..KEYS).map(|host| IpAddr::V6(Ipv6Addr::from((0x2001_0db8 << 96) + u128::from(host))));

@@ -34,20 +34,21 @@ impl Fingerprint {
         Self { low, high }
     }
 
-    /// The fingerprint of the same key among the keys of one plan. What is given up for it are bits that only tell keys apart.
+    /// The fingerprint of the same key, with the number of its plan. The number replaces bits of
+    /// the half that only tells keys apart.
     #[inline]
     pub(crate) fn of_plan(self, plan: usize) -> Self {
         Self { high: (self.high & !PLAN) | (plan as u64 & PLAN), ..self }
     }
 
-    /// The fingerprint of the same key in one of several dimensions, each with a plan of its own. The same key in two of them
-    /// has two places in the table.
+    /// The fingerprint of the same key in one of several dimensions, each with a plan of its own.
+    /// The same key in two of them has two places in the table.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let apart = (dimension as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { low: self.low ^ apart, ..self }.of_plan(dimension)
     }
 
-    /// The plan of the keys that the fingerprint is of.
+    /// The number of the key's plan.
     #[inline]
     pub(crate) fn plan(self) -> usize {
         Self::plan_in(self.high)
@@ -60,10 +61,10 @@ impl Fingerprint {
     }
 }
 
-/// The bits of a fingerprint that say how its key is limited.
+/// The bits of a fingerprint that hold the number of its plan.
 const PLAN: u64 = 0xf;
 
-/// How many plans can be told apart.
+/// The most plans of a limiter.
 pub(crate) const MAX_PLANS: usize = 16;
 
 /// Turns keys into fingerprints. Equal keys, borrowed or owned, must have equal fingerprints.
@@ -207,7 +208,7 @@ impl Fingerprinter for SipFingerprinter {
 
 impl fmt::Debug for SipFingerprinter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the seed: who has it can make keys collide.
+        // The seed is left out: with it, one can make keys collide.
         f.debug_struct("SipFingerprinter").finish_non_exhaustive()
     }
 }

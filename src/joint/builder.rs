@@ -1,4 +1,4 @@
-//! [`JointLimiterBuilder`]: the dimensions of a limiter, and everything else about it.
+//! [`JointLimiterBuilder`]: the dimensions of a limiter, and its other options.
 
 use core::marker::PhantomData;
 
@@ -289,13 +289,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.engine.put_back(snapshot, elapsed)?;
+        limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }
 }
 
-/// Whether a limiter of these dimensions can be made: as many as its type names, each with a name
-/// of its own.
+/// Checks that there are as many dimensions as the type has keys, each with a different name.
 fn check_dimensions<D: Dimensions + ?Sized>(names: &[Box<str>]) -> Result<(), BuildError> {
     let (given, most) = (names.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&given) {

@@ -49,8 +49,8 @@ use crate::snapshot::Snapshot;
 ///
 /// The decision is atomic, whatever other threads do: no dimension is ever over its quota, a denied
 /// request leaves no trace, and no request is denied for permits that another request took and then
-/// gave back. No thread waits for another: a thread that meets a request halfway finishes it. The
-/// crate's `cell/joint.rs` names the sources.
+/// gave back. No thread waits for another: a thread that finds an unfinished request finishes it.
+/// The crate's `cell/joint.rs` names the sources.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -88,11 +88,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Self { engine, names, keys: PhantomData }
     }
 
-    /// One permit of each of the keys, now or not at all.
+    /// Takes one permit of each of the keys now, or denies the request.
     ///
-    /// Looks at each key, and if none is in the way looks once more and claims all of them. A
-    /// denial writes nothing, with two exceptions. It finishes a request that it meets halfway. And
-    /// a token bucket that does not [start full](Quota::starting_with) begins to fill with the
+    /// Peeks at each key. If none denies, it looks each up again and claims all of them as one. A
+    /// denial writes nothing, with two exceptions. It finishes an unfinished request that it finds.
+    /// And a token bucket that does not [start full](Quota::starting_with) begins to fill with the
     /// key's first request, also if the bucket denies that.
     ///
     /// # Errors
@@ -102,8 +102,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.try_acquire_n(keys, 1)
     }
 
-    /// `cost` permits of each of the keys, all of them now or none. A cost of zero charges nothing
-    /// and is always admitted.
+    /// Takes `cost` permits of each of the keys, all of them now or none. A cost of zero charges
+    /// nothing and is always admitted.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -124,9 +124,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost, None))
     }
 
-    /// One permit of each of the keys of each request, as so many calls of
-    /// [`try_acquire`](Self::try_acquire) one after the other: each is decided on its own, in
-    /// order.
+    /// Takes one permit of each of the keys of each request, as calls of
+    /// [`try_acquire`](Self::try_acquire) in this order would: each request is decided on its own.
     ///
     /// The memory that the keys need is fetched for several requests at the same time, as by
     /// [`Limiter::try_acquire_many`](crate::Limiter::try_acquire_many).
@@ -237,7 +236,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
-        Ok(self.engine.look_together(&self.fingerprints(keys, cost)?, cost))
+        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost))
     }
 
     /// Gives each of these keys its full quota back, in its own dimension. Returns whether the
@@ -387,7 +386,7 @@ impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut limiter = f.debug_struct("JointLimiter");
         for (dimension, name) in self.names.iter().enumerate() {
-            limiter.field(name, &Shown(&self.engine.table.revision(dimension).quotas));
+            limiter.field(name, &Shown(&self.engine.table.version(dimension).quotas));
         }
         limiter.field("clock", &self.engine.clock).field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
     }

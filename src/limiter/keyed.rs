@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-use crate::cell::Whose;
+use crate::cell::Scope;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 use crate::decision::{Decision, Status};
@@ -48,8 +48,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// Costs one hash, one clock reading and one look-up. A denial writes nothing, with two
     /// exceptions. The limiter may count denials (see [`Decision::Denied`]). And after a change of
-    /// the quota, the first request of a key writes the change down, unless its algorithm is the
-    /// log.
+    /// the quota, the first request of a key updates its account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         self.engine.decide(self.fingerprint(key), 1)
     }
@@ -75,12 +74,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.decide(key, cost))
     }
 
-    /// Takes one permit for each of these keys, as so many calls of
-    /// [`try_acquire`](Self::try_acquire) one after the other: each is decided on its own, in
-    /// order. A key may come more than once.
+    /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
+    /// this order would: each key is decided on its own. A key may appear more than once.
     ///
-    /// The memory of a few dozen keys is fetched at the same time. So where keys are many and far
-    /// apart, this takes a fraction of the time; see `BENCHMARKS.md`.
+    /// The memory of a few dozen keys is prefetched together. So with many keys this takes a
+    /// fraction of the time; see `BENCHMARKS.md`.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -139,7 +137,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// The answer that [`try_acquire`](Self::try_acquire) would give now, with the permits left.
     /// Charges nothing.
     ///
-    /// At the key cap, a look at a new key sweeps out expired keys as its request would.
+    /// At the key cap, a peek at a new key frees the cells of expired keys, as a request would.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -151,7 +149,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
-        self.engine.look(self.fingerprint(key), 1)
+        self.engine.peek(self.fingerprint(key), 1)
     }
 
     /// The answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges nothing, as
@@ -172,7 +170,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
         let key = self.engine.checked(self.fingerprint(key), cost)?;
-        Ok(self.engine.look(key, cost))
+        Ok(self.engine.peek(key, cost))
     }
 
     /// Gives the key its full quota back, as if it had never been seen. Ends a
@@ -286,7 +284,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// A change of the quotas of one key.
     pub(crate) fn change_of<'q>(&self, key: impl AsKey<K>, quotas: &'q [Quota]) -> Change<'q> {
-        Change { dimension: 0, whose: Whose::Key(self.fingerprint(key)), quotas }
+        Change { dimension: 0, scope: Scope::Key(self.fingerprint(key)), quotas }
     }
 
     #[inline]
@@ -298,7 +296,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("quotas", &Shown(&self.engine.table.revision(0).quotas))
+            .field("quotas", &Shown(&self.engine.table.version(0).quotas))
             .field("clock", &self.engine.clock)
             .field("at_key_cap", &self.engine.at_cap)
             .finish_non_exhaustive()

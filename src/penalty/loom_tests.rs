@@ -23,8 +23,8 @@ impl Penalties {
     }
 }
 
-/// A key that has been denied so often is denied by two threads at once, with at most two preemptions: one is enough for a thread
-/// that stalls at any step while the other finishes.
+/// A key that has been denied so often is denied by two threads at once, with at most two
+/// preemptions: one is enough for a thread that stalls at any step while the other finishes.
 fn two_denials(denials: u32, before: u32, check: impl Fn([Option<u64>; 2], &Penalties) + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::model::Policy;
-use crate::cell::Whose;
+use crate::cell::Scope;
 use crate::change::ChangeError;
 use crate::clock::Clock;
 use crate::engine::Change;
@@ -55,7 +55,7 @@ impl Policy {
             let found = self.dimensions.iter().find(|it| *it.name == *name);
             let quotas = &found.ok_or_else(|| ApplyError::NotInPolicy { dimension: name.to_owned() })?.quotas;
             if quotas != is {
-                changes.push(Change { dimension, whose: Whose::All, quotas });
+                changes.push(Change { dimension, scope: Scope::All, quotas });
             }
         }
         limiter.change(&changes).map_err(|(dimension, error)| {

@@ -36,7 +36,7 @@ impl Visitor<'_> for Written {
     }
 
     fn visit_i64<E: Error>(self, seconds: i64) -> Result<FileDuration, E> {
-        // A number below zero is refused as its text is.
+        // A negative number gives the same error as its text.
         Ok(u64::try_from(seconds).map_or_else(|_| FileDuration::Text(seconds.to_string()), FileDuration::Seconds))
     }
 
@@ -45,7 +45,7 @@ impl Visitor<'_> for Written {
     }
 }
 
-/// Reads a value where it stands.
+/// Reads a value, and reports its place if it is wrong.
 pub(super) trait Read {
     /// The duration, or the problem with that field and its place.
     fn read(&self, field: &'static str) -> Result<Duration, (Range<usize>, PolicyProblem)>;

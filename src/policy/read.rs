@@ -62,10 +62,10 @@ struct FileQuota {
     resolution: Option<Spanned<FileDuration>>,
 }
 
-/// A problem and where it is, in bytes.
+/// A problem and its place, in bytes.
 type Placed = (Range<usize>, PolicyProblem);
 
-/// The same, and the dimension that it is in.
+/// A problem, its place, and its dimension.
 struct Refused {
     placed: Placed,
     dimension: Option<String>,
@@ -101,7 +101,7 @@ fn checked(file: &File, text: &str) -> Result<Policy, Refused> {
     };
     let (dimensions, most) = (file.dimension.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&dimensions) {
-        // Where the first one too many is, or would have to be.
+        // The place of the first dimension too many, or of the end of the file.
         let place = file.dimension.get(most).map_or(text.len()..text.len(), Spanned::span);
         return Err((place, BuildError::DimensionCount { dimensions, most }.into()).into());
     }
@@ -131,7 +131,7 @@ fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed>
         Some(key) => key.get_ref().clone(),
     };
     let quotas = quota.iter().map(quota_of).collect::<Result<Vec<Quota>, Placed>>()?;
-    // One that does not combine with the others is shown, not the whole dimension.
+    // The error points at the quota that does not combine with the others.
     let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
     let place = other.map_or(dimension.span(), |other| quota[other].span());
     Quotas::new(&quotas).map_err(|error| (place, error.into()))?;
@@ -182,7 +182,7 @@ impl Fields<'_> {
         self.duration("per", self.quota.per.as_ref())
     }
 
-    /// Refuses fields that are not of this algorithm. `own` names its fields.
+    /// Refuses fields of other algorithms. `own` lists the fields of this one.
     fn only(&self, own: &'static [&'static str], fields: &'static str) -> Result<(), Placed> {
         let FileQuota {
             name: _,

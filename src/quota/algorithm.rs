@@ -19,13 +19,17 @@ use core::fmt;
 pub enum Algorithm {
     /// Keeps a stamp for each permit, for one window ([`Quota::new`](crate::Quota::new)).
     SlidingWindowLog,
-    /// Permits are taken from a bucket that is refilled evenly ([`Quota::token_bucket`](crate::Quota::token_bucket)).
+    /// Permits are taken from a bucket that is refilled evenly
+    /// ([`Quota::token_bucket`](crate::Quota::token_bucket)).
     TokenBucket,
-    /// Permits are poured into a bucket that leaks evenly ([`Quota::leaky_bucket`](crate::Quota::leaky_bucket)).
+    /// Permits are poured into a bucket that leaks evenly
+    /// ([`Quota::leaky_bucket`](crate::Quota::leaky_bucket)).
     LeakyBucket,
-    /// Requests leave a queue one by one and are told their delay ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
+    /// Requests leave a queue one by one and are told their delay
+    /// ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
     LeakyQueue,
-    /// Permits are counted from the start of a window to its end ([`Quota::fixed_window`](crate::Quota::fixed_window)).
+    /// Permits are counted from the start of a window to its end
+    /// ([`Quota::fixed_window`](crate::Quota::fixed_window)).
     FixedWindow,
     /// Adds the counts of two windows, and weighs the older one by the part of it that the moving
     /// window still covers ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).

@@ -1,4 +1,5 @@
-//! The quotas beside the sliding window log: buckets, queue, windows that stand still, and the counter of two windows.
+//! The quotas beside the sliding window log: buckets, queue, windows that stand still, and the
+//! counter of two windows.
 
 use core::time::Duration;
 
@@ -148,8 +149,9 @@ impl Quota {
     /// assert_eq!(UPLOADS.window(), Duration::from_secs(30));
     /// ```
     ///
-    /// Source: J. S. Turner, "New directions in communications (or which way to the information age?)", IEEE Communications
-    /// Magazine 24 (10), 1986; as the continuous-state leaky bucket in ITU-T I.371.
+    /// Source: J. S. Turner, "New directions in communications (or which way to the information
+    /// age?)", IEEE Communications Magazine 24 (10), 1986; as the continuous-state leaky bucket in
+    /// ITU-T I.371.
     #[must_use]
     pub const fn leaky_bucket(capacity: u32, leak: u32, per: Duration) -> Self {
         let window = duration_of(ceil_div(capacity as u128 * per.as_nanos(), leak as u128));
@@ -182,8 +184,9 @@ impl Quota {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Source: the other reading of the leaky bucket, as a first-come-first-served queue with an even outflow, in A. S. Tanenbaum,
-    /// "Computer Networks", in the chapter on the network layer under traffic shaping.
+    /// Source: the other reading of the leaky bucket, as a first-come-first-served queue with an
+    /// even outflow, in A. S. Tanenbaum, "Computer Networks", in the chapter on the network layer
+    /// under traffic shaping.
     #[must_use]
     pub const fn leaky_queue(leak: u32, per: Duration, max_delay: Duration) -> Self {
         let waiting = match (max_delay.as_nanos().saturating_mul(leak as u128)).checked_div(per.as_nanos()) {
@@ -214,7 +217,8 @@ impl Quota {
     /// assert_eq!((MAILS.limit(), MAILS.window()), (50, Duration::from_secs(3600)));
     /// ```
     ///
-    /// Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis' `INCR`.
+    /// Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of
+    /// Redis' `INCR`.
     #[must_use]
     pub const fn fixed_window(limit: u32, window: Duration) -> Self {
         Self::of(Kind::FixedWindow, limit, window)
@@ -264,7 +268,8 @@ impl Quota {
     /// ```
     ///
     /// Source: J. Desgats, [How we built rate limiting capable of scaling to millions of
-    /// domains](https://blog.cloudflare.com/counting-things-a-lot-of-different-things/), Cloudflare 2017.
+    /// domains](https://blog.cloudflare.com/counting-things-a-lot-of-different-things/), Cloudflare
+    /// 2017.
     #[must_use]
     pub const fn sliding_counter(limit: u32, window: Duration) -> Self {
         Self::of(Kind::SlidingCounter { window }, limit, window.saturating_mul(2))

@@ -5,8 +5,9 @@ use core::fmt;
 use super::value::{Kind, Quota};
 use crate::duration::Plain;
 
-/// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log its name and its numbers. A quota with a
-/// [name](Quota::named) says that first: `user-1m: 100 per 1m`.
+/// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log
+/// its name and its numbers. A quota with a [name](Quota::named) says that first: `user-1m: 100 per
+/// 1m`.
 ///
 /// ```
 /// use std::time::Duration;

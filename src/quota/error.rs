@@ -49,19 +49,22 @@ pub enum QuotaError {
     },
     /// The refill or leak is zero: a granted permit would never come back.
     ZeroRate,
-    /// The refill or leak is more than [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) permits a period.
+    /// The refill or leak is more than [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) permits
+    /// a period.
     RateTooLarge {
         /// The permits a period that were asked for.
         permits: u32,
     },
     /// The period of the refill or leak is zero: the rate would have no bound.
     ZeroPeriod,
-    /// The period of the refill or leak is longer than [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
+    /// The period of the refill or leak is longer than
+    /// [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
     PeriodTooLong {
         /// The period that was asked for.
         per: Duration,
     },
-    /// The maximum delay of a queue has room for more than [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) places.
+    /// The maximum delay of a queue has room for more than
+    /// [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) places.
     QueueTooLong {
         /// The maximum delay that was asked for.
         max_delay: Duration,
@@ -79,11 +82,14 @@ pub enum QuotaError {
         /// The permits that it holds.
         capacity: u32,
     },
-    /// [`Quota::starting_with`](crate::Quota::starting_with) was asked of another algorithm than the token bucket.
+    /// [`Quota::starting_with`](crate::Quota::starting_with) was asked of another algorithm than
+    /// the token bucket.
     StartNeedsTokenBucket,
-    /// [`Quota::aligned`](crate::Quota::aligned) was asked of another algorithm than the fixed window and the sliding window counter.
+    /// [`Quota::aligned`](crate::Quota::aligned) was asked of another algorithm than the fixed
+    /// window and the sliding window counter.
     PhaseNeedsFixedWindow,
-    /// [`Quota::counting_refused`](crate::Quota::counting_refused) was asked of another algorithm than the sliding window log.
+    /// [`Quota::counting_refused`](crate::Quota::counting_refused) was asked of another algorithm
+    /// than the sliding window log.
     CountingRefusedNeedsLog,
     /// The resolution of a quantised log is zero: time could not be divided.
     ZeroResolution,
@@ -94,7 +100,8 @@ pub enum QuotaError {
         /// The window that was asked for.
         window: Duration,
     },
-    /// The window of a quantised log has more than [`Quota::MAX_STEPS`](crate::Quota::MAX_STEPS) steps.
+    /// The window of a quantised log has more than [`Quota::MAX_STEPS`](crate::Quota::MAX_STEPS)
+    /// steps.
     TooManySteps {
         /// How many it has.
         steps: u128,

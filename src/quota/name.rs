@@ -8,9 +8,10 @@ use super::error::QuotaError;
 /// The name of a quota, kept inline so that a quota can be copied and can be a `const`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Name {
-    /// As much of it as fits.
+    /// The first bytes of the name.
     bytes: [u8; MAX_NAME],
-    /// Of all that was given, in bytes, as far as an octet can say. In one, because quotas are copied about.
+    /// The length of the given name in bytes, at most 255. One byte, because quotas are copied
+    /// often.
     length: u8,
 }
 
@@ -50,7 +51,8 @@ impl Name {
         }
         let mut at = 0;
         while at < self.length() {
-            // What a quoted string of a header field or of a policy file holds as it is.
+            // The characters that a quoted string holds without an escape, both in a header field
+            // and in a policy file.
             if !matches!(self.bytes[at], b' '..=b'~') || matches!(self.bytes[at], b'"' | b'\\') {
                 return Err(QuotaError::NameCharacter { at });
             }

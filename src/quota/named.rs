@@ -15,11 +15,11 @@ impl Quota {
     /// ```
     pub const MAX_NAME: usize = MAX_NAME;
 
-    /// This quota, with a name for messages, header fields and policy files. It changes no decision, and two quotas that differ in
-    /// their names alone are the same to a snapshot.
+    /// This quota, with a name for messages, header fields and policy files. It changes no
+    /// decision, and two quotas that differ in their names alone are the same to a snapshot.
     ///
-    /// At most [`MAX_NAME`](Self::MAX_NAME) characters of printable ASCII, without quotes and backslashes. What is no such name is an
-    /// error when the quota is [checked](Self::validate).
+    /// At most [`MAX_NAME`](Self::MAX_NAME) characters of printable ASCII, without quotes and
+    /// backslashes. Another name is an error when the quota is [checked](Self::validate).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, QuotaError};

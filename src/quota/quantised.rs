@@ -94,7 +94,7 @@ impl Quota {
         if resolution.is_zero() {
             return Err(QuotaError::ZeroResolution);
         }
-        // First: zero, and what is too long or too many.
+        // First the values that are zero, too long or too many.
         let windows = self.check_windows(window, Self::MAX_CAPACITY);
         if windows.is_err() {
             return windows;

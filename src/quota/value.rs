@@ -1,4 +1,4 @@
-//! [`Quota`]: what a key may be granted, as plain integers.
+//! [`Quota`]: the limit of a key, as plain integers.
 
 use core::time::Duration;
 
@@ -34,16 +34,16 @@ pub struct Quota {
     pub(super) limit: u32,
     pub(super) window: Duration,
     pub(super) kind: Kind,
-    /// What a new key finds in its token bucket, if not a full one.
+    /// The permits in a new key's token bucket, if it does not start full.
     pub(super) start: Option<u32>,
-    /// When, after the clock's origin, one of the windows begins.
+    /// The start of one of the aligned windows, after the clock's origin.
     pub(super) phase: Option<Duration>,
     /// Whether requests that are refused count as well.
     pub(super) counts_refused: bool,
     pub(super) name: Option<Name>,
 }
 
-/// The algorithm, and what it needs to know beyond the limit.
+/// The algorithm and its parameters beside the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Log,
@@ -367,12 +367,12 @@ const fn check_rate(permits: u32, per: Duration) -> Result<(), QuotaError> {
     Ok(())
 }
 
-/// The quotient, rounded up; by zero, as large as can be.
+/// The quotient, rounded up; the maximum if the divisor is zero.
 pub(super) const fn ceil_div(dividend: u128, divisor: u128) -> u128 {
     if divisor == 0 { u128::MAX } else { dividend.div_ceil(divisor) }
 }
 
-/// So many nanoseconds, or the longest duration if that is shorter.
+/// A duration of `nanos`, or the longest duration if that is shorter.
 pub(super) const fn duration_of(nanos: u128) -> Duration {
     const SECOND: u128 = 1_000_000_000;
     if nanos > Duration::MAX.as_nanos() {

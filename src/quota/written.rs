@@ -113,7 +113,8 @@ fn duration(field: &str, text: Option<String>) -> Result<Duration, String> {
 /// Written with the fields of a [policy file](crate::Policy), durations as texts.
 impl Serialize for Quota {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A format that a person reads needs no fields that say nothing. Another may have no names of fields, and needs them all.
+        // A format for people leaves out fields that are not set. A format without field names
+        // needs all of them.
         let all = !serializer.is_human_readable();
         let Written {
             name,
@@ -148,7 +149,7 @@ impl Serialize for Quota {
     }
 }
 
-/// What is no [valid](Quota::validate) quota is an error.
+/// A quota that is not [valid](Quota::validate) is an error.
 impl<'de> Deserialize<'de> for Quota {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Written::deserialize(deserializer)?.quota().map_err(D::Error::custom)

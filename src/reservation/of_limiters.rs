@@ -4,8 +4,8 @@ use core::hash::Hash;
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::sealed::TakeBack;
-use super::{Lents, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use super::sealed::Refund;
+use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, JointStatus, Status};
 use crate::direct::DirectLimiter;
@@ -16,15 +16,15 @@ use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::single::Single;
 
-/// Permits of one key, and their delay.
-fn lend<C: Clock, F>(
+/// Charges permits of one key. Returns the receipt, the delay and the status.
+fn charge<C: Clock, F>(
     engine: &Engine<C, F>,
     key: Fingerprint,
     cost: u32,
     within: Duration,
 ) -> Result<(Receipt, u64, Status), ReserveError> {
-    let (status, lents) = engine.acquire_within(key, cost, nanoseconds(within))?;
-    Ok((Receipt::new(engine.id(), cost, lents), delay_ns(status.decision)?, status))
+    let (status, charges) = engine.acquire_within(key, cost, nanoseconds(within))?;
+    Ok((Receipt::new(engine.id(), cost, charges), delay_ns(status.decision)?, status))
 }
 
 /// The delay of an admission.
@@ -34,12 +34,13 @@ fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Takes `cost` permits for `key` that may be given back, now or `within` this time: all of
-    /// them, or none.
+    /// Charges `cost` permits of `key` that can be refunded, as of now or `within` this time: all
+    /// of them, or none.
     ///
     /// Permits that do not fit now are taken as of the moment at which they do, and
-    /// [`delay`](Reservation::delay) says how long that is. **No request overtakes a reservation**:
-    /// until its moment has come, the key's other requests are denied, or reserved for later.
+    /// [`delay`](Reservation::delay) is the time until then. **No request overtakes a
+    /// reservation**: until its moment has come, the key's other requests are denied, or reserved
+    /// for later.
     ///
     /// - A sliding window log reserves up to one window ahead; no window ever holds more than its
     ///   limit.
@@ -50,9 +51,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   nothing ahead. Nor does a [quantised log](crate::Quota::quantised_log), nor a quota that
     ///   [counts refused requests](crate::Quota::counting_refused).
     ///
-    /// A reservation for now costs as much as [`try_acquire_n`](Self::try_acquire_n). For a
-    /// reservation ahead, and for permits that are given back, a log copies the key's live stamps.
-    /// A cost of zero reserves nothing.
+    /// A reservation as of now costs as much as [`try_acquire_n`](Self::try_acquire_n). For one as
+    /// of a later moment, and for a refund, a log copies the key's live stamps. A cost of zero
+    /// reserves nothing.
     ///
     /// ```
     /// use std::time::Duration;
@@ -72,7 +73,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ReserveError`] when the request is denied, with the time after which the same reservation
     /// succeeds, or `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
@@ -104,7 +105,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, self.fingerprint(key), cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
@@ -146,15 +147,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> TakeBack for Limiter<K, C, F> {
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
     type Told = Status;
 
-    fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.engine.give_back(receipt.lents())
+    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
+        self.engine.refund(receipt.charges())
     }
 }
 
@@ -178,7 +179,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, Single::KEY, cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, Single::KEY, cost, within)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
@@ -206,7 +207,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = lend(&self.engine, Single::KEY, cost, within)?;
+        let (receipt, delay_ns, status) = charge(&self.engine, Single::KEY, cost, within)?;
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
@@ -229,15 +230,15 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::refund`].
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<C: Clock> TakeBack for DirectLimiter<C> {
+impl<C: Clock> Refund for DirectLimiter<C> {
     type Told = Status;
 
-    fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.engine.give_back(receipt.lents())
+    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
+        self.engine.refund(receipt.charges())
     }
 }
 
@@ -265,7 +266,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
     /// dimensions, or `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = self.lend(keys, cost)?;
+        let (receipt, delay_ns, status) = self.charge(keys, cost)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
@@ -295,15 +296,15 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         keys: impl Keys<D>,
         cost: u32,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = self.lend(keys, cost)?;
+        let (receipt, delay_ns, status) = self.charge(keys, cost)?;
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    fn lend(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
-        let (keys, mut lents) = (self.fingerprints(keys, cost)?, Vec::new());
-        let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut lents));
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
+        let (keys, mut charges) = (self.fingerprints(keys, cost)?, Vec::new());
+        let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut charges));
         let delay_ns = delay_ns(status.decision())?;
-        Ok((Receipt::new(self.engine.id(), cost, Lents::Several(lents.into())), delay_ns, status))
+        Ok((Receipt::new(self.engine.id(), cost, Charges::Several(charges.into())), delay_ns, status))
     }
 
     /// Gives back the permits of a receipt in each dimension, one after the other.
@@ -329,14 +330,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.take_back(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
     }
 }
 
-impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> TakeBack for JointLimiter<D, C, F> {
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Refund for JointLimiter<D, C, F> {
     type Told = JointStatus;
 
-    fn take_back(&self, receipt: &Receipt) -> u32 {
-        self.engine.give_back(receipt.lents())
+    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
+        self.engine.refund(receipt.charges())
     }
 }

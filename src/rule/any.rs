@@ -74,8 +74,8 @@ impl Rule {
     }
 
     /// The account after a refund of up to `cost` permits; `None` if they no longer count.
-    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
-        ask!(self, give_back(account, now, cost, since))
+    pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+        ask!(self, refund(account, now, cost, since))
     }
 
     /// A running account of another version, as it continues under this one from a time on; `None`
@@ -84,7 +84,7 @@ impl Rule {
     /// A bucket lacks as many permits as the other did at that time, rounded up, at most all; and
     /// it owes as many as the other did, at most as many again. The next place of a queue leaves
     /// when it would have, or less than one interval later, if the queue can be that long.
-    pub(crate) fn carried(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
+    pub(crate) fn converted(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
         match (self, other) {
             (Self::Bucket(bucket), Self::Bucket(other)) => {
                 Some(Account { anchor: at, used: bucket.lacks_after(other, account, at) })

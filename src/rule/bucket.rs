@@ -97,7 +97,7 @@ impl Bucket {
         (step, wait_ns)
     }
 
-    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+    pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         let refilled = self.rate.flow(now.saturating_sub(account.anchor));
         let taken = self.rate.volume(account.used);
         if taken <= refilled {

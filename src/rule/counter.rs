@@ -112,7 +112,7 @@ impl Counter {
     }
 
     /// Taken from the count that it was added to, while that has weight.
-    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+    pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         let written = self.as_written(account);
         let weighs_until = if since.advanced { written.end } else { self.one_on(written).end };
         let cost_there = if since.advanced { u64::from(cost) << COUNT_BITS } else { cost.into() };

@@ -80,7 +80,7 @@ impl Queue {
     }
 
     /// Only the last place can be refunded: those behind it have been told theirs.
-    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
+    pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
         let moved = if since.advanced { self.stride.permits } else { 0 };
         // Places are refunded as from a stack, so `used` after the charge tells whether it has the
         // last place.

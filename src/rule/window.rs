@@ -77,7 +77,7 @@ impl Window {
         }
     }
 
-    pub(crate) fn give_back(&self, account: Account, now: u64, cost: u32, _since: Since) -> Option<Given> {
+    pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, _since: Since) -> Option<Given> {
         if self.end_of(account.anchor) <= now {
             return None;
         }

@@ -10,19 +10,19 @@ fn loom_pool() {
     model.preemption_bound = Some(3);
     crate::sync::check_model(&model, || {
         let slab = Arc::new(<Slab>::new(2, 2));
-        for block in [slab.take(), slab.take()].into_iter().flatten() {
-            slab.give_back(block);
+        for block in [slab.alloc(), slab.alloc()].into_iter().flatten() {
+            slab.free(block);
         }
         let work = |mark: u64| {
             let slab = Arc::clone(&slab);
             thread::spawn(move || {
                 for _ in 0..2 {
-                    let Some(block) = slab.take() else { continue };
+                    let Some(block) = slab.alloc() else { continue };
                     let word = &slab.block(block)[1];
                     word.store(mark, Ordering::Relaxed);
                     thread::yield_now();
                     assert_eq!(word.load(Ordering::Relaxed), mark);
-                    slab.give_back(block);
+                    slab.free(block);
                 }
             })
         };
@@ -30,7 +30,7 @@ fn loom_pool() {
         for thread in threads {
             thread.join().unwrap();
         }
-        assert!(slab.take().is_some() && slab.take().is_some() && slab.take().is_none());
+        assert!(slab.alloc().is_some() && slab.alloc().is_some() && slab.alloc().is_none());
     });
 }
 
@@ -42,15 +42,15 @@ fn loom_pool_with_the_same_top_again() {
     model.preemption_bound = Some(2);
     crate::sync::check_model(&model, || {
         let slab = Arc::new(<Slab>::new(2, 3));
-        for block in [slab.take(), slab.take(), slab.take()].into_iter().flatten() {
-            slab.give_back(block);
+        for block in [slab.alloc(), slab.alloc(), slab.alloc()].into_iter().flatten() {
+            slab.free(block);
         }
         let sleeper = Arc::clone(&slab);
-        let thread = thread::spawn(move || sleeper.take());
-        let (first, kept) = (slab.take().unwrap(), slab.take().unwrap());
-        slab.give_back(first);
+        let thread = thread::spawn(move || sleeper.alloc());
+        let (first, kept) = (slab.alloc().unwrap(), slab.alloc().unwrap());
+        slab.free(first);
         assert!(thread.join().unwrap().is_some());
-        assert!(slab.take().is_some_and(|block| block != kept), "{kept} is taken twice");
-        assert_eq!(slab.take(), None);
+        assert!(slab.alloc().is_some_and(|block| block != kept), "{kept} is taken twice");
+        assert_eq!(slab.alloc(), None);
     });
 }

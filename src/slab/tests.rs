@@ -38,8 +38,8 @@ impl Element for Four {
 fn elements_lie_where_blocks_of_words_do() {
     let (slab, other) = (Slab::<Four, FIRST_PAGES>::new(1, 20_000), <Slab>::new(4, 20_000));
     for number in 0..20_000 {
-        let block = slab.take().unwrap();
-        assert_eq!(other.take(), Some(block));
+        let block = slab.alloc().unwrap();
+        assert_eq!(other.alloc(), Some(block));
         slab.element(block).0[3].store(number, Ordering::Relaxed);
     }
     for number in 0..20_000 {
@@ -62,7 +62,7 @@ fn the_last_block_fits_in_its_word_and_there_is_no_block_beyond_a_page() {
         let largest_place = (1 << PLACE_BITS) - 1;
         assert_eq!((last & largest_place, slab.number_of(last)), (largest_place, MOST_BLOCKS - 1), "{words} words");
         assert!(last < u32::MAX);
-        let first = slab.take().unwrap();
+        let first = slab.alloc().unwrap();
         assert!(slab.block_if_there(first).is_some());
         assert!(slab.block_if_there(first + (1 << first_page_bits::<AtomicU64>(words))).is_none());
         assert!(slab.block_if_there(last).is_none() && slab.block_if_there(u32::MAX).is_none());
@@ -72,14 +72,14 @@ fn the_last_block_fits_in_its_word_and_there_is_no_block_beyond_a_page() {
 #[test]
 fn blocks_are_used_again_and_run_out_at_the_maximum() {
     let slab = Slab::<Four>::new(1, 3);
-    let taken = [slab.take(), slab.take(), slab.take()];
+    let taken = [slab.alloc(), slab.alloc(), slab.alloc()];
     assert_eq!(taken, [Some(0), Some(1), Some(2)]);
-    assert_eq!(slab.take(), None);
-    slab.give_back(1);
-    slab.give_back(2);
+    assert_eq!(slab.alloc(), None);
+    slab.free(1);
+    slab.free(2);
     assert!(slab.has_room());
     assert_eq!([0, 1, 2, 3].map(|most| slab.room_up_to(most)), [0, 1, 2, 2]);
-    assert_eq!([slab.take(), slab.take(), slab.take()], [Some(2), Some(1), None]);
+    assert_eq!([slab.alloc(), slab.alloc(), slab.alloc()], [Some(2), Some(1), None]);
     assert_eq!((slab.room_up_to(3), <Slab>::new(4, 3).room_up_to(5)), (0, 3));
     assert_eq!(slab.handed_out(), 3);
 }

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Kept;
+use crate::cell::Export;
 use crate::clock::Clock;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::quota::{Kind, Quota};
-use crate::table::{PutBackError, Table};
+use crate::table::{ImportError, Table};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
 ///
@@ -21,8 +21,8 @@ use crate::table::{PutBackError, Table};
 ///
 /// A snapshot has the ages of permits and no clock readings, so the clock may start anew.
 ///
-/// **Keep it private.** It has the secret seed of the fingerprints. Whoever knows the seed can make
-/// keys that share permits.
+/// **Keep it private.** It has the secret seed of the fingerprints. An attacker who knows the seed
+/// can make keys that share permits.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, Snapshot};
@@ -40,14 +40,14 @@ use crate::table::{PutBackError, Table};
 /// ```
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When it was taken, in nanoseconds since 1970.
+    /// The time of the snapshot, in nanoseconds since 1970.
     pub(super) taken_at: u64,
     pub(super) secret: Option<[u64; 2]>,
     /// The fingerprint of a key that every limiter knows.
     pub(super) probe: (u64, u64),
     /// For each dimension the numbers of its quotas.
     pub(super) dimensions: Vec<Vec<Numbers>>,
-    pub(super) keys: Vec<((u64, u64), Kept)>,
+    pub(super) keys: Vec<((u64, u64), Export)>,
 }
 
 const PROBE: &str = "tollgate";
@@ -60,10 +60,11 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Self {
         let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
-        // Of a key that comes twice, the last counts.
-        let keys: BTreeMap<_, _> = table.keep(clock).map(|(key, kept)| ((key.low, key.high), kept)).collect();
+        // A key may appear twice. The later entry replaces the earlier.
+        let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export)| ((key.low, key.high), export)).collect();
         Self {
-            // Read last: what was read of a key before counts as younger by the time it took, and so matters for longer, not less long.
+            // Read after the keys. So the ages of keys that were read early are too small by the
+            // time that it took, and their permits count for longer.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
             probe: (low, high),
@@ -122,7 +123,7 @@ impl Snapshot {
         SystemTime::now().duration_since(taken_at).unwrap_or_default()
     }
 
-    /// The fingerprinter that gives keys the fingerprints that they have here, if it can be made from what it was.
+    /// The given fingerprinter, made to give keys the fingerprints of this snapshot, if it can.
     pub(crate) fn fingerprinter<F: Fingerprinter>(&self, fingerprinter: F) -> Result<F, RestoreError> {
         let fingerprinter = match self.secret {
             Some(secret) => fingerprinter.with_secret(secret),
@@ -132,7 +133,7 @@ impl Snapshot {
         if (low, high) == self.probe { Ok(fingerprinter) } else { Err(RestoreError::OtherFingerprints) }
     }
 
-    /// Whether a limiter with these quotas can go on where this one stopped.
+    /// Whether a limiter with these quotas can import this snapshot.
     pub(crate) fn check_quotas(&self, dimensions: &[&[Quota]]) -> Result<(), RestoreError> {
         let fits = |kept: &Vec<Numbers>, quotas: &[Quota]| {
             let log = Kind::Log.number();
@@ -148,11 +149,11 @@ impl Snapshot {
     }
 
     pub(crate) fn restore(&self, table: &Table, elapsed: Duration, clock: &impl Clock) -> Result<(), RestoreError> {
-        for ((low, high), kept) in &self.keys {
-            table.put_back(Fingerprint::new(*low, *high), kept, nanos(elapsed), clock).map_err(
+        for ((low, high), export) in &self.keys {
+            table.import(Fingerprint::new(*low, *high), export, nanos(elapsed), clock).map_err(
                 |error| match error {
-                    PutBackError::Contradictory => RestoreError::Contradictory,
-                    PutBackError::NoRoom => RestoreError::TooManyKeys { keys: self.keys.len() },
+                    ImportError::Contradictory => RestoreError::Contradictory,
+                    ImportError::NoRoom => RestoreError::TooManyKeys { keys: self.keys.len() },
                 },
             )?;
         }
@@ -162,7 +163,7 @@ impl Snapshot {
 
 impl core::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        // Not the secret.
+        // The secret is left out.
         f.debug_struct("Snapshot").field("keys", &self.keys.len()).field("age", &self.age()).finish_non_exhaustive()
     }
 }
@@ -229,7 +230,8 @@ impl From<BuildError> for RestoreError {
     }
 }
 
-/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and phase (each plus one).
+/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
+/// phase (each plus one).
 type Numbers = [u64; 8];
 
 fn numbers(quota: &Quota) -> Numbers {

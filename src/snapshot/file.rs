@@ -1,4 +1,4 @@
-//! Snapshots in files: the old one or the new one, whole, at any time.
+//! Snapshots in files. A file is replaced as a whole: it has the old snapshot or the new one.
 
 use core::error::Error;
 use core::fmt;
@@ -45,7 +45,8 @@ impl Snapshot {
         file.write_all(&self.to_bytes())?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        // The name has to reach the disk, too. Where folders can't be opened as files the system sees to it itself.
+        // The folder's entry must reach the disk, too. Systems that can't open a folder as a file
+        // need no sync for that.
         match File::open(folder) {
             Ok(folder) => folder.sync_all(),
             Err(_) => Ok(()),
@@ -83,7 +84,7 @@ impl Snapshot {
     }
 }
 
-/// The same kind of error, whose text begins with the path.
+/// An error of the same kind, whose text begins with the path.
 fn naming(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), AtPath { path: path.into(), error })
 }
@@ -103,7 +104,7 @@ impl fmt::Display for AtPath {
 
 impl Error for AtPath {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // Of an error that only carries another, that one.
+        // If the error only wraps another, that one.
         self.error.get_ref().map_or(Some(&self.error), |inner| Some(inner))
     }
 }

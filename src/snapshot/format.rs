@@ -1,10 +1,11 @@
-//! The bytes of a snapshot: a head that says what it is, how long and with what checksum, and the contents.
+//! The bytes of a snapshot: a head with the format, the length and the checksum, then the contents.
 //!
 //! ```text
 //! "tollgate" | version: u32 | length of the contents: u64 | checksum of the contents: 128 bits | contents (postcard)
 //! ```
 //!
-//! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key: against accidents, not against forgery.
+//! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key. It
+//! finds accidents; it does not prevent forgery.
 
 use core::fmt;
 
@@ -77,7 +78,7 @@ impl Snapshot {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::from(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        // What fails when it is written is the memory.
+        // Only an allocation can fail here.
         let contents = postcard::to_allocvec(self).unwrap_or_default();
         bytes.extend((contents.len() as u64).to_le_bytes());
         bytes.extend(checksum(&contents));
@@ -161,7 +162,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
-        /// What has the right checksum and says anything at all is a limiter or a typed error.
+        /// Any contents with the right checksum give a limiter or a typed error.
         #[test]
         fn contents_that_were_made_up_break_nothing(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
@@ -186,9 +187,9 @@ mod tests {
     fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
         let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
         let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
-        snapshot.keys[0].1 = crate::cell::Kept::Stamps(vec![1]);
+        snapshot.keys[0].1 = crate::cell::Export::Stamps(vec![1]);
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
-        snapshot.keys[0].1 = crate::cell::Kept::Account { age: 0, used: u64::MAX };
+        snapshot.keys[0].1 = crate::cell::Export::Account { age: 0, used: u64::MAX };
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
         snapshot.keys[0].0 = (1, 5);
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));

@@ -5,12 +5,12 @@ use once_cell::race::OnceBox;
 use super::heuristics::{Heuristics, largest_for, size_for};
 use super::index::{Found, Index, Put};
 use super::route::{Route, SIZES};
-use crate::cell::{Ask, Cells, Revision, Revisions, Seat, Unchanged, Whose, time_of};
+use crate::cell::{Ask, Cells, Scope, Seat, Unchanged, Version, Versions, time_of};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
-use crate::sync::{Apart, AtomicU64, Ordering, plain};
+use crate::sync::{AtomicU64, CachePadded, Ordering, plain};
 
 /// Where a new key ends up.
 #[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
@@ -22,7 +22,7 @@ pub(crate) enum Placed {
 }
 
 /// The counts of a table.
-pub(crate) struct Held {
+pub(crate) struct TableCounts {
     pub(crate) live_keys: usize,
     pub(crate) cells: usize,
     pub(crate) bytes: usize,
@@ -36,12 +36,12 @@ pub(crate) struct Table {
     /// The current generation, and whether the old one is still being swept.
     pub(super) route: AtomicU64,
     /// The chunks of the old generation that are swept.
-    pub(super) cursor: Apart<AtomicU64>,
+    pub(super) cursor: CachePadded<AtomicU64>,
     /// The slots of the index that are taken or about to be, by the generation's parity.
-    pub(super) filled: Apart<[AtomicU64; 2]>,
+    pub(super) filled: CachePadded<[AtomicU64; 2]>,
     pub(super) largest: u32,
-    pub(super) turns: Apart<Heuristics>,
-    pub(super) refused_at_cap: Apart<plain::AtomicU64>,
+    pub(super) turns: CachePadded<Heuristics>,
+    pub(super) refused_at_cap: CachePadded<plain::AtomicU64>,
 }
 
 /// The place of a key's cell.
@@ -57,17 +57,17 @@ pub(super) enum Located<'a> {
 
 impl Table {
     /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
-    pub(crate) fn new(plan: Revisions, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn new(plan: Versions, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_plans([plan].into(), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for keys of several plans.
-    pub(crate) fn of_plans(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn of_plans(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
     /// As [`new`](Self::new), for joint claims on keys of several plans.
-    pub(crate) fn together(plans: Box<[Revisions]>, key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn together(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
     }
 
@@ -77,11 +77,11 @@ impl Table {
             cells,
             indexes: [const { [const { OnceBox::new() }; 2] }; SIZES],
             route: AtomicU64::new(Route::first(size).0),
-            cursor: Apart(AtomicU64::new(0)),
-            filled: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
+            cursor: CachePadded(AtomicU64::new(0)),
+            filled: CachePadded([AtomicU64::new(0), AtomicU64::new(0)]),
             largest,
-            turns: Apart::default(),
-            refused_at_cap: Apart(plain::AtomicU64::new(0)),
+            turns: CachePadded::default(),
+            refused_at_cap: CachePadded(plain::AtomicU64::new(0)),
         };
         table.make_index(Route::first(size));
         if cfg!(tollgate_loom) {
@@ -96,25 +96,25 @@ impl Table {
 
     /// The current version of a plan.
     #[inline]
-    pub(crate) fn revision(&self, plan: usize) -> &Revision {
-        self.cells.revisions(plan).current()
+    pub(crate) fn version(&self, plan: usize) -> &Version {
+        self.cells.versions(plan).current()
     }
 
     /// The current version for a key.
     #[inline]
-    pub(crate) fn revision_for(&self, key: Fingerprint) -> &Revision {
-        self.cells.revisions(key.plan()).current_for(key)
+    pub(crate) fn version_for(&self, key: Fingerprint) -> &Version {
+        self.cells.versions(key.plan()).current_for(key)
     }
 
     /// Changes the quotas of a plan's keys to other validated ones, from now on.
     pub(crate) fn change(
         &self,
         plan: usize,
-        whose: Whose,
+        scope: Scope,
         quotas: &[Quota],
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
-        self.cells.revisions(plan).change(whose, quotas, || time_of(clock.now()))?;
+        self.cells.versions(plan).change(scope, quotas, || time_of(clock.now()))?;
         // Cells may be idle sooner than a sweep has noted.
         self.turns.note_forgotten();
         Ok(())
@@ -124,26 +124,26 @@ impl Table {
     pub(crate) fn can_change(
         &self,
         plan: usize,
-        whose: Whose,
+        scope: Scope,
         quotas: &[Quota],
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
-        self.cells.revisions(plan).can_change(whose, quotas, || time_of(clock.now()))
+        self.cells.versions(plan).can_change(scope, quotas, || time_of(clock.now()))
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.
     pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {
-            let seat = match self.bring_in(self.route(), fingerprint, cost, clock) {
-                BroughtIn::Seat(seat) => seat,
-                BroughtIn::Granted { time } => {
+            let seat = match self.find_or_insert(self.route(), fingerprint, cost, clock) {
+                FindOrInsert::Seat(seat) => seat,
+                FindOrInsert::Granted { time } => {
                     return Placed::Decided(self.cells.first_status(fingerprint, cost, time));
                 }
-                BroughtIn::NoRoom { retry_after_ns } => {
+                FindOrInsert::NoRoom { retry_after_ns } => {
                     self.count_refused();
                     return Placed::NoRoom { retry_after_ns };
                 }
-                BroughtIn::Retry => continue,
+                FindOrInsert::Retry => continue,
             };
             if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
                 return Placed::Decided(status);
@@ -153,7 +153,7 @@ impl Table {
 
     /// The answer to a peek, as if there were a place for every key.
     pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        let status = self.look(fingerprint, cost, clock);
+        let status = self.peek_cell(fingerprint, cost, clock);
         status.unwrap_or_else(|| self.cells.status_of_nothing(fingerprint, cost, clock))
     }
 
@@ -181,15 +181,15 @@ impl Table {
         self.turns.note_forgotten();
     }
 
-    pub(crate) fn held(&self, clock: &impl Clock) -> Held {
+    pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
         let time = time_of(clock.now());
         let (mut cells, mut live_keys) = (0, 0);
         for id in self.cells.numbers() {
-            let (in_use, live) = self.cells.look(id, time);
+            let (in_use, live) = self.cells.is_used_and_live(id, time);
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
-        Held { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+        TableCounts { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
     }
 
     #[cold]
@@ -226,7 +226,7 @@ impl Table {
     fn index(&self, size: u32, generation: u32) -> Index<'_> {
         let memory = self.indexes[size as usize % SIZES][(generation & 1) as usize].get();
         let memory = memory.expect("a route names an index only once its memory is there");
-        #[expect(clippy::cast_possible_truncation, reason = "entries keep the lower half")]
+        #[expect(clippy::cast_possible_truncation, reason = "entries export the lower half")]
         Index::new(memory, generation as u16)
     }
 
@@ -274,20 +274,20 @@ impl Table {
     }
 
     /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted.
-    pub(super) fn bring_in(
+    pub(super) fn find_or_insert(
         &self,
         route: Route,
         fingerprint: Fingerprint,
         cost: u32,
         clock: &impl Clock,
-    ) -> BroughtIn<'_> {
+    ) -> FindOrInsert<'_> {
         match self.locate::<true>(route, fingerprint) {
-            Located::Current(seat) => return BroughtIn::Seat(seat),
-            Located::Outdated => return BroughtIn::Retry,
+            Located::Current(seat) => return FindOrInsert::Seat(seat),
+            Located::Outdated => return FindOrInsert::Retry,
             Located::Old(seat) => {
-                return match self.carry(route, fingerprint, seat.id, seat.head.life()) {
-                    Put::Done | Put::There => BroughtIn::Seat(seat),
-                    Put::Other | Put::Outdated | Put::Full => BroughtIn::Retry,
+                return match self.migrate(route, fingerprint, seat.id, seat.head.incarnation()) {
+                    Put::Done | Put::There => FindOrInsert::Seat(seat),
+                    Put::Other | Put::Outdated | Put::Full => FindOrInsert::Retry,
                 };
             }
             Located::Nowhere => {}
@@ -299,33 +299,33 @@ impl Table {
         self.sweep_some(route, clock);
         if !self.reserve(route) {
             self.make_way(route, clock);
-            return BroughtIn::Retry;
+            return FindOrInsert::Retry;
         }
         let Some(created) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
             return self.seek_place(fingerprint, clock);
         };
-        let put = self.current(route).put(fingerprint, created.id, created.head.life(), &self.cells);
+        let put = self.current(route).put(fingerprint, created.id, created.head.incarnation(), &self.cells);
         if let Put::Done | Put::There = put {
             let time = time_of(clock.now());
             self.cells.publish_first(created, clock);
             self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
-            return BroughtIn::Granted { time };
+            return FindOrInsert::Granted { time };
         }
         self.cells.discard(created.id);
         self.unreserve(route);
-        BroughtIn::Retry
+        FindOrInsert::Retry
     }
 
     /// Makes room for a key that was found nowhere.
     #[cold]
-    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> BroughtIn<'_> {
+    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> FindOrInsert<'_> {
         match self.make_room(1, clock) {
-            Ok(()) => BroughtIn::Retry,
+            Ok(()) => FindOrInsert::Retry,
             // Another thread may have taken the last place for this very key, since it was found
             // nowhere.
-            Err(_) if self.has_cell(fingerprint) => BroughtIn::Retry,
-            Err(retry_after_ns) => BroughtIn::NoRoom { retry_after_ns },
+            Err(_) if self.has_cell(fingerprint) => FindOrInsert::Retry,
+            Err(retry_after_ns) => FindOrInsert::NoRoom { retry_after_ns },
         }
     }
 }
@@ -335,7 +335,7 @@ fn number(count: usize) -> u32 {
 }
 
 /// The outcome of find or insert.
-pub(super) enum BroughtIn<'a> {
+pub(super) enum FindOrInsert<'a> {
     Seat(Seat<'a>),
     /// The first permits have been granted.
     Granted {

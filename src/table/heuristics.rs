@@ -50,12 +50,12 @@ pub(super) struct Heuristics {
     /// The start of the current generation.
     pub(super) turned_at: plain::AtomicU64,
     /// The cells migrated into the current generation.
-    pub(super) carried: plain::AtomicU64,
+    pub(super) migrated: plain::AtomicU64,
     /// The earliest end that the sweep for a generation has seen: until then every cell is live
     /// (INV-CAP).
     ///
-    /// `Floor { generation: 16, time: 48 }`, the time in units of 2^14 ns, rounded down.
-    pub(super) floor: plain::AtomicU64,
+    /// `NotedEnd { generation: 16, time: 48 }`, the time in units of 2^14 ns, rounded down.
+    pub(super) noted_end: plain::AtomicU64,
     /// A cell may have become idle other than by time since the last sweep: by `forget`, a refund,
     /// or a change of quotas.
     pub(super) forgotten: plain::AtomicBool,
@@ -70,13 +70,13 @@ impl Heuristics {
 
     pub(super) fn note_end(&self, generation: u32, end: u64) {
         let mine = (u64::from(generation & 0xffff) << 48) | (end.min(MAX_TIME) >> Self::UNIT);
-        let lower = |floor: u64| {
+        let lower = |noted_end: u64| {
             // The generation of a stalled thread may be an earlier one.
-            let ahead = (mine >> 48).wrapping_sub(floor >> 48) & 0xffff;
-            (ahead < 1 << 15 && (ahead > 0 || floor > mine)).then_some(mine)
+            let ahead = (mine >> 48).wrapping_sub(noted_end >> 48) & 0xffff;
+            (ahead < 1 << 15 && (ahead > 0 || noted_end > mine)).then_some(mine)
         };
         // An error means that the noted end is early enough.
-        let _ = self.floor.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
+        let _ = self.noted_end.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
     }
 
     /// Includes a cell that was made after the sweep for a generation, or during it. A log's stamps
@@ -90,7 +90,7 @@ impl Heuristics {
 
     /// The time until which every cell is live, if the sweep for this generation has shown one.
     pub(super) fn all_live_until(&self, generation: u32) -> Option<u64> {
-        let floor = self.floor.load(Ordering::Acquire);
-        (floor >> 48 == u64::from(generation & 0xffff)).then_some((floor & ((1 << 48) - 1)) << Self::UNIT)
+        let noted_end = self.noted_end.load(Ordering::Acquire);
+        (noted_end >> 48 == u64::from(generation & 0xffff)).then_some((noted_end & ((1 << 48) - 1)) << Self::UNIT)
     }
 }

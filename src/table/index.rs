@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// A word of the index: the cell of the keys with this tag.
 ///
 /// ```text
-/// Entry { generation: 16, tag: 8, life: 8, cell: 32 }
+/// Entry { generation: 16, tag: 8, incarnation: 8, cell: 32 }
 /// ```
 ///
 /// A tag is never zero, so no entry is zero, the value of new memory. A seal has the tag zero.
@@ -21,8 +21,8 @@ const LOOK_AT: usize = 8;
 const TAG_AT: u32 = 40;
 
 impl Entry {
-    pub(super) fn new(generation: u16, life: u64, fingerprint: Fingerprint, id: u32) -> Self {
-        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((life & 0xff) << 32) | u64::from(id))
+    pub(super) fn new(generation: u16, incarnation: u64, fingerprint: Fingerprint, id: u32) -> Self {
+        Self((prefix_of(generation, fingerprint) << TAG_AT) | ((incarnation & 0xff) << 32) | u64::from(id))
     }
 
     fn sealed(generation: u16) -> Self {
@@ -47,7 +47,7 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) fn life(self) -> u64 {
+    pub(super) fn incarnation(self) -> u64 {
         (self.0 >> 32) & 0xff
     }
 
@@ -66,7 +66,7 @@ fn prefix_of(generation: u16, fingerprint: Fingerprint) -> u64 {
 
 /// A slot, as read in one generation.
 #[derive(Clone, Copy)]
-pub(super) enum Seen {
+pub(super) enum SlotContent {
     /// No entry was inserted in this generation.
     Empty,
     Entry(Entry),
@@ -125,31 +125,35 @@ impl<'a> Index<'a> {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    fn seen(self, word: u64) -> Seen {
+    fn content(self, word: u64) -> SlotContent {
         let entry = Entry(word);
         if entry.generation() == self.generation && word != 0 {
-            return if entry.is_seal() { Seen::Sealed } else { Seen::Entry(entry) };
+            return if entry.is_seal() { SlotContent::Sealed } else { SlotContent::Entry(entry) };
         }
         // Every other generation uses this memory and leaves each slot written. So a word that is
         // neither new nor of the last use is of a later one.
-        if word == 0 || entry.generation() == self.generation.wrapping_sub(2) { Seen::Empty } else { Seen::Outdated }
+        if word == 0 || entry.generation() == self.generation.wrapping_sub(2) {
+            SlotContent::Empty
+        } else {
+            SlotContent::Outdated
+        }
     }
 
     /// The word of a slot, and its meaning.
-    pub(super) fn read(self, at: usize) -> (u64, Seen) {
+    pub(super) fn read(self, at: usize) -> (u64, SlotContent) {
         let word = self.slots[at].load(Ordering::Acquire);
-        (word, self.seen(word))
+        (word, self.content(word))
     }
 
     /// The cell of a key, if it is found and open; otherwise [`find`](Self::find) says why.
     #[inline(always)]
-    pub(super) fn find_at_once(self, fingerprint: Fingerprint, cells: &Cells) -> Option<OpenSeat<'_>> {
+    pub(super) fn fast_find(self, fingerprint: Fingerprint, cells: &Cells) -> Option<OpenSeat<'_>> {
         let prefix = prefix_of(self.generation, fingerprint);
         let mut at = self.first(fingerprint);
         for _ in 0..self.slots.len() {
             let entry = Entry(self.slots[at].load(Ordering::Acquire));
             if entry.prefix() == prefix {
-                let seat = cells.open_seat_for(entry.id(), entry.life(), fingerprint);
+                let seat = cells.open_seat_for(entry.id(), entry.incarnation(), fingerprint);
                 if seat.is_some() {
                     return seat;
                 }
@@ -163,7 +167,7 @@ impl<'a> Index<'a> {
 
     /// Prefetches the first slots of a key's sequence.
     #[inline]
-    pub(super) fn touch(self, fingerprint: Fingerprint) -> u64 {
+    pub(super) fn prefetch(self, fingerprint: Fingerprint) -> u64 {
         self.slots[self.first(fingerprint)].load(Ordering::Relaxed)
     }
 
@@ -187,15 +191,15 @@ impl<'a> Index<'a> {
         let mut at = self.first(fingerprint);
         for _ in 0..self.slots.len() {
             match self.read(at) {
-                (word, Seen::Empty) => return Found::Absent(Some((at, word))),
-                (_, Seen::Sealed) => return Found::Sealed,
-                (_, Seen::Outdated) => return Found::Outdated,
-                (_, Seen::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
-                    if let Some(seat) = cells.seat_for(entry.id(), entry.life(), fingerprint) {
+                (word, SlotContent::Empty) => return Found::Absent(Some((at, word))),
+                (_, SlotContent::Sealed) => return Found::Sealed,
+                (_, SlotContent::Outdated) => return Found::Outdated,
+                (_, SlotContent::Entry(entry)) if entry.prefix() == prefix_of(self.generation, fingerprint) => {
+                    if let Some(seat) = cells.seat_for(entry.id(), entry.incarnation(), fingerprint) {
                         return Found::Here(seat);
                     }
                 }
-                (_, Seen::Entry(_)) => {}
+                (_, SlotContent::Entry(_)) => {}
             }
             at = self.next(at);
         }
@@ -210,13 +214,13 @@ impl<'a> Index<'a> {
 
     /// Inserts a cell at the first empty slot of the key's sequence, unless an entry decides for
     /// the key (INV-ONE-CELL).
-    pub(super) fn put(self, fingerprint: Fingerprint, id: u32, life: u64, cells: &Cells) -> Put {
-        let new = Entry::new(self.generation, life, fingerprint, id);
+    pub(super) fn put(self, fingerprint: Fingerprint, id: u32, incarnation: u64, cells: &Cells) -> Put {
+        let new = Entry::new(self.generation, incarnation, fingerprint, id);
         let mut at = self.first(fingerprint);
         let mut seen = 0;
         while seen < self.slots.len() {
             match self.read(at) {
-                (word, Seen::Empty) => {
+                (word, SlotContent::Empty) => {
                     let swap = self.slots[at].compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed);
                     if swap.is_ok() {
                         return Put::Done;
@@ -224,14 +228,14 @@ impl<'a> Index<'a> {
                     // Another thread may have inserted the same key: read this slot again.
                     continue;
                 }
-                (_, Seen::Sealed | Seen::Outdated) => return Put::Outdated,
-                (_, Seen::Entry(entry)) if entry == new => return Put::There,
-                (_, Seen::Entry(entry)) if entry.prefix() == new.prefix() => {
-                    if cells.seat_for(entry.id(), entry.life(), fingerprint).is_some() {
+                (_, SlotContent::Sealed | SlotContent::Outdated) => return Put::Outdated,
+                (_, SlotContent::Entry(entry)) if entry == new => return Put::There,
+                (_, SlotContent::Entry(entry)) if entry.prefix() == new.prefix() => {
+                    if cells.seat_for(entry.id(), entry.incarnation(), fingerprint).is_some() {
                         return Put::Other;
                     }
                 }
-                (_, Seen::Entry(_)) => {}
+                (_, SlotContent::Entry(_)) => {}
             }
             at = self.next(at);
             seen += 1;
@@ -247,9 +251,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_gives_back_what_went_in(generation: u16, life in 0..256_u64, low: u64, id: u32) {
-            let entry = Entry::new(generation, life, Fingerprint::new(low, 0), id);
-            prop_assert_eq!((entry.generation(), entry.life(), entry.id()), (generation, life, id));
+        fn an_entry_gives_back_what_went_in(generation: u16, incarnation in 0..256_u64, low: u64, id: u32) {
+            let entry = Entry::new(generation, incarnation, Fingerprint::new(low, 0), id);
+            prop_assert_eq!((entry.generation(), entry.incarnation(), entry.id()), (generation, incarnation, id));
             prop_assert_eq!(entry.prefix() & 0xff, (low >> 56).max(1));
             prop_assert!(entry.0 != 0 && !entry.is_seal());
             let seal = Entry::sealed(generation);
@@ -260,9 +264,9 @@ mod tests {
         fn only_the_next_use_of_the_memory_takes_a_word_for_empty(now: u16, then: u16) {
             let index = Index::new(&[], now);
             let word = Entry::new(then, 0, Fingerprint::new(0, 0), 1).0;
-            let is_empty = matches!(index.seen(word), Seen::Empty);
+            let is_empty = matches!(index.content(word), SlotContent::Empty);
             prop_assert_eq!(is_empty, then == now.wrapping_sub(2));
-            prop_assert_eq!(matches!(index.seen(word), Seen::Entry(_)), then == now);
+            prop_assert_eq!(matches!(index.content(word), SlotContent::Entry(_)), then == now);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Joint requests: one key of each dimension, all of them charged or none.
 
-use super::find::{BroughtIn, Table};
-use super::lend::Lent;
+use super::find::{FindOrInsert, Table};
+use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, PerQuota, Status};
@@ -21,7 +21,7 @@ pub(crate) struct Together<'a> {
 /// The results of a granted request beside the decision.
 pub(super) struct Extras<'a> {
     /// The charges that can be refunded.
-    pub(super) lent: Option<&'a mut Vec<Lent>>,
+    pub(super) refundable: Option<&'a mut Vec<Refundable>>,
     /// The permits left.
     pub(super) told: Option<&'a mut JointStatus>,
 }
@@ -46,7 +46,7 @@ impl Parts {
 }
 
 /// How one attempt ended.
-pub(super) enum Attempt {
+pub(super) enum JointAttempt {
     /// The decision. Of all the denials, the one with the longest wait, which names the others.
     Done(Decision),
     Again,
@@ -71,21 +71,21 @@ pub(super) fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
 impl Table {
     /// Takes `cost` permits, at least 1, of each of these keys, or none. `keys` has at most
     /// [`MAX_CELLS`] keys, by dimension; an absent one is not asked. A key without a place is
-    /// skipped if `admits_without_place`. Charges that can be refunded are added to `lent`.
+    /// skipped if `admits_without_place`. Charges that can be refunded are added to `refundable`.
     pub(crate) fn acquire_together(
         &self,
         keys: &[Option<Fingerprint>],
         cost: u32,
         admits_without_place: bool,
         clock: &impl Clock,
-        mut lent: Option<&mut Vec<Lent>>,
+        mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
         let asked = Together { keys, cost, admits_without_place };
         let mut lost = 0;
         loop {
             let mut new = 0;
-            let look = |key| {
-                let known = self.look(key, cost, clock);
+            let peek = |key| {
+                let known = self.peek_cell(key, cost, clock);
                 new += usize::from(known.is_none());
                 let status = known.map_or_else(|| self.open_if_denied(key, cost, clock), Ok);
                 if status.is_err() && !admits_without_place {
@@ -93,15 +93,15 @@ impl Table {
                 }
                 status
             };
-            if let Decision::Denied(denial) = ask_each(keys, admits_without_place, look) {
+            if let Decision::Denied(denial) = ask_each(keys, admits_without_place, peek) {
                 return Decision::Denied(denial);
             }
             let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
-            let extras = Extras { lent: lent.as_deref_mut(), told: None };
+            let extras = Extras { refundable: refundable.as_deref_mut(), told: None };
             match self.attempt_together(asked, room, clock, extras) {
-                Attempt::Done(together) => return together,
-                Attempt::Again => {}
-                Attempt::Lost => lost += 1,
+                JointAttempt::Done(together) => return together,
+                JointAttempt::Again => {}
+                JointAttempt::Lost => lost += 1,
             }
         }
     }
@@ -118,7 +118,7 @@ impl Table {
                 return Ok(status);
             }
             self.seat(key, clock)?;
-            if let Some(status) = self.look(key, cost, clock) {
+            if let Some(status) = self.peek_cell(key, cost, clock) {
                 return Ok(status);
             }
         }
@@ -159,16 +159,16 @@ impl Table {
         room: Result<(), u64>,
         clock: &impl Clock,
         extras: Extras<'_>,
-    ) -> Attempt {
+    ) -> JointAttempt {
         let Together { keys, cost, admits_without_place } = asked;
-        let Extras { mut lent, mut told } = extras;
+        let Extras { mut refundable, mut told } = extras;
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
         if let (Err(retry_after_ns), false) = (room, admits_without_place)
             && let Some((dimension, _)) = self.new_keys(keys).nth(self.cells.room_up_to(MAX_CELLS))
         {
             self.count_refused();
-            return Attempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
+            return JointAttempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
         }
         for (dimension, fingerprint) in by_dimension(keys) {
             let place = match room {
@@ -187,7 +187,7 @@ impl Table {
                 Err(retry_after_ns) => {
                     parts.each().for_each(|part| self.cells.forgo(part));
                     self.count_refused();
-                    return Attempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
+                    return JointAttempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
                 }
             };
             match prepared {
@@ -200,24 +200,24 @@ impl Table {
                 }
                 None => {
                     parts.each().for_each(|part| self.cells.forgo(part));
-                    return Attempt::Again;
+                    return JointAttempt::Again;
                 }
             }
         }
         if parts.count > 0 && !self.cells.claim_together(parts.each()) {
             let lost = parts.each().any(|part| self.cells.has_lost(part));
-            return if lost { Attempt::Lost } else { Attempt::Again };
+            return if lost { JointAttempt::Lost } else { JointAttempt::Again };
         }
         if parts.count < by_dimension(keys).count() {
             self.count_refused();
         }
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
             self.cells.publish(part, clock);
-            if let Some(lent) = &mut lent {
-                lent.push(Lent { fingerprint, charged: self.cells.charged_to(part), cost, id: part.id });
+            if let Some(refundable) = &mut refundable {
+                refundable.push(Refundable { fingerprint, charge: self.cells.charge_of(part), cost, id: part.id });
             }
         }
-        Attempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
+        JointAttempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
     }
 
     /// Whether the key has a cell, or one can be allocated without a sweep.
@@ -229,10 +229,10 @@ impl Table {
     /// be a place.
     pub(super) fn seat(&self, fingerprint: Fingerprint, clock: &impl Clock) -> Result<Seat<'_>, u64> {
         loop {
-            match self.bring_in(self.route(), fingerprint, 0, clock) {
-                BroughtIn::Seat(seat) => return Ok(seat),
-                BroughtIn::NoRoom { retry_after_ns } => return Err(retry_after_ns),
-                BroughtIn::Granted { .. } | BroughtIn::Retry => {}
+            match self.find_or_insert(self.route(), fingerprint, 0, clock) {
+                FindOrInsert::Seat(seat) => return Ok(seat),
+                FindOrInsert::NoRoom { retry_after_ns } => return Err(retry_after_ns),
+                FindOrInsert::Granted { .. } | FindOrInsert::Retry => {}
             }
         }
     }
@@ -242,11 +242,11 @@ impl Table {
 fn ask_each(
     keys: &[Option<Fingerprint>],
     admits_without_place: bool,
-    mut look: impl FnMut(Fingerprint) -> Result<Status, u64>,
+    mut peek: impl FnMut(Fingerprint) -> Result<Status, u64>,
 ) -> Decision {
     let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
     for (dimension, key) in by_dimension(keys) {
-        let another = match look(key).map(|status| status.decision) {
+        let another = match peek(key).map(|status| status.decision) {
             Ok(Decision::Admitted(another)) => {
                 admission = another.and(admission);
                 continue;

@@ -7,7 +7,7 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use super::kit::*;
-use crate::cell::Reclaimed;
+use crate::cell::Freed;
 use crate::decision::Decision;
 
 /// A clock that stands still at the given reading.
@@ -24,7 +24,7 @@ type Asked<'a> = &'a [Option<u64>];
 
 /// A table of dimensions whose keys each have a quota of so many permits in ten nanoseconds.
 fn table(limits: &[u32]) -> Table {
-    let plan = |&limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]);
+    let plan = |&limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]);
     Table::together(limits.iter().map(plan).collect(), 8, 3)
 }
 
@@ -43,10 +43,10 @@ impl Table {
     }
 
     /// Permits of one key of the first dimension, to be given back.
-    fn lends(&self, number: u64, cost: u32, at: u64) -> Option<Lent> {
-        let mut lent = Vec::new();
-        let _ = self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut lent));
-        lent.pop()
+    fn charge(&self, number: u64, cost: u32, at: u64) -> Option<Refundable> {
+        let mut refundable = Vec::new();
+        let _ = self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut refundable));
+        refundable.pop()
     }
 
     fn left(&self, dimension: usize, number: u64, at: u64) -> u32 {
@@ -158,15 +158,15 @@ fn loom_joint_a_key_is_forgotten_meanwhile() {
 
 /// A sweep never takes a cell away that a request is being granted.
 #[test]
-fn loom_joint_a_cell_is_reclaimed_meanwhile() {
+fn loom_joint_a_cell_is_freed_meanwhile() {
     explore(2, || {
         let table = table(&[1, 1]);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
-        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
         let (granted, ()) = race(&table, both, move |table| {
-            table.cells.reclaim(seat.0, seat.1, time_of(10), &At(10));
+            table.cells.free(seat.0, seat.1, time_of(10), &At(10));
         });
         assert_eq!(granted, 1);
         assert_eq!((table.left(0, 1, 19), table.left(1, 1, 19)), (0, 0));
@@ -178,7 +178,7 @@ fn loom_joint_a_cell_is_reclaimed_meanwhile() {
 fn loom_joint_an_account_and_a_log() {
     explore(2, || {
         let ten = Duration::from_nanos(10);
-        let plans = [Revisions::new(&[Quota::token_bucket(2, 1, ten)]), Revisions::new(&[Quota::new(2, ten)])];
+        let plans = [Versions::new(&[Quota::token_bucket(2, 1, ten)]), Versions::new(&[Quota::new(2, ten)])];
         let table = Table::together(plans.into(), 8, 3);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
         let table = Arc::new(table);
@@ -194,7 +194,7 @@ fn loom_joint_an_account_and_a_log() {
 fn loom_joint_an_account_is_read_while_it_is_held() {
     explore(2, || {
         let table =
-            Table::together([Revisions::new(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))])].into(), 8, 3);
+            Table::together([Versions::new(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))])].into(), 8, 3);
         assert_eq!(table.all(&[Some(1)], 2, 0), 2);
         let table = Arc::new(table);
         let [claimer, reader] = [Arc::clone(&table), Arc::clone(&table)];
@@ -224,17 +224,17 @@ fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
 
 /// The same for a key that is forgotten: its cell is as before it was held, or after.
 #[test]
-fn loom_joint_a_cell_is_forgotten_and_reclaimed_meanwhile() {
+fn loom_joint_a_cell_is_forgotten_and_freed_meanwhile() {
     explore(2, || {
         let table = table(&[1]);
         assert_eq!([0, 10].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
-        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let [claimer, other] = [Arc::clone(&table), Arc::clone(&table)];
         let claimer = thread::spawn(move || claimer.all(&[Some(1)], 1, 20));
         let other = thread::spawn(move || {
             assert!(other.cells.forget(seat.0, seat.1, &At(20)));
-            assert_eq!(other.cells.reclaim(seat.0, seat.1, time_of(20), &At(20)), Reclaimed::Gone);
+            assert_eq!(other.cells.free(seat.0, seat.1, time_of(20), &At(20)), Freed::Gone);
         });
         other.join().unwrap();
         assert_eq!(claimer.join().unwrap(), 1);
@@ -259,14 +259,14 @@ fn loom_joint_what_is_granted_is_published() {
 
 /// A helper with a lagging clock may publish the claim, and the refund works all the same.
 #[test]
-fn loom_joint_what_somebody_whose_clock_lags_has_published_is_given_back() {
+fn loom_joint_what_somebody_whose_clock_lags_has_published_is_refunded() {
     explore(2, || {
         let table = table(&[4]);
         assert_eq!([0, 0].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
         let table = Arc::new(table);
-        let (granted, lent) = race(&table, |table| table.all(&[Some(1)], 1, 3), |table| table.lends(1, 1, 5));
-        let lent = lent.expect("two are left");
-        assert_eq!((granted, table.give_back(&lent, &At(9))), (1, 1));
+        let (granted, refundable) = race(&table, |table| table.all(&[Some(1)], 1, 3), |table| table.charge(1, 1, 5));
+        let refundable = refundable.expect("two are left");
+        assert_eq!((granted, table.refund(&refundable, &At(9))), (1, 1));
         assert_eq!([9, 10, 12, 16].map(|at| table.left(0, 1, at)), [1, 3, 3, 4]);
     });
 }
@@ -304,11 +304,11 @@ fn loom_joint_a_ring_stays_when_its_claim_is_aborted() {
 fn loom_long_joint_a_cell_changes_hands_meanwhile() {
     explore(1, || {
         let table = table(&[3]);
-        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let next = move |table: &Table| {
             assert!(table.forget(key(0, 1), &At(5)));
-            table.cells.reclaim(seat.0, seat.1, time_of(5), &At(5));
+            table.cells.free(seat.0, seat.1, time_of(5), &At(5));
             table.all(&[Some(2)], 1, 5)
         };
         assert_eq!(race(&table, |table| table.all(&[Some(1)], 1, 5), next), (1, 1));
@@ -323,7 +323,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
     explore(3, || {
         let table = table(&[2]);
         assert_eq!(table.all(&[Some(1)], 2, 0), 2);
-        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.life())).unwrap();
+        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let [claimer, helper] = [Arc::clone(&table), Arc::clone(&table)];
         let claimer = thread::spawn(move || {
@@ -336,7 +336,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
             };
             [claim(), claim()]
         });
-        let helper = thread::spawn(move || helper.cells.reclaim(seat.0, seat.1, time_of(5), &At(10)));
+        let helper = thread::spawn(move || helper.cells.free(seat.0, seat.1, time_of(5), &At(10)));
         let granted = claimer.join().unwrap().map(u32::from);
         helper.join().unwrap();
         assert_eq!(table.left(0, 1, 10), 2 - granted[0] - granted[1]);
@@ -346,23 +346,23 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
 /// A held cell is exported as it is before the claim or after it, never as an aborted claim.
 #[cfg(feature = "snapshot")]
 #[test]
-fn loom_joint_what_is_held_is_kept_as_it_is_decided() {
-    use crate::cell::Kept;
+fn loom_joint_a_held_cell_is_exported_as_it_is_decided() {
+    use crate::cell::Export;
     explore(1, || {
         let table = table(&[2, 1]);
         assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
         let cells = [0, 1].map(|dimension| table.seat(key(dimension, 1), &At(0)).ok().unwrap().id);
         let table = Arc::new(table);
-        let [both, keeper] = [Arc::clone(&table), Arc::clone(&table)];
+        let [both, exporter] = [Arc::clone(&table), Arc::clone(&table)];
         let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
-        let keeper = thread::spawn(move || keeper.keep_of(cells[0], &At(5)).map(|(_, kept)| kept));
+        let exporter = thread::spawn(move || exporter.export_of(cells[0], &At(5)).map(|(_, export)| export));
         // Comes before the claim holds that cell, and then this claim is aborted and there is
         // another, or after it.
         assert!(table.cells.forget(cells[1], 0, &At(5)));
-        let (granted, kept) = (both.join().unwrap(), keeper.join().unwrap());
+        let (granted, export) = (both.join().unwrap(), exporter.join().unwrap());
         assert_eq!(granted, 1);
-        let (before, after) = (Some(Kept::Stamps(vec![5])), Some(Kept::Stamps(vec![5, 0])));
-        assert!(kept == before || kept == after, "{kept:?}");
-        assert_eq!(table.keep_of(cells[0], &At(5)).map(|(_, kept)| kept), after);
+        let (before, after) = (Some(Export::Stamps(vec![5])), Some(Export::Stamps(vec![5, 0])));
+        assert!(export == before || export == after, "{export:?}");
+        assert_eq!(table.export_of(cells[0], &At(5)).map(|(_, export)| export), after);
     });
 }

@@ -25,7 +25,7 @@ fn key(dimension: usize, number: u64) -> Fingerprint {
 /// Three dimensions: one permit, two permits, and four that make a ring grow, in ten nanoseconds
 /// each. Each dimension's key 1 is known, and the third has been granted one at time zero.
 fn table() -> Table {
-    let plans = [1, 2, 4].map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
+    let plans = [1, 2, 4].map(|limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let table = Table::together(plans.into(), 64, 0);
     for dimension in 0..3 {
         assert!(table.seat(key(dimension, 1), &At(0)).is_ok());
@@ -79,7 +79,7 @@ fn goes_on(table: &Table, at: u64) {
 #[test]
 fn after_writing_down() {
     let table = table();
-    table.stall(5, Stalled::WrittenDown);
+    table.stall(5, Stalled::DescriptorWritten);
     assert_eq!(table.left(5), [1, 2, 3]);
     assert!(table.admits([1, 1, 1], 1, 5) && !table.admits([1, 0, 0], 1, 14));
     goes_on(&table, 20);
@@ -120,12 +120,12 @@ fn after_holding_some_while_another_takes_the_rest() {
 
 #[test]
 fn after_the_decision() {
-    for let_go in 0..=3 {
+    for released in 0..=3 {
         let table = table();
-        table.stall(5, Stalled::LetGo(let_go));
+        table.stall(5, Stalled::Released(released));
         assert!(!table.admits([1, 0, 0], 1, 7));
-        assert_eq!(table.left(7), [0, 1, 2], "{let_go} let go");
-        assert_eq!(table.left(17), [1, 2, 4], "{let_go} let go");
+        assert_eq!(table.left(7), [0, 1, 2], "{released} released");
+        assert_eq!(table.left(17), [1, 2, 4], "{released} released");
         goes_on(&table, 20);
     }
 }
@@ -153,16 +153,16 @@ fn after_holding_all_while_a_key_is_forgotten() {
 /// cell goes to another key, all at one tick of the clock.
 #[test]
 fn before_replacing_a_ring_while_its_cell_changes_hands() {
-    let table = Table::together([Revisions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
+    let table = Table::together([Versions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
     let ask = |number| table.admits([number, 0, 0], 1, 0);
     assert!(ask(1));
     let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };
     let (part, _) = table.cells.prepare(seat, 1, &At(0), None).expect("there is room");
-    table.cells.claim_and_stall([part].iter(), Stalled::LetGo(0));
-    // It grows once more, so that the parity of the next life is the same.
+    table.cells.claim_and_stall([part].iter(), Stalled::Released(0));
+    // It grows once more, so that the parity of the next incarnation is the same.
     assert!(ask(1) && ask(1) && ask(1));
     assert!(table.forget(key(0, 1), &At(0)));
-    table.cells.reclaim(seat.id, seat.head.life(), time_of(0), &At(0));
+    table.cells.free(seat.id, seat.head.incarnation(), time_of(0), &At(0));
     assert!(ask(2));
     assert!(!table.cells.replaces_late(&part), "the ring of another key was replaced");
     assert_eq!(table.peek(key(0, 2), 0, &At(0)).remaining(), 7);

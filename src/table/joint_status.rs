@@ -4,15 +4,15 @@
 //!
 //! The keys are read one after the other, while other threads claim. So all heads are loaded first,
 //! then the clock, then the cells, and last all heads again. If all of them still stand, the
-//! numbers are of the moment between (INV-STANDS). If one does not, another thread has made
+//! numbers are of the moment between (INV-VALIDATE). If one does not, another thread has made
 //! progress, and all is read again.
 //!
 //! An admission needs no second look: a joint claim succeeds only on the heads that it was prepared
 //! for, so the numbers are of the moment at which it is decided (INV-ALL-OR-NONE).
 
 use super::find::{Located, Table};
-use super::joint::{Attempt, Extras, MAKES_ROOM, Together, by_dimension, no_place};
-use super::lend::Lent;
+use super::joint::{Extras, JointAttempt, MAKES_ROOM, Together, by_dimension, no_place};
+use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, JointStatus, Left};
@@ -28,7 +28,7 @@ impl Clock for Shown {
 }
 
 /// The answers of all keys of a request.
-struct Looked {
+struct Peeked {
     status: JointStatus,
     /// The number of keys without a cell.
     new: usize,
@@ -37,11 +37,12 @@ struct Looked {
     low: usize,
     /// The dimensions whose keys find no place and are skipped.
     passed_over: [bool; MAX_CELLS],
-    /// The dimensions whose keys find no place and are denied for it: how long until there may be one.
+    /// The dimensions whose keys find no place and are denied for it: how long until there may be
+    /// one.
     without_place: [Option<u64>; MAX_CELLS],
 }
 
-impl Looked {
+impl Peeked {
     const NOTHING: Self = Self {
         status: JointStatus::new(),
         new: 0,
@@ -57,47 +58,47 @@ impl Table {
         &self,
         asked: Together<'_>,
         clock: &impl Clock,
-        mut lent: Option<&mut Vec<Lent>>,
+        mut refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
-        let (mut lost, mut looked) = (0, Looked::NOTHING);
+        let (mut lost, mut peeked) = (0, Peeked::NOTHING);
         loop {
-            self.look_together(asked, clock, &mut looked);
+            self.peek_together(asked, clock, &mut peeked);
             let opens = |key, _| self.seat(key, clock).map(|_| true).inspect_err(|_| self.count_refused());
-            if !self.open_low(asked, &mut looked, clock, opens) {
+            if !self.open_low(asked, &mut peeked, clock, opens) {
                 continue;
             }
-            if looked.status.is_denied() {
-                return looked.status;
+            if peeked.status.is_denied() {
+                return peeked.status;
             }
-            let room = if lost < MAKES_ROOM { self.make_room_for(asked.keys, looked.new, clock) } else { Err(1) };
+            let room = if lost < MAKES_ROOM { self.make_room_for(asked.keys, peeked.new, clock) } else { Err(1) };
             let mut granted = JointStatus::new();
-            let extras = Extras { lent: lent.as_deref_mut(), told: Some(&mut granted) };
+            let extras = Extras { refundable: refundable.as_deref_mut(), told: Some(&mut granted) };
             match self.attempt_together(asked, room, clock, extras) {
-                Attempt::Done(Decision::Denied(denial)) => {
-                    looked.status.deny_without_place(denial);
-                    return looked.status;
+                JointAttempt::Done(Decision::Denied(denial)) => {
+                    peeked.status.deny_without_place(denial);
+                    return peeked.status;
                 }
-                Attempt::Done(decision) => {
+                JointAttempt::Done(decision) => {
                     granted.decision = decision;
                     return granted;
                 }
-                Attempt::Again => {}
-                Attempt::Lost => lost += 1,
+                JointAttempt::Again => {}
+                JointAttempt::Lost => lost += 1,
             }
         }
     }
 
     /// The answer of [`acquire_together_status`](Self::acquire_together_status). Charges nothing.
     pub(crate) fn preview_together_status(&self, asked: Together<'_>, clock: &impl Clock) -> JointStatus {
-        let mut looked = Looked::NOTHING;
+        let mut peeked = Peeked::NOTHING;
         loop {
-            self.look_together(asked, clock, &mut looked);
+            self.peek_together(asked, clock, &mut peeked);
             let opens = |_, others: usize| self.make_room(others + 1, clock).map(|()| false);
-            if self.open_low(asked, &mut looked, clock, opens) {
+            if self.open_low(asked, &mut peeked, clock, opens) {
                 break;
             }
         }
-        let Looked { mut status, new, .. } = looked;
+        let Peeked { mut status, new, .. } = peeked;
         if asked.cost == 0 || status.is_denied() {
             return status;
         }
@@ -116,7 +117,7 @@ impl Table {
     }
 
     /// The answers of all keys at one instant.
-    fn look_together(&self, asked: Together<'_>, clock: &impl Clock, looked: &mut Looked) {
+    fn peek_together(&self, asked: Together<'_>, clock: &impl Clock, peeked: &mut Peeked) {
         loop {
             let mut seats = [None; MAX_CELLS];
             for (dimension, key) in by_dimension(asked.keys) {
@@ -124,39 +125,39 @@ impl Table {
             }
             // After all the heads (INV-CLOCK-LAST).
             let shown = Shown(clock.now());
-            if self.look_by(asked, &seats, &shown, looked) {
+            if self.peek_by(asked, &seats, &shown, peeked) {
                 return;
             }
         }
     }
 
     /// The answers of all keys by these heads. `false` if not all of them stand any more.
-    fn look_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &Shown, looked: &mut Looked) -> bool {
-        looked.status.clear();
-        (looked.new, looked.low) = (0, 0);
+    fn peek_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &Shown, peeked: &mut Peeked) -> bool {
+        peeked.status.clear();
+        (peeked.new, peeked.low) = (0, 0);
         let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
         for (dimension, key) in by_dimension(asked.keys) {
-            if looked.passed_over[dimension] {
-                looked.status.push(dimension, &self.cells.status_of_nothing(key, 0, shown).left, None);
+            if peeked.passed_over[dimension] {
+                peeked.status.push(dimension, &self.cells.status_of_nothing(key, 0, shown).left, None);
                 continue;
             }
-            if let Some(wait_ns) = looked.without_place[dimension] {
+            if let Some(wait_ns) = peeked.without_place[dimension] {
                 let all = self.cells.status_of_nothing(key, 0, shown).left;
                 let none = all.map(|left| Left::none_for(left.limit, wait_ns));
-                looked.status.push(dimension, &none, Some(asked.cost));
+                peeked.status.push(dimension, &none, Some(asked.cost));
                 let another = no_place(dimension, wait_ns);
                 denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
                 continue;
             }
             let told = match seats[dimension] {
-                Some(seat) => self.cells.look_once(seat, asked.cost, shown),
+                Some(seat) => self.cells.peek_once(seat, asked.cost, shown),
                 None => Some(self.cells.status_of_nothing(key, asked.cost, shown)),
             };
             let Some(told) = told else { return false };
-            looked.status.push(dimension, &told.left, Some(asked.cost).filter(|_| told.decision.is_denied()));
+            peeked.status.push(dimension, &told.left, Some(asked.cost).filter(|_| told.decision.is_denied()));
             if seats[dimension].is_none() {
-                looked.new += 1;
-                looked.low += usize::from(told.decision.is_denied());
+                peeked.new += 1;
+                peeked.low += usize::from(told.decision.is_denied());
             }
             match told.decision {
                 Decision::Admitted(another) => admission = another.and(admission),
@@ -166,9 +167,9 @@ impl Table {
                 }
             }
         }
-        looked.status.decision = denial.map_or(Decision::Admitted(admission), Decision::Denied);
+        peeked.status.decision = denial.map_or(Decision::Admitted(admission), Decision::Denied);
         by_dimension(asked.keys).all(|(dimension, key)| match seats[dimension] {
-            Some(seat) => self.cells.still_stands(seat),
+            Some(seat) => self.cells.still_valid(seat),
             None => !self.has_cell(key),
         })
     }
@@ -190,28 +191,28 @@ impl Table {
     fn open_low(
         &self,
         asked: Together<'_>,
-        looked: &mut Looked,
+        peeked: &mut Peeked,
         clock: &impl Clock,
         place: impl Fn(Fingerprint, usize) -> Result<bool, u64>,
     ) -> bool {
         let mut is_same = true;
-        if looked.low == 0 {
+        if peeked.low == 0 {
             return is_same;
         }
         let low = |&(dimension, key): &(usize, Fingerprint)| {
-            let is_settled = looked.passed_over[dimension] || looked.without_place[dimension].is_some();
-            !is_settled && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
+            let is_decided = peeked.passed_over[dimension] || peeked.without_place[dimension].is_some();
+            !is_decided && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
         };
         let low: Vec<_> = self.new_keys(asked.keys).filter(low).collect();
         for (others, (dimension, key)) in low.into_iter().enumerate() {
             match place(key, others) {
                 Ok(changed) => is_same &= !changed,
                 Err(_) if asked.admits_without_place => {
-                    looked.passed_over[dimension] = true;
+                    peeked.passed_over[dimension] = true;
                     is_same = false;
                 }
                 Err(retry_after_ns) => {
-                    looked.without_place[dimension] = Some(retry_after_ns);
+                    peeked.without_place[dimension] = Some(retry_after_ns);
                     is_same = false;
                 }
             }

@@ -38,7 +38,7 @@ fn fingerprints(keys: Keys) -> Vec<Option<Fingerprint>> {
 fn table(places: usize) -> Table {
     let plan = |rules: &[(u32, u64)]| {
         let quotas: Vec<Quota> = rules.iter().map(|&(limit, window)| Quota::new(limit, ns(window))).collect();
-        Revisions::new(&quotas)
+        Versions::new(&quotas)
     };
     Table::together(RULES.map(plan).into(), places, 0)
 }
@@ -169,7 +169,7 @@ fn accounts_and_steps_are_told_and_a_bucket_that_starts_low_begins_to_fill() {
         Quota::quantised_log(4, ns(20), ns(5)),
         Quota::leaky_queue(1, ns(10), ns(15)),
     ];
-    let table = Table::together(quotas.map(|quota| Revisions::new(&[quota])).into(), 64, 0);
+    let table = Table::together(quotas.map(|quota| Versions::new(&[quota])).into(), 64, 0);
     let told = |cost, at| {
         let status = ask(&table, [Some(1); 3], cost, at, false);
         (status.is_admitted(), status.items().map(item).collect::<Vec<_>>())
@@ -192,7 +192,7 @@ fn accounts_and_steps_are_told_and_a_bucket_that_starts_low_begins_to_fill() {
 #[test]
 fn more_quotas_than_are_kept_inline_are_listed() {
     let quotas: Vec<Quota> = (1..=8).map(|nth| Quota::new(nth, ns(u64::from(nth)))).collect();
-    let plans: Vec<Revisions> = (0..3).map(|_| Revisions::new(&quotas)).collect();
+    let plans: Vec<Versions> = (0..3).map(|_| Versions::new(&quotas)).collect();
     let table = Table::together(plans.into(), 64, 0);
     for looks in [true, false] {
         let status = ask(&table, [Some(1); 3], 1, 100, looks);

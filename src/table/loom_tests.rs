@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
-use super::index::Seen;
+use super::index::SlotContent;
 use super::kit::*;
 use super::route::Counted;
 
@@ -32,14 +32,14 @@ fn in_the_second_chunk(number: u64) -> u64 {
 
 /// A table under `limit` permits in ten nanoseconds.
 fn table(limit: u32, key_cap: usize) -> Table {
-    Table::new(Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]), key_cap, 0)
+    Table::new(Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]), key_cap, 0)
 }
 
 impl Table {
     /// One permit for the key: granted (1), denied (0), or no room for the key.
     fn one(&self, number: u64, at: u64) -> Option<u32> {
-        let at_once = self.decide_at_once(key(number), 1, &At(at));
-        if let Some(decision) = at_once {
+        let fast = self.fast_decide(key(number), 1, &At(at));
+        if let Some(decision) = fast {
             return Some(u32::from(decision.is_admitted()));
         }
         match self.acquire(key(number), 1, &At(at)) {
@@ -77,7 +77,7 @@ fn loom_a_new_key_gets_one_cell() {
         let table = Arc::new(table(1, 4));
         let (first, second) = race(&table, |table| table.one(1, 0), |table| table.one(1, 0));
         assert_eq!(first.unwrap() + second.unwrap(), 1);
-        assert_eq!(table.held(&At(0)).cells, 1);
+        assert_eq!(table.counts(&At(0)).cells, 1);
     });
 }
 
@@ -105,27 +105,27 @@ fn loom_a_turn_keeps_what_is_live() {
         let (old, new) = race(&table, |table| table.one(1, 5), |table| table.one(3, 5));
         assert_eq!((new, old), (Some(1), Some(0)));
         assert_eq!([1, 2, 3].map(|key| table.one(key, 9)), [Some(0); 3]);
-        assert_eq!(table.held(&At(9)).live_keys, 3);
+        assert_eq!(table.counts(&At(9)).live_keys, 3);
     });
 }
 
 /// No index holds more than was counted, wherever a thread stalls.
 #[test]
-fn loom_a_cell_is_counted_before_it_is_carried() {
+fn loom_a_cell_is_counted_before_it_migrates() {
     explore(3, || {
         let table = about_to_turn(1, 4);
         let route = table.start_turn();
         let look = move |table: &Table| {
             let index = table.current(route);
-            let taken = (0..1 << route.size()).filter(|&at| matches!(index.read(at).1, Seen::Entry(_))).count();
+            let taken = (0..1 << route.size()).filter(|&at| matches!(index.read(at).1, SlotContent::Entry(_))).count();
             // Read last: it may have become more meanwhile.
             let counted = Counted(table.filled[(route.generation() & 1) as usize].load(Ordering::Acquire));
             (taken, counted.of(route.generation()).unwrap() as usize)
         };
-        let [carrier, looker] = [Arc::clone(&table), Arc::clone(&table)];
-        let carrier = thread::spawn(move || carrier.one(1, 5));
+        let [migrator, looker] = [Arc::clone(&table), Arc::clone(&table)];
+        let migrator = thread::spawn(move || migrator.one(1, 5));
         let looker = thread::spawn(move || look(&looker));
-        assert_eq!(carrier.join().unwrap(), Some(0));
+        assert_eq!(migrator.join().unwrap(), Some(0));
         let (taken, counted) = looker.join().unwrap();
         assert!(taken <= counted, "{taken} slots are taken and {counted} counted");
     });
@@ -200,7 +200,7 @@ fn loom_long_a_place_at_the_cap_goes_to_one_key() {
         // At 10 both places are free again.
         let (first, second) = race(&table, |table| table.one(3, 10), |table| table.one(4, 10));
         assert_eq!((first, second), (Some(1), Some(1)));
-        assert_eq!((table.one(5, 19), table.held(&At(19)).cells), (None, 2));
+        assert_eq!((table.one(5, 19), table.counts(&At(19)).cells), (None, 2));
     });
 }
 
@@ -265,7 +265,7 @@ fn loom_two_new_keys_share_a_tag() {
 #[cfg(feature = "snapshot")]
 #[test]
 fn loom_a_snapshot_holds_a_key_once() {
-    use crate::cell::Kept;
+    use crate::cell::Export;
     explore(2, || {
         let table = Arc::new(table(2, 4));
         // The first request has got no further than this.
@@ -279,9 +279,9 @@ fn loom_a_snapshot_holds_a_key_once() {
             table.unreserve(route);
             assert_eq!(table.one(1, 5), Some(1));
         };
-        let (kept, ()) = race(&table, |table| table.keep(&At(5)).collect::<Vec<_>>(), goes_on);
-        let (before, after) = (Kept::Stamps(vec![5]), Kept::Stamps(vec![5, 0]));
-        assert!(kept == [(key(1), before)] || kept == [(key(1), after)], "{kept:?}");
+        let (export, ()) = race(&table, |table| table.export(&At(5)).collect::<Vec<_>>(), goes_on);
+        let (before, after) = (Export::Stamps(vec![5]), Export::Stamps(vec![5, 0]));
+        assert!(export == [(key(1), before)] || export == [(key(1), after)], "{export:?}");
     });
 }
 
@@ -303,7 +303,7 @@ impl Clock for Watching {
 fn loom_a_key_that_has_the_last_place_is_not_denied_for_want_of_one() {
     explore(1, || {
         let quota = Quota::new(2, Duration::from_millis(1));
-        let table = Arc::new(Table::new(Revisions::new(&[quota]), 1, 0));
+        let table = Arc::new(Table::new(Versions::new(&[quota]), 1, 0));
         let done = Arc::new(AtomicU64::new(0));
         let clock = Watching { done: Arc::clone(&done), was_done: false.into() };
         let first = move |table: &Table| {

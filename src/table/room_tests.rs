@@ -18,14 +18,14 @@ fn key(number: u64) -> Fingerprint {
 
 /// A table under one permit in ten nanoseconds.
 fn table(key_cap: usize, expected_keys: usize) -> Table {
-    Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), key_cap, expected_keys)
+    Table::new(Versions::new(&[Quota::new(1, Duration::from_nanos(10))]), key_cap, expected_keys)
 }
 
 impl Table {
     /// How many slots of the index of this route are taken, and how many it has.
     fn taken(&self, route: Route) -> (usize, usize) {
         let (index, slots) = (self.current(route), 1 << route.size());
-        let is_entry = |&at: &usize| matches!(index.read(at).1, index::Seen::Entry(_));
+        let is_entry = |&at: &usize| matches!(index.read(at).1, index::SlotContent::Entry(_));
         ((0..slots).filter(is_entry).count(), slots)
     }
 
@@ -75,7 +75,7 @@ fn a_full_index_of_live_keys_fits_into_one_of_its_size_with_all_that_come_meanwh
 /// The same, while threads have stopped for ever that had taken a place in the count, as many as
 /// there are places.
 #[test]
-fn places_that_are_counted_and_never_taken_keep_nothing_from_being_carried() {
+fn places_that_are_counted_and_never_taken_keep_nothing_from_migrating() {
     let full = u64::from(full_at(6));
     let (table, clock) = (table(1 << 20, 0), MockClock::new());
     assert!((0..full).all(|number| table.is_admitted(number, &clock)));
@@ -91,7 +91,7 @@ fn places_that_are_counted_and_never_taken_keep_nothing_from_being_carried() {
 /// Keys come, expire and are forgotten, as many as the cap allows, in an index that can't become
 /// larger.
 #[test]
-fn at_the_cap_of_the_largest_index_there_is_room_for_what_is_carried() {
+fn at_the_cap_of_the_largest_index_there_is_room_for_what_migrates() {
     for key_cap in [1, 43, 44, 88, 700, 704] {
         let (table, clock) = (table(key_cap, 0), MockClock::new());
         let mut random = 1_u64;

@@ -5,7 +5,7 @@
 use core::time::Duration;
 
 use super::kit::*;
-use crate::cell::Reclaimed;
+use crate::cell::Freed;
 use crate::clock::MockClock;
 
 fn key(number: u64) -> Fingerprint {
@@ -17,7 +17,7 @@ const KEYS: u64 = 52;
 
 /// A table under one permit in ten nanoseconds, its index full with keys 0 to 51 at time zero.
 fn full() -> (Table, MockClock) {
-    let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Versions::new(&[Quota::new(1, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     for number in 0..KEYS {
         assert!(admits(&table, number, &clock));
@@ -59,7 +59,7 @@ fn after_sealing_some_of_the_old_index() {
     let next = table.start_turn();
     let old = table.old(next);
     for at in 0..20 {
-        if let (word, index::Seen::Empty) = old.read(at) {
+        if let (word, index::SlotContent::Empty) = old.read(at) {
             assert!(old.seal(at, word));
         }
     }
@@ -67,12 +67,12 @@ fn after_sealing_some_of_the_old_index() {
 }
 
 #[test]
-fn after_carrying_some_of_the_cells() {
+fn after_migrating_some_of_the_cells() {
     let (table, clock) = full();
     let next = table.start_turn();
     for number in 0..10 {
         let Found::Here(seat) = table.old(next).find(key(number), &table.cells) else { panic!("key {number}") };
-        assert!(matches!(table.carry(next, key(number), seat.id, seat.head.life()), Put::Done));
+        assert!(matches!(table.migrate(next, key(number), seat.id, seat.head.incarnation()), Put::Done));
     }
     goes_on(&table, &clock);
 }
@@ -95,77 +95,77 @@ fn before_making_a_new_cell_known() {
 fn with_a_route_that_is_out_of_date() {
     let (table, clock) = full();
     let late = table.route();
-    let (id, life) = table.cells.create(key(90), 1).unwrap();
+    let (id, incarnation) = table.cells.create(key(90), 1).unwrap();
     goes_on(&table, &clock);
     assert_ne!(table.route().generation(), late.generation());
     // Whatever generation the memory belongs to by now, nothing is counted for that one and nothing
     // can be put into it.
     assert!(!table.reserve(late), "a place was taken in a generation that is over");
-    let put = table.current(late).put(key(90), id, life, &table.cells);
+    let put = table.current(late).put(key(90), id, incarnation, &table.cells);
     assert!(matches!(put, Put::Outdated), "a cell was put into a generation that is over");
-    assert!(matches!(table.bring_in(late, key(90), 1, &clock), BroughtIn::Retry));
+    assert!(matches!(table.find_or_insert(late, key(90), 1, &clock), FindOrInsert::Retry));
     assert!(admits(&table, 90, &clock));
 }
 
 /// The stamps that a snapshot holds, by key.
 #[cfg(feature = "snapshot")]
-fn kept(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
-    let stamps = |(key, kept)| match kept {
-        crate::cell::Kept::Stamps(ages) => (key, ages),
+fn export(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
+    let stamps = |(key, export)| match export {
+        crate::cell::Export::Stamps(ages) => (key, ages),
         other => panic!("{other:?} of a log"),
     };
-    table.keep(clock).map(stamps).collect()
+    table.export(clock).map(stamps).collect()
 }
 
 #[cfg(feature = "snapshot")]
 #[test]
 fn before_making_a_new_cell_known_whose_key_another_makes_known() {
-    let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Versions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     assert!(table.reserve(table.route()));
     table.cells.create(key(1), 1).unwrap();
     assert!((0..5).all(|_| admits(&table, 1, &clock)) && !admits(&table, 1, &clock));
-    assert_eq!(kept(&table, &clock), [(key(1), vec![0; 5])]);
+    assert_eq!(export(&table, &clock), [(key(1), vec![0; 5])]);
 }
 
 #[cfg(feature = "snapshot")]
 #[test]
 fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
-    let table = Table::new(Revisions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
+    let table = Table::new(Versions::new(&[Quota::new(5, Duration::from_nanos(10))]), 4096, 0);
     let clock = MockClock::new();
     assert!(table.reserve(table.route()));
-    let (id, life) = table.cells.create(key(1), 1).unwrap();
-    assert_eq!(kept(&table, &clock), []);
+    let (id, incarnation) = table.cells.create(key(1), 1).unwrap();
+    assert_eq!(export(&table, &clock), []);
     // Its stamp is chosen once it is known.
     clock.set(9);
-    assert!(matches!(table.current(table.route()).put(key(1), id, life, &table.cells), Put::Done));
-    assert_eq!(kept(&table, &clock), [(key(1), vec![0])]);
+    assert!(matches!(table.current(table.route()).put(key(1), id, incarnation, &table.cells), Put::Done));
+    assert_eq!(export(&table, &clock), [(key(1), vec![0])]);
 }
 
 /// A sweeper or a request that has read the entry of a cell's first incarnation, and continues
 /// after 256.
 #[test]
-fn with_an_entry_whose_life_has_come_round() {
-    let table = Table::new(Revisions::new(&[Quota::new(1, Duration::from_nanos(10))]), 1, 0);
+fn with_an_entry_whose_incarnation_has_come_round() {
+    let table = Table::new(Versions::new(&[Quota::new(1, Duration::from_nanos(10))]), 1, 0);
     let clock = MockClock::new();
     assert!(admits(&table, 0, &clock));
     let late = table.start_turn_to(table.route().size());
     let Located::Old(seat) = table.locate::<false>(late, key(0)) else { panic!("it is there") };
-    let (first, life) = (seat.id, seat.head.life());
+    let (first, incarnation) = (seat.id, seat.head.incarnation());
     for number in 1..256 {
         clock.advance(Duration::from_nanos(10));
         assert!(admits(&table, number, &clock));
     }
     clock.advance(Duration::from_nanos(10));
     let time = time_of(clock.now());
-    assert_eq!(table.cells.reclaim(first, life + 255, time, &clock), Reclaimed::Gone);
+    assert_eq!(table.cells.free(first, incarnation + 255, time, &clock), Freed::Gone);
     // One that is made for the same key and that the index does not lead to yet.
-    assert_eq!(table.cells.create(key(0), 0), Some((first, life)));
-    assert_eq!(table.cells.reclaim_if(first, life, time, &clock, || table.lasts(late)), Reclaimed::Gone);
+    assert_eq!(table.cells.create(key(0), 0), Some((first, incarnation)));
+    assert_eq!(table.cells.free_if(first, incarnation, time, &clock, || table.lasts(late)), Freed::Gone);
     assert!(!table.cells.has_room(), "it was taken from the request that made it");
     assert!(table.cells.decide(Ask::Peek, seat, 1, &clock).is_none());
     assert!(!table.cells.forget_at(seat.id, seat.head, &clock));
-    assert!(table.cells.seat_for(first, life, key(0)).is_some(), "it was forgotten");
+    assert!(table.cells.seat_for(first, incarnation, key(0)).is_some(), "it was forgotten");
 }
 
 /// The same where the memory belongs to the next generation but one, of the same size.

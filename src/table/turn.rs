@@ -29,9 +29,9 @@
 
 use super::find::Table;
 use super::heuristics::{full_at, next_larger};
-use super::index::{Put, Seen};
+use super::index::{Put, SlotContent};
 use super::route::{Counted, Route};
-use crate::cell::{Reclaimed, time_of};
+use crate::cell::{Freed, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::sync::Ordering;
@@ -71,14 +71,14 @@ impl Table {
     }
 
     /// Migrates a cell of the old index into the current one.
-    pub(super) fn carry(&self, route: Route, fingerprint: Fingerprint, id: u32, life: u64) -> Put {
+    pub(super) fn migrate(&self, route: Route, fingerprint: Fingerprint, id: u32, incarnation: u64) -> Put {
         // Counted first, so that no index holds more than was counted (INV-ROOM).
         if !self.count_filled(route, |filled| Some(filled + 1)) {
             return Put::Outdated;
         }
-        let put = self.current(route).put(fingerprint, id, life, &self.cells);
+        let put = self.current(route).put(fingerprint, id, incarnation, &self.cells);
         if let Put::Done = put {
-            self.turns.carried.fetch_add(1, Ordering::Relaxed);
+            self.turns.migrated.fetch_add(1, Ordering::Relaxed);
         } else {
             self.unreserve(route);
         }
@@ -94,23 +94,23 @@ impl Table {
         // The next index is larger if so many cells seem live that this one would have room for
         // less than a quarter of its keys. Migrated cells become idle within a window of the
         // generation's start. Of the new ones, those of the last window are live.
-        let carried = u128::from(turns.carried.load(Ordering::Relaxed)).min(filled);
+        let migrated = u128::from(turns.migrated.load(Ordering::Relaxed)).min(filled);
         let age = u128::from(time.saturating_sub(turns.turned_at.load(Ordering::Relaxed)));
         let window = u128::from(self.cells.longest_window());
         let live = match window.checked_sub(age) {
-            Some(left) if left > 0 => filled - carried + carried * left / window,
-            _ => (filled - carried) * window / (age + 1),
+            Some(left) if left > 0 => filled - migrated + migrated * left / window,
+            _ => (filled - migrated) * window / (age + 1),
         };
         // Keys in constant use migrate again and again. If they leave little room for others, each
         // sweep achieves little.
-        let is_crowded = live >= full - full / 4 || carried >= full - full / 16;
+        let is_crowded = live >= full - full / 4 || migrated >= full - full / 16;
         let larger = filled > full || filled == full && is_crowded;
         let size = if larger { next_larger(route.size()).min(self.largest) } else { route.size() };
         let next = route.turned(size);
         self.make_index(next);
         if self.route.compare_exchange(route.0, next.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             turns.turned_at.store(time, Ordering::Relaxed);
-            turns.carried.store(0, Ordering::Relaxed);
+            turns.migrated.store(0, Ordering::Relaxed);
         }
     }
 
@@ -178,20 +178,22 @@ impl Table {
         let old = self.old(route);
         loop {
             match old.read(at) {
-                (word, Seen::Empty) => {
+                (word, SlotContent::Empty) => {
                     if old.seal(at, word) {
                         return true;
                     }
                 }
-                (_, Seen::Sealed) => return true,
-                (_, Seen::Outdated) => return false,
-                (_, Seen::Entry(entry)) => {
+                (_, SlotContent::Sealed) => return true,
+                (_, SlotContent::Outdated) => return false,
+                (_, SlotContent::Entry(entry)) => {
                     let lasts = || self.lasts(route);
-                    let reclaimed = self.cells.reclaim_if(entry.id(), entry.life(), time, clock, lasts);
-                    let Reclaimed::Live(end) = reclaimed else { return true };
+                    let freed = self.cells.free_if(entry.id(), entry.incarnation(), time, clock, lasts);
+                    let Freed::Live(end) = freed else { return true };
                     self.turns.note_end(route.generation(), end);
-                    let Some(fingerprint) = self.cells.fingerprint_in(entry.id(), entry.life()) else { return true };
-                    return match self.carry(route, fingerprint, entry.id(), entry.life()) {
+                    let Some(fingerprint) = self.cells.fingerprint_in(entry.id(), entry.incarnation()) else {
+                        return true;
+                    };
+                    return match self.migrate(route, fingerprint, entry.id(), entry.incarnation()) {
                         Put::Done | Put::There | Put::Other => true,
                         Put::Outdated | Put::Full => false,
                     };
@@ -200,7 +202,8 @@ impl Table {
         }
     }
 
-    /// Frees idle cells until there is room for `wanted` new keys. An error says when there may be.
+    /// Frees idle cells until there is room for `wanted` new keys. An error has the wait until
+    /// there may be room.
     pub(super) fn make_room(&self, wanted: usize, clock: &impl Clock) -> Result<(), u64> {
         let mut chunks = 0;
         loop {
@@ -241,7 +244,7 @@ mod tests {
 
     use super::super::heuristics::Heuristics;
     use super::*;
-    use crate::cell::Revisions;
+    use crate::cell::Versions;
     use crate::clock::MockClock;
     use crate::quota::Quota;
     use crate::table::Placed;
@@ -261,7 +264,7 @@ mod tests {
     fn at_the_cap_a_place_is_free_the_moment_that_a_key_expires() {
         for window in [10, UNIT - 1, UNIT, UNIT + 1, 5 * UNIT] {
             let quota = Quota::new(1, Duration::from_nanos(window));
-            let (table, clock) = (Table::new(Revisions::new(&[quota]), 1, 0), MockClock::new());
+            let (table, clock) = (Table::new(Versions::new(&[quota]), 1, 0), MockClock::new());
             assert_eq!(ask(&table, 1, 1, &clock), Ok(true));
             for (passed, left) in [(window / 2, window - window / 2), (window - 1 - window / 2, 1)] {
                 clock.advance(Duration::from_nanos(passed));
@@ -279,7 +282,7 @@ mod tests {
     #[test]
     fn at_the_cap_a_place_is_free_the_moment_that_the_account_of_a_later_key_is_over() {
         let quota = Quota::token_bucket(10, 1, Duration::from_nanos(10 * UNIT));
-        let (table, clock) = (Table::new(Revisions::new(&[quota]), 2, 0), MockClock::new());
+        let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
         assert_eq!((ask(&table, 1, 10, &clock), ask(&table, 2, 1, &clock)), (Ok(true), Ok(true)));
         for key in 3..6 {
             clock.advance(Duration::from_nanos(10 * UNIT - 1));

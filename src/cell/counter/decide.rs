@@ -1,13 +1,13 @@
 //! Decisions by an account.
 
-use super::books::{Books, Running, Seen};
-use super::layout::How;
+use super::account_view::{AccountState, AccountView, Running};
+use super::layout::EraKind;
 use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, Decision, Denial, DenialReason, Left, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, FastDecision, Left, PerQuota, Status};
 use crate::rule::{Account, Step};
 
 fn denied(wait_ns: u64) -> Decision {
@@ -17,15 +17,15 @@ fn denied(wait_ns: u64) -> Decision {
 impl<'a> Counter<'a> {
     /// The fast path: decides by the running account.
     #[inline(always)]
-    pub(super) fn decide_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.at_once_with(at, cost, reading).map(|(decided, _)| decided)
+    pub(super) fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_with(at, cost, reading).map(|(decided, _)| decided)
     }
 
-    /// Decides as [`decide_at_once`](Self::decide_at_once) does, and returns the permits left.
+    /// Decides as [`fast_decide`](Self::fast_decide) does, and returns the permits left.
     #[inline]
-    pub(super) fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        let (decided, account) = self.at_once_with(at, cost, reading)?;
-        let (current, time) = (self.books.current, time_of(reading));
+    pub(super) fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        let (decided, account) = self.fast_with(at, cost, reading)?;
+        let (current, time) = (self.view.current, time_of(reading));
         left.set_one(if cost == 1 && !decided.is_admitted() {
             // None are left, and the denial's wait is that until one is.
             let reset_after_ns = current.rule.reset_after(account, time);
@@ -38,43 +38,45 @@ impl<'a> Counter<'a> {
 
     /// The answer to a peek.
     #[inline]
-    pub(super) fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        let (books, time) = (self.books, time_of(reading));
-        let seen = books.seen(at.head, at.cell.slot());
-        let Seen::Running(Running { account, is_current: true, .. }) = seen else { return None };
-        if cost == 0 || cost > books.current.limit() {
+    pub(super) fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        let (view, time) = (self.view, time_of(reading));
+        let state = view.state(at.head, at.cell.slot());
+        let AccountState::Running(Running { account, is_current: true, .. }) = state else { return None };
+        if cost == 0 || cost > view.current.limit() {
             return None;
         }
-        let decision = match books.rule().step(account, time, cost) {
+        let decision = match view.rule().step(account, time, cost) {
             Step::Deny { wait_ns } => denied(wait_ns),
-            Step::Charge { .. } => Decision::Admitted(Admission::delayed(books.rule().delay_ns(account, time))),
+            Step::Charge { .. } => Decision::Admitted(Admission::delayed(view.rule().delay_ns(account, time))),
             Step::Open { .. } | Step::Advance { .. } => return None,
         };
-        at.stands().then_some(Status { decision, left: PerQuota::one(books.current.left(account, time)) })
+        at.validate().then_some(Status { decision, left: PerQuota::one(view.current.left(account, time)) })
     }
 
     /// Decides, and returns the account after the decision.
     #[inline(always)]
-    fn at_once_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(AtOnce, Account)> {
-        let (books, At { cell, head }) = (self.books, at);
+    fn fast_with(self, at: At<'a>, cost: u32, reading: u64) -> Option<(FastDecision, Account)> {
+        let (view, At { cell, head }) = (self.view, at);
         let slot = cell.slot();
-        let Seen::Running(Running { account, is_current: true, .. }) = books.seen(head, slot) else { return None };
-        if cost > books.current.limit() {
+        let AccountState::Running(Running { account, is_current: true, .. }) = view.state(head, slot) else {
+            return None;
+        };
+        if cost > view.current.limit() {
             return None;
         }
         let time = time_of(reading);
-        match books.rule().step(account, time, cost) {
+        match view.rule().step(account, time, cost) {
             Step::Charge { used } => {
-                at.claim(books.layout().charged(head, used))?;
-                Some((AtOnce::admitted(books.rule().delay_ns(account, time)), Account { used, ..account }))
+                at.claim(view.layout().charged(head, used))?;
+                Some((FastDecision::admitted(view.rule().delay_ns(account, time)), Account { used, ..account }))
             }
             Step::Deny { wait_ns } => {
-                let stands = at.stands();
-                stands.then(|| (AtOnce::denied(wait_ns, 0), account))
+                let is_valid = at.validate();
+                is_valid.then(|| (FastDecision::denied(wait_ns, 0), account))
             }
             Step::Open { used } => {
-                books.opens_again(at, slot, account, used, time)?;
-                Some((AtOnce::admitted(0), Account { anchor: books.rule().anchor_at(time), used }))
+                view.opens_again(at, slot, account, used, time)?;
+                Some((FastDecision::admitted(0), Account { anchor: view.rule().anchor_at(time), used }))
             }
             Step::Advance { .. } => None,
         }
@@ -84,25 +86,25 @@ impl<'a> Counter<'a> {
     /// an account that is over so that the next can open. `None` if the request does not fit, or
     /// something had to be published or closed first.
     pub(super) fn draft(self, at: At<'a>, reference: RingRef, cost: u32, time: u64) -> Option<(Draft, Account)> {
-        let (books, head, slot) = (self.books, at.head, Slot(reference.0));
+        let (view, head, slot) = (self.view, at.head, Slot(reference.0));
         let fits = |next, before, mark, after| {
-            let admission = Admission::delayed(books.rule().delay_ns(before, time));
+            let admission = Admission::delayed(view.rule().delay_ns(before, time));
             Some((Draft { next, rings: None, mark, admission }, after))
         };
-        match books.seen(head, slot) {
-            Seen::Running(running) if !running.is_current => {
-                books.renew(at, slot, &running, time);
+        match view.state(head, slot) {
+            AccountState::Running(running) if !running.is_current => {
+                view.renew(at, slot, &running, time);
                 None
             }
-            Seen::Running(running) => {
-                let step = books.rule().step(running.account, time, cost);
-                match Books::goes_on(slot, running.account, time, step) {
+            AccountState::Running(running) => {
+                let step = view.rule().step(running.account, time, cost);
+                match AccountView::goes_on(slot, running.account, time, step) {
                     Step::Open { .. } => {
                         self.close(at, slot, time);
                         None
                     }
                     step => {
-                        let (next, mark) = books.next(head, slot, &running, step)?;
+                        let (next, mark) = view.next(head, slot, &running, step)?;
                         let after = match step {
                             Step::Advance { used } => Account { anchor: mark, used },
                             Step::Charge { used } | Step::Open { used } => Account { used, ..running.account },
@@ -112,19 +114,19 @@ impl<'a> Counter<'a> {
                     }
                 }
             }
-            Seen::Over(since) if slot.joined() => {
+            AccountState::Over(since) if slot.joined() => {
                 // Nothing has been used since.
-                let next = books.layout().next_by(head, books.number(), How::Opens, cost.into());
-                let opens = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
-                let after = Account { anchor: books.rule().anchor_at(opens.max(since)), used: cost.into() };
+                let next = view.layout().next_by(head, view.number(), EraKind::Opens, cost.into());
+                let opens = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
+                let after = Account { anchor: view.rule().anchor_at(opens.max(since)), used: cost.into() };
                 fits(next, Account { anchor: since, used: 0 }, 0, after)
             }
-            Seen::Over(_) => {
+            AccountState::Over(_) => {
                 self.close(at, slot, time);
                 None
             }
-            Seen::Unpublished => {
-                self.settle(at, reference, time);
+            AccountState::Unpublished => {
+                self.help(at, reference, time);
                 None
             }
         }
@@ -133,75 +135,75 @@ impl<'a> Counter<'a> {
     /// Closes an account that is over, so that the next can open. The version that it was written
     /// under says since when.
     fn close(self, at: At<'a>, slot: Slot, time: u64) {
-        let layout = self.books.layout();
-        let closed = layout.next(at.head, How::Closes, layout.used(at.head));
-        let _ = self.books.begin(at, closed, slot, time);
+        let layout = self.view.layout();
+        let closed = layout.next(at.head, EraKind::Closes, layout.used(at.head));
+        let _ = self.view.begin(at, closed, slot, time);
     }
 
     /// One attempt at a decision.
     pub(super) fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
-        let (books, head) = (self.books, at.head);
+        let (view, head) = (self.view, at.head);
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return at.lost();
         }
         let slot = at.cell.slot();
         // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
-        let rule = books.rule();
-        let (running, account) = match books.seen(head, slot) {
+        let rule = view.rule();
+        let (running, account) = match view.state(head, slot) {
             // Once per change; a denial writes nothing else.
-            Seen::Running(running) if !running.is_current && ask != Ask::Peek => {
-                books.renew(at, slot, &running, time);
+            AccountState::Running(running) if !running.is_current && ask != Ask::Peek => {
+                view.renew(at, slot, &running, time);
                 return at.lost();
             }
-            Seen::Running(running) => (Some(running), running.account),
+            AccountState::Running(running) => (Some(running), running.account),
             // Nothing has been used since.
-            Seen::Over(since) => (None, Account { anchor: since, used: 0 }),
-            Seen::Unpublished => {
-                self.settle(at, RingRef(slot.0), time);
+            AccountState::Over(since) => (None, Account { anchor: since, used: 0 }),
+            AccountState::Unpublished => {
+                self.help(at, RingRef(slot.0), time);
                 return at.lost();
             }
         };
         let step = match running {
-            _ if cost > books.current.limit() => Step::Deny { wait_ns: u64::MAX },
+            _ if cost > view.current.limit() => Step::Deny { wait_ns: u64::MAX },
             Some(_) if cost == 0 => Step::Charge { used: account.used },
             Some(_) => rule.step(account, time, cost),
             None => Step::Open { used: cost.into() },
         };
         let (step, delay) = match ask {
-            Ask::Reserve { within } if running.is_some() && cost <= books.current.limit() => {
+            Ask::Reserve { within } if running.is_some() && cost <= view.current.limit() => {
                 rule.reserve(account, time, cost, within)
             }
             _ => (step, rule.delay_ns(account, time)),
         };
-        let step = if running.is_some() { Books::goes_on(slot, account, time, step) } else { step };
+        let step = if running.is_some() { AccountView::goes_on(slot, account, time, step) } else { step };
         let delay = Admission::delayed(delay);
-        let told = |decision, account, charged| {
-            Attempt::Decided(Status { decision, ..books.current.status(account, time) }, charged)
+        let told = |decision, account, charge| {
+            Attempt::Decided(Status { decision, ..view.current.status(account, time) }, charge)
         };
         if ask == Ask::Peek || matches!(step, Step::Deny { .. }) {
             let decision = match step {
                 Step::Deny { wait_ns } => denied(wait_ns),
                 _ => Decision::Admitted(delay),
             };
-            return if at.stands() { told(decision, account, Charged::nothing(head)) } else { at.lost() };
+            return if at.validate() { told(decision, account, Charge::nothing(head)) } else { at.lost() };
         }
-        let claimed = match (running.and_then(|running| books.next(head, slot, &running, step)), step) {
+        let claimed = match (running.and_then(|running| view.next(head, slot, &running, step)), step) {
             (Some((next, anchor)), Step::Advance { used }) => {
-                let begun = books.begin(at, next, slot, time);
-                begun.map(|charged| (Account { anchor, used }, Charged { mark: anchor, ..charged }))
+                let begun = view.begin(at, next, slot, time);
+                begun.map(|charge| (Account { anchor, used }, Charge { mark: anchor, ..charge }))
             }
             (Some((next, mark)), Step::Charge { used }) => {
-                at.claim(next).map(|()| (Account { used, ..account }, Charged { head: next, mark }))
+                at.claim(next).map(|()| (Account { used, ..account }, Charge { head: next, mark }))
             }
             (_, Step::Open { used }) if slot.joined() => {
-                // A key with a cell and no permits: see `Algorithm::settle`.
-                let time = if slot.is_ancient() { time.max(self.store.horizon()) } else { time };
+                // A key with a cell and no permits: see `Algorithm::help`.
+                let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
                 let anchor = rule.anchor_at(time.max(slot.time()));
-                let next = books.layout().next_by(head, books.number(), How::Opens, used);
-                let begun = books.begin(at, next, slot, time);
-                begun.map(|charged| (Account { anchor, used }, charged))
+                let next = view.layout().next_by(head, view.number(), EraKind::Opens, used);
+                let begun = view.begin(at, next, slot, time);
+                begun.map(|charge| (Account { anchor, used }, charge))
             }
             _ => {
                 // Retry, with the old account closed.
@@ -209,6 +211,6 @@ impl<'a> Counter<'a> {
                 None
             }
         };
-        claimed.map_or_else(|| at.lost(), |(account, charged)| told(Decision::Admitted(delay), account, charged))
+        claimed.map_or_else(|| at.lost(), |(account, charge)| told(Decision::Admitted(delay), account, charge))
     }
 }

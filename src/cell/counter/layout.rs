@@ -3,9 +3,9 @@
 use crate::cell::words::{Head, Slot};
 use crate::rule::Rule;
 
-/// How an era began, which tells its anchor.
+/// The kind of an era, which determines its anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cell) enum How {
+pub(in crate::cell) enum EraKind {
     /// An account opens: at the time of the claim, or later.
     Opens = 0,
     /// It goes on under an anchor that is a function of the last one.
@@ -22,10 +22,10 @@ pub(in crate::cell) enum How {
 /// needs; the rest tells eras apart.
 ///
 /// ```text
-/// { era: 44 - used, revision: 6, how: 2, used: 20 or as many as the first rule needs }
+/// { era: 44 - used, version: 6, kind: 2, used: 20 or as many as the first rule needs }
 /// ```
 ///
-/// `revision` is the number of the version modulo 64. The bit of the ring parity says that the
+/// `version` is the number of the version modulo 64. The bit of the ring parity says that the
 /// account *replaces* another: then `used` is what the old account had used, and this one has used
 /// one permit. The next head of the account says how much it has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub(in crate::cell) struct Layout {
 impl Layout {
     /// A later version may have a larger limit.
     const LEAST_USED_BITS: u32 = 20;
-    const REVISION_BITS: u32 = 6;
-    const HOW_BITS: u32 = 2;
+    const VERSION_BITS: u32 = 6;
+    const KIND_BITS: u32 = 2;
 
     pub(in crate::cell) fn of(rule: &Rule) -> Self {
         Self { used_bits: rule.used_below().next_power_of_two().ilog2().max(Self::LEAST_USED_BITS) }
@@ -48,12 +48,12 @@ impl Layout {
     }
 
     pub(super) fn era_at(self) -> u32 {
-        self.used_bits + Self::HOW_BITS + Self::REVISION_BITS
+        self.used_bits + Self::KIND_BITS + Self::VERSION_BITS
     }
 
     #[inline]
     pub(super) fn used(self, head: Head) -> u64 {
-        if head.epoch() { 1 } else { self.used_field(head) }
+        if head.ring_parity() { 1 } else { self.used_field(head) }
     }
 
     /// The permits that the replaced account had used.
@@ -63,71 +63,71 @@ impl Layout {
 
     #[inline]
     fn used_field(self, head: Head) -> u64 {
-        head.below_life() & ((1 << self.used_bits) - 1)
+        head.low_bits() & ((1 << self.used_bits) - 1)
     }
 
     #[inline]
-    pub(super) fn how(self, head: Head) -> How {
-        match (head.below_life() >> self.used_bits) & 3 {
-            _ if head.epoch() => How::Replaces,
-            0 => How::Opens,
-            1 => How::Advances,
-            2 => How::Closes,
-            _ => How::Changes,
+    pub(super) fn kind(self, head: Head) -> EraKind {
+        match (head.low_bits() >> self.used_bits) & 3 {
+            _ if head.ring_parity() => EraKind::Replaces,
+            0 => EraKind::Opens,
+            1 => EraKind::Advances,
+            2 => EraKind::Closes,
+            _ => EraKind::Changes,
         }
     }
 
     #[inline]
     pub(super) fn era(self, head: Head) -> u64 {
-        head.below_life() >> self.era_at()
+        head.low_bits() >> self.era_at()
     }
 
     /// The version of the account, as far as the head tells.
     #[inline]
-    pub(super) fn revision(self, head: Head) -> u64 {
-        (head.below_life() >> (self.used_bits + Self::HOW_BITS)) & Self::revision_of(u64::MAX)
+    pub(super) fn version(self, head: Head) -> u64 {
+        (head.low_bits() >> (self.used_bits + Self::KIND_BITS)) & Self::version_of(u64::MAX)
     }
 
     /// The bits of a version's number that a head has.
     #[inline]
-    pub(super) fn revision_of(number: u64) -> u64 {
-        number & ((1 << Self::REVISION_BITS) - 1)
+    pub(super) fn version_of(number: u64) -> u64 {
+        number & ((1 << Self::VERSION_BITS) - 1)
     }
 
-    fn with(self, head: Head, era: u64, revision: u64, how: How, used: u64) -> Head {
-        let (is_replacing, how) = if how == How::Replaces { (true, How::Opens) } else { (false, how) };
-        let upper = ((era << Self::REVISION_BITS | revision) << Self::HOW_BITS) | how as u64;
-        head.with_epoch(is_replacing).with_below_life((upper << self.used_bits) | used)
+    fn with(self, head: Head, era: u64, version: u64, kind: EraKind, used: u64) -> Head {
+        let (is_replacing, kind) = if kind == EraKind::Replaces { (true, EraKind::Opens) } else { (false, kind) };
+        let upper = ((era << Self::VERSION_BITS | version) << Self::KIND_BITS) | kind as u64;
+        head.with_ring_parity(is_replacing).with_low_bits((upper << self.used_bits) | used)
     }
 
     /// The head of the next era, under the same version.
-    pub(in crate::cell) fn next(self, head: Head, how: How, used: u64) -> Head {
-        self.with(head, self.era(head) + 1, self.revision(head), how, used)
+    pub(in crate::cell) fn next(self, head: Head, kind: EraKind, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, self.version(head), kind, used)
     }
 
     /// The head of the next era.
-    pub(super) fn next_by(self, head: Head, revision: u64, how: How, used: u64) -> Head {
-        self.with(head, self.era(head) + 1, Self::revision_of(revision), how, used)
+    pub(super) fn next_by(self, head: Head, version: u64, kind: EraKind, used: u64) -> Head {
+        self.with(head, self.era(head) + 1, Self::version_of(version), kind, used)
     }
 
     /// The head of the next era if one permit opens it in place of an account that is over, under
     /// the same version.
     #[inline]
     pub(super) fn replaced(self, head: Head) -> Head {
-        self.with(head, self.era(head) + 1, self.revision(head), How::Replaces, self.used(head))
+        self.with(head, self.era(head) + 1, self.version(head), EraKind::Replaces, self.used(head))
     }
 
     /// The head of the same era with more used.
     #[inline]
     pub(super) fn charged(self, head: Head, used: u64) -> Head {
-        head.with_epoch(false).with_below_life((head.below_life() >> self.used_bits << self.used_bits) | used)
+        head.with_ring_parity(false).with_low_bits((head.low_bits() >> self.used_bits << self.used_bits) | used)
     }
 
     /// The head with another `used` or version, under the same anchor: two eras on, which keeps the
     /// parity.
-    pub(super) fn two_eras_on(self, head: Head, revision: u64, used: u64) -> Head {
-        let how = if head.epoch() { How::Opens } else { self.how(head) };
-        self.with(head, self.era(head) + 2, Self::revision_of(revision), how, used)
+    pub(super) fn two_eras_on(self, head: Head, version: u64, used: u64) -> Head {
+        let kind = if head.ring_parity() { EraKind::Opens } else { self.kind(head) };
+        self.with(head, self.era(head) + 2, Self::version_of(version), kind, used)
     }
 
     /// The eras from one head to a later one of the same incarnation.
@@ -137,18 +137,18 @@ impl Layout {
 
     /// Whether the era began with an advance.
     pub(super) fn advances(self, head: Head) -> bool {
-        self.how(head) == How::Advances
+        self.kind(head) == EraKind::Advances
     }
 
     /// The head and the slot of a cell whose first account is about to open.
-    pub(super) fn opening(self, free: Head, revision: u64, used: u64, mark: u64) -> (Head, Slot) {
-        let head = self.next_by(free, revision, How::Opens, used);
-        (head, Slot::ancient(mark, self.era(head)))
+    pub(super) fn opening(self, free: Head, version: u64, used: u64, sentinel: u64) -> (Head, Slot) {
+        let head = self.next_by(free, version, EraKind::Opens, used);
+        (head, Slot::sentinel(sentinel, self.era(head)))
     }
 
     /// The head and the slot of a cell whose account was over before time began.
-    pub(super) fn closed(self, free: Head, mark: u64) -> (Head, Slot) {
-        let head = self.next(free, How::Closes, 0);
-        (head, Slot::ancient(mark, self.era(head) + 1).joined_on())
+    pub(super) fn closed(self, free: Head, sentinel: u64) -> (Head, Slot) {
+        let head = self.next(free, EraKind::Closes, 0);
+        (head, Slot::sentinel(sentinel, self.era(head) + 1).joined_on())
     }
 }

@@ -79,38 +79,39 @@ fn loom_an_advance_is_the_same_whoever_makes_it_known() {
 }
 
 #[test]
-fn loom_a_cell_with_an_account_is_reclaimed_or_goes_on() {
+fn loom_a_cell_with_an_account_is_freed_or_goes_on() {
     for cost in [1, 2] {
         explore(move || {
             let one = Arc::new(bucket(cost, cost));
             let worker = Arc::clone(&one);
             let over = 10 * u64::from(cost);
-            let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(over), &At(over)));
+            let thread =
+                thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(over), &At(over)));
             let granted = one.acquire(cost, over);
             match thread.join().unwrap() {
-                Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
-                live => assert_eq!((granted, live), (cost, Reclaimed::Live(time_of(2 * over)))),
+                Freed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
+                live => assert_eq!((granted, live), (cost, Freed::Live(time_of(2 * over)))),
             }
         });
     }
 }
 
 #[test]
-fn loom_a_cell_with_an_account_is_reclaimed_or_charged() {
+fn loom_a_cell_with_an_account_is_freed_or_charged() {
     explore(|| {
         let one = Arc::new(bucket(3, 1));
         let worker = Arc::clone(&one);
-        let reclaim = |one: &One, at| one.cells.reclaim(one.id, one.life, time_of(at), &At(at));
+        let free = |one: &One, at| one.cells.free(one.id, one.incarnation, time_of(at), &At(at));
         let thread = thread::spawn(move || {
-            assert_ne!(reclaim(&worker, 9), Reclaimed::Gone, "a moment early");
-            [10, 20].map(|at| reclaim(&worker, at))
+            assert_ne!(free(&worker, 9), Freed::Gone, "a moment early");
+            [10, 20].map(|at| free(&worker, at))
         });
         // Not over yet by this clock.
         let granted = [one.acquire(1, 9), one.acquire(1, 9)];
         match (thread.join().unwrap(), granted) {
-            ([Reclaimed::Gone, Reclaimed::Gone], [0, 0]) => {}
-            ([Reclaimed::Live(end), Reclaimed::Gone], [1, 0]) => assert_eq!(end, time_of(20)),
-            ([Reclaimed::Live(end), Reclaimed::Live(later)], [1, 1]) => {
+            ([Freed::Gone, Freed::Gone], [0, 0]) => {}
+            ([Freed::Live(end), Freed::Gone], [1, 0]) => assert_eq!(end, time_of(20)),
+            ([Freed::Live(end), Freed::Live(later)], [1, 1]) => {
                 assert!((time_of(20)..=time_of(30)).contains(&end) && later == time_of(30));
             }
             what => panic!("{what:?}"),
@@ -123,10 +124,10 @@ fn loom_a_sweeper_that_slept_backdates_no_account() {
     explore(|| {
         let one = Arc::new(bucket(1, 1));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(5), &At(100)));
+        let thread = thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(5), &At(100)));
         assert_eq!(one.acquire(1, 100), 1);
         assert_eq!([100, 101, 102].map(|at| one.remaining(at)), [0, 0, 0]);
-        assert_ne!(thread.join().unwrap(), Reclaimed::Gone);
+        assert_ne!(thread.join().unwrap(), Freed::Gone);
         assert_eq!(one.acquire(1, 109), 0, "two permits within one interval");
     });
 }
@@ -137,16 +138,16 @@ fn loom_a_sweeper_that_slept_backdates_no_account() {
 fn loom_a_sweeper_that_slept_does_not_take_the_next_key_for_the_last() {
     explore(|| {
         let cells =
-            Cells::new([nanos(10), nanos(1000)].map(|long| Revisions::new(&[Quota::fixed_window(1, long)])).into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        cells.grant(id, life, &At(0));
+            Cells::new([nanos(10), nanos(1000)].map(|long| Versions::new(&[Quota::fixed_window(1, long)])).into(), 4);
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        cells.grant(id, incarnation, &At(0));
         let cells = Arc::new(cells);
         let worker = Arc::clone(&cells);
-        let thread = thread::spawn(move || worker.reclaim(id, life, time_of(10), &At(10)));
-        assert_eq!(cells.reclaim(id, life, time_of(10), &At(10)), Reclaimed::Gone);
-        let (next, life) = cells.create(KEY.of_plan(1), 1).unwrap();
-        cells.grant(next, life, &At(11));
-        assert_eq!(thread.join().unwrap(), Reclaimed::Gone, "by what the next key says");
+        let thread = thread::spawn(move || worker.free(id, incarnation, time_of(10), &At(10)));
+        assert_eq!(cells.free(id, incarnation, time_of(10), &At(10)), Freed::Gone);
+        let (next, incarnation) = cells.create(KEY.of_plan(1), 1).unwrap();
+        cells.grant(next, incarnation, &At(11));
+        assert_eq!(thread.join().unwrap(), Freed::Gone, "by what the next key says");
     });
 }
 
@@ -173,8 +174,8 @@ fn loom_a_denial_at_once_is_explained_by_one_account() {
     explore(|| {
         let one = Arc::new(bucket(4, 4));
         let worker = Arc::clone(&one);
-        let at_once = move || worker.seat().and_then(|seat| worker.cells.at_once_if_open(seat, 4, 39));
-        let thread = thread::spawn(at_once);
+        let fast = move || worker.seat().and_then(|seat| worker.cells.fast_if_open(seat, 4, 39));
+        let thread = thread::spawn(fast);
         assert_eq!(one.acquire(2, 40), 2);
         if let Some(decision) = thread.join().unwrap() {
             let wait = decision.retry_after().unwrap().as_nanos();
@@ -197,11 +198,11 @@ impl Clock for Shared {
 #[test]
 fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
     explore(|| {
-        let table = Table::new(Revisions::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
+        let table = Table::new(Versions::new(&[Quota::token_bucket(10, 1, nanos(10))]), 1, 0);
         let admitted = |table: &Table, cost, clock: &Shared| {
-            let at_once = table.decide_at_once(KEY, cost, clock).map(|decision| decision.is_admitted());
+            let fast = table.fast_decide(KEY, cost, clock).map(|decision| decision.is_admitted());
             let placed = || table.acquire(KEY, cost, clock);
-            at_once.unwrap_or_else(|| matches!(placed(), Placed::Decided(status) if status.is_admitted()))
+            fast.unwrap_or_else(|| matches!(placed(), Placed::Decided(status) if status.is_admitted()))
         };
         let time = Arc::new(AtomicU64::new(0));
         assert!(admitted(&table, 9, &Shared(Arc::clone(&time))));
@@ -263,8 +264,8 @@ fn queue() -> One {
 
 /// When a request that comes now will have its turn.
 fn place(one: &One, at: u64) -> Option<u64> {
-    let at_once = one.seat().and_then(|seat| one.cells.at_once_if_open(seat, 1, at));
-    let decision = at_once.or_else(|| one.ask(Ask::Acquire, 1, at).map(|status| status.decision()))?;
+    let fast = one.seat().and_then(|seat| one.cells.fast_if_open(seat, 1, at));
+    let decision = fast.or_else(|| one.ask(Ask::Acquire, 1, at).map(|status| status.decision()))?;
     let admission = decision.into_result().ok()?;
     Some(at + u64::try_from(admission.delay().as_nanos()).unwrap())
 }

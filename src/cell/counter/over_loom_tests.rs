@@ -156,22 +156,22 @@ fn loom_a_late_publication_misses_the_next_keys_account() {
         let next_key = Fingerprint::new(3, 4 << 4).of_plan(1);
         let quotas =
             [Quota::token_bucket(cost, cost, nanos(10)), Quota::fixed_window(3, nanos(1000)).aligned(nanos(0))];
-        let cells = Cells::new(quotas.map(|quota| Revisions::new(&[quota])).into(), 4);
-        let (id, life) = cells.create(KEY, cost).unwrap();
-        cells.grant(id, life, &At(0));
-        let one = Arc::new(One { cells, id, life });
+        let cells = Cells::new(quotas.map(|quota| Versions::new(&[quota])).into(), 4);
+        let (id, incarnation) = cells.create(KEY, cost).unwrap();
+        cells.grant(id, incarnation, &At(0));
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            let One { cells, id, life } = &*worker;
-            assert!(cells.forget(*id, *life, &At(30)));
-            assert_eq!(cells.reclaim(*id, *life, time_of(30), &At(30)), Reclaimed::Gone);
-            assert_eq!(cells.create(next_key, 1), Some((*id, *life + 1)));
-            cells.grant(*id, *life + 1, &At(31));
+            let One { cells, id, incarnation } = &*worker;
+            assert!(cells.forget(*id, *incarnation, &At(30)));
+            assert_eq!(cells.free(*id, *incarnation, time_of(30), &At(30)), Freed::Gone);
+            assert_eq!(cells.create(next_key, 1), Some((*id, *incarnation + 1)));
+            cells.grant(*id, *incarnation + 1, &At(31));
         });
         // The sleeper opens another account in place of that of 0.
         let _ = one.acquire(cost, 30);
         thread.join().unwrap();
-        let seat = one.cells.seat_for(id, life + 1, next_key).unwrap();
+        let seat = one.cells.seat_for(id, incarnation + 1, next_key).unwrap();
         let remaining = |at| one.cells.decide(Ask::Peek, seat, 0, &At(at)).unwrap().remaining();
         assert_eq!(remaining(1001), 3, "the end of another key's account");
     });
@@ -185,11 +185,11 @@ fn loom_a_late_publication_misses_the_account_of_a_next_key_that_lags() {
         let one = Arc::new(bucket(cost, 1));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            let One { cells, id, life } = &*worker;
-            assert!(cells.forget(*id, *life, &At(30)));
-            assert_eq!(cells.reclaim(*id, *life, time_of(30), &At(30)), Reclaimed::Gone);
-            assert_eq!(cells.create(KEY, cost), Some((*id, *life + 1)));
-            cells.grant(*id, *life + 1, &At(0));
+            let One { cells, id, incarnation } = &*worker;
+            assert!(cells.forget(*id, *incarnation, &At(30)));
+            assert_eq!(cells.free(*id, *incarnation, time_of(30), &At(30)), Freed::Gone);
+            assert_eq!(cells.create(KEY, cost), Some((*id, *incarnation + 1)));
+            cells.grant(*id, *incarnation + 1, &At(0));
             cells.store.cells.element(*id).ring.load(Ordering::Acquire)
         });
         let _ = one.acquire(cost, 30);
@@ -222,25 +222,25 @@ fn loom_an_account_is_replaced_or_its_key_is_forgotten() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 1));
         let forgets = spawned(&one, |one| {
-            assert!(one.cells.forget(one.id, one.life, &At(12)));
-            one.cells.reclaim(one.id, one.life, time_of(12), &At(12))
+            assert!(one.cells.forget(one.id, one.incarnation, &At(12)));
+            one.cells.free(one.id, one.incarnation, time_of(12), &At(12))
         });
         let granted = one.acquire(cost, 15);
-        assert_eq!(forgets.join().unwrap(), Reclaimed::Gone);
+        assert_eq!(forgets.join().unwrap(), Freed::Gone);
         // The next account begins no earlier than the last possible grant.
-        let horizon = one.cells.store.horizon();
-        assert!(granted == 0 || horizon >= time_of(12), "{granted} granted");
+        let timestamp_floor = one.cells.store.timestamp_floor();
+        assert!(granted == 0 || timestamp_floor >= time_of(12), "{granted} granted");
     });
 }
 
 #[test]
-fn loom_what_was_charged_since_is_given_back() {
+fn loom_what_was_charged_since_is_refunded() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 2));
         let other = spawned(&one, move |one| {
-            let (delay, charged) = one.reserve(cost, 0, 21).unwrap();
+            let (delay, charge) = one.reserve(cost, 0, 21).unwrap();
             assert_eq!(delay, 0);
-            one.give_back(charged, cost, 22)
+            one.refund(charge, cost, 22)
         });
         assert_eq!(one.acquire(cost, 20), cost);
         let given = other.join().unwrap();

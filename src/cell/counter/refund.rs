@@ -8,40 +8,40 @@
 //! advanced, once. After a second advance another account could have that time, so nothing comes
 //! back.
 
-use super::books::Seen;
+use super::account_view::AccountState;
 use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Charged};
+use crate::cell::algorithm::{Algorithm, Charge};
 use crate::cell::memory::At;
 use crate::cell::words::{State, time_of};
 use crate::clock::Clock;
 
 impl<'a> Counter<'a> {
     /// One attempt at a refund; `None` if the cell changed.
-    pub(super) fn refund(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
+    pub(super) fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
         let head = at.head;
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return None;
         }
         let slot = at.cell.slot();
         // Read after the head (INV-CLOCK-LAST).
         let now = time_of(clock.now());
-        let running = match self.books.seen(head, slot) {
-            Seen::Running(running) => running,
-            Seen::Over(_) => return at.stands().then_some(0),
-            Seen::Unpublished => {
-                self.settle(at, at.cell.reference(), now);
+        let running = match self.view.state(head, slot) {
+            AccountState::Running(running) => running,
+            AccountState::Over(_) => return at.validate().then_some(0),
+            AccountState::Unpublished => {
+                self.help(at, at.cell.reference(), now);
                 return None;
             }
         };
         let given = self
-            .books
-            .since(head, slot, &running, charged)
-            .and_then(|since| self.books.rule().give_back(running.account, now, cost, since))
+            .view
+            .since(head, slot, &running, charge)
+            .and_then(|since| self.view.rule().refund(running.account, now, cost, since))
             .filter(|given| given.permits > 0);
         match given {
-            None => at.stands().then_some(0),
-            Some(given) => at.claim(self.books.given_back(head, given.used)).map(|()| given.permits),
+            None => at.validate().then_some(0),
+            Some(given) => at.claim(self.view.refunded(head, given.used)).map(|()| given.permits),
         }
     }
 }

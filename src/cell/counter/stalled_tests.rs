@@ -5,15 +5,15 @@
 
 use core::time::Duration;
 
-use super::layout::How;
+use super::layout::EraKind;
 use crate::cell::kit::*;
 use crate::quota::Quota;
 
 const KEY: Fingerprint = Fingerprint::new(1, 2 << 4);
-const OPENS: How = How::Opens;
-const ADVANCES: How = How::Advances;
-const CLOSES: How = How::Closes;
-const REPLACES: How = How::Replaces;
+const OPENS: EraKind = EraKind::Opens;
+const ADVANCES: EraKind = EraKind::Advances;
+const CLOSES: EraKind = EraKind::Closes;
+const REPLACES: EraKind = EraKind::Replaces;
 
 struct At(u64);
 
@@ -32,7 +32,7 @@ struct One(Cells);
 
 impl One {
     fn new(quota: Quota, cost: u32) -> Self {
-        let cells = Cells::new([Revisions::new(&[quota])].into(), 4);
+        let cells = Cells::new([Versions::new(&[quota])].into(), 4);
         assert_eq!(cells.create(KEY, cost), Some((0, 0)));
         cells.grant(0, 0, &At(0));
         Self(cells)
@@ -43,10 +43,10 @@ impl One {
     }
 
     /// Claims the next era and stalls.
-    fn claim_and_stall(&self, how: How, used: u64) {
-        let Plan::Counter(metered) = self.0.plan(KEY) else { panic!("a log") };
+    fn claim_and_stall(&self, kind: EraKind, used: u64) {
+        let Plan::Counter(plan) = self.0.plan(KEY) else { panic!("a log") };
         let head = self.cell().head();
-        self.cell().head.store(metered.layout.next(head, how, used).0, Ordering::Release);
+        self.cell().head.store(plan.layout.next(head, kind, used).0, Ordering::Release);
     }
 
     /// Publishes the end of a closed account and stalls.
@@ -55,14 +55,14 @@ impl One {
     }
 
     fn change(&self, quota: Quota, at: u64) {
-        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+        self.0.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
     }
 
     fn ask(&self, ask: Ask, cost: u32, at: u64) -> Status {
         let seat = self.0.seat_for(0, 0, KEY).unwrap();
-        let at_once = (ask == Ask::Acquire).then(|| self.0.at_once_if_open(seat, cost, at)).flatten();
-        let status = self.0.decide(if at_once.is_some() { Ask::Peek } else { ask }, seat, cost, &At(at)).unwrap();
-        at_once.map_or(status, |decision| Status { decision, ..status })
+        let fast = (ask == Ask::Acquire).then(|| self.0.fast_if_open(seat, cost, at)).flatten();
+        let status = self.0.decide(if fast.is_some() { Ask::Peek } else { ask }, seat, cost, &At(at)).unwrap();
+        fast.map_or(status, |decision| Status { decision, ..status })
     }
 
     fn admits(&self, cost: u32, at: u64) -> bool {
@@ -104,21 +104,21 @@ fn between_closing_and_opening() {
 }
 
 #[test]
-fn between_closing_and_opening_a_cell_is_taken_back() {
+fn between_closing_and_opening_a_cell_is_freed() {
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
     one.publish_closed_and_stall(20, 2);
-    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     // And so is one whose account was closed by a thread that got no further than the claim, or
     // whose key was forgotten.
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     let one = One::new(bucket(), 2);
     one.claim_and_stall(CLOSES, 2);
     assert!(one.0.forget(0, 0, &At(5)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(5), &At(5)), Freed::Gone);
     // The cell's next key begins no earlier than the last one could have.
     assert_eq!(one.0.create(KEY, 2), Some((0, 1)));
     one.0.grant(0, 1, &At(5));
@@ -154,17 +154,17 @@ fn after_claiming_what_replaces_an_account() {
 }
 
 #[test]
-fn after_claiming_what_replaces_an_account_a_cell_is_taken_back() {
+fn after_claiming_what_replaces_an_account_a_cell_is_freed() {
     let one = One::new(bucket(), 2);
     one.claim_and_stall(REPLACES, 2);
     // The account opens at 20, whatever the clock, and is over at 30.
-    assert_eq!(one.0.reclaim(0, 0, time_of(29), &At(5)), Reclaimed::Live(time_of(30)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(29), &At(5)), Freed::Live(time_of(30)));
+    assert_eq!(one.0.free(0, 0, time_of(30), &At(30)), Freed::Gone);
     let one = One::new(bucket(), 2);
     one.claim_and_stall(REPLACES, 2);
     assert!(one.0.forget(0, 0, &At(5)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(5), &At(5)), Reclaimed::Gone);
-    assert_eq!(one.0.store.horizon(), time_of(20));
+    assert_eq!(one.0.free(0, 0, time_of(5), &At(5)), Freed::Gone);
+    assert_eq!(one.0.store.timestamp_floor(), time_of(20));
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn an_account_that_was_given_everything_back_goes_on() {
     for cost in [1, 2] {
         let one = One::new(bucket(), 0);
         let seat = || one.0.seat_for(0, 0, KEY).unwrap();
-        let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 2, &At(7)).unwrap();
+        let (_, charge) = one.0.decide_refundable(Ask::Acquire, seat(), 2, &At(7)).unwrap();
         let opened = one.cell().slot();
-        assert_eq!((one.0.give_back(seat(), charged, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
+        assert_eq!((one.0.refund(seat(), charge, 2, &At(7)), opened.time()), (Some(2), time_of(7)));
         assert!(one.admits(cost, 7));
         // Another account at the same time would, with the one after it, bring the word back that a
         // late publication expects.
@@ -237,10 +237,10 @@ fn after_closing_an_account_that_was_given_everything_back() {
 fn a_window_that_was_given_everything_back_is_taken_back_as_of_when_it_opened() {
     let one = One::new(Quota::fixed_window(2, nanos(100)).aligned(nanos(0)), 0);
     let seat = || one.0.seat_for(0, 0, KEY).unwrap();
-    let (_, charged) = one.0.decide_to_lend(Ask::Acquire, seat(), 1, &At(30)).unwrap();
-    assert_eq!(one.0.give_back(seat(), charged, 1, &At(31)), Some(1));
-    assert_eq!(one.0.reclaim(0, 0, time_of(31), &At(31)), Reclaimed::Gone);
-    assert_eq!(one.0.store.horizon(), time_of(30));
+    let (_, charge) = one.0.decide_refundable(Ask::Acquire, seat(), 1, &At(30)).unwrap();
+    assert_eq!(one.0.refund(seat(), charge, 1, &At(31)), Some(1));
+    assert_eq!(one.0.free(0, 0, time_of(31), &At(31)), Freed::Gone);
+    assert_eq!(one.0.store.timestamp_floor(), time_of(30));
 }
 
 #[test]
@@ -260,34 +260,36 @@ fn after_claiming_the_advance() {
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new([Revisions::new(&[bucket()])].into(), 4);
-    let (id, life) = cells.create(KEY, 2).unwrap();
-    let seat = cells.seat_for(id, life, KEY).unwrap();
-    assert!(cells.at_once_if_open(seat, 1, 7).is_none());
+    let cells = Cells::new([Versions::new(&[bucket()])].into(), 4);
+    let (id, incarnation) = cells.create(KEY, 2).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
+    assert!(cells.fast_if_open(seat, 1, 7).is_none());
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
     // The first thread wakes up too late to say when it was.
-    cells.grant(id, life, &At(30));
-    assert_eq!(cells.reclaim(id, life, time_of(26), &At(26)), Reclaimed::Live(time_of(27)));
-    assert_eq!(cells.reclaim(id, life, time_of(27), &At(27)), Reclaimed::Gone);
+    cells.grant(id, incarnation, &At(30));
+    assert_eq!(cells.free(id, incarnation, time_of(26), &At(26)), Freed::Live(time_of(27)));
+    assert_eq!(cells.free(id, incarnation, time_of(27), &At(27)), Freed::Gone);
     // Nor does it grant anything to the next key.
-    assert_eq!(cells.create(KEY, 1), Some((id, life + 1)));
+    assert_eq!(cells.create(KEY, 1), Some((id, incarnation + 1)));
     let slot = cells.store.cells.element(id).ring.load(Ordering::Acquire);
-    cells.grant(id, life, &At(30));
+    cells.grant(id, incarnation, &At(30));
     assert_eq!(cells.store.cells.element(id).ring.load(Ordering::Acquire), slot);
 }
 
 #[test]
 fn before_granting_the_first_permits_of_a_key_that_starts_with_few() {
-    let cells = Cells::new([Revisions::new(&[bucket().starting_with(0)])].into(), 4);
-    let (id, life) = cells.create(KEY, 1).unwrap();
-    let seat = cells.seat_for(id, life, KEY).unwrap();
+    let cells = Cells::new([Versions::new(&[bucket().starting_with(0)])].into(), 4);
+    let (id, incarnation) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     // Nothing was granted, and the first permit comes one interval after a peek.
     assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(7)).unwrap().retry_after(), Some(nanos(10)));
-    cells.grant(id, life, &At(9));
+    cells.grant(id, incarnation, &At(9));
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(16)).unwrap().is_admitted());
-    assert!(cells.decide(Ask::Acquire, cells.seat_for(id, life, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted());
+    assert!(
+        cells.decide(Ask::Acquire, cells.seat_for(id, incarnation, KEY).unwrap(), 1, &At(17)).unwrap().is_admitted()
+    );
     // A key that starts with few is not taken back, not even when its account is closed.
-    assert_eq!(cells.reclaim(id, life, time_of(10_000), &At(10_000)), Reclaimed::Live(MAX_TIME));
+    assert_eq!(cells.free(id, incarnation, time_of(10_000), &At(10_000)), Freed::Live(MAX_TIME));
 }
 
 #[test]
@@ -296,12 +298,12 @@ fn with_a_head_that_is_out_of_date() {
     let seat = one.0.seat_for(0, 0, KEY).unwrap();
     assert!(one.admits(1, 1));
     // One permit was there, and has been taken since.
-    assert!(one.0.at_once_if_open(seat, 1, 2).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 2).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(2)).unwrap().is_admitted());
     // Nothing was used, and another account is open since.
     let seat = one.0.seat_for(0, 0, KEY).unwrap();
     assert!(one.admits(2, 100));
-    assert!(one.0.at_once_if_open(seat, 1, 100).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 100).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(109)).unwrap().is_admitted());
 }
 

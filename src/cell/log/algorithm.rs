@@ -1,17 +1,17 @@
 //! A log as an algorithm of cells.
 
-use super::limits::Limits;
+use super::plan::LogPlan;
 use super::resize::Wanted;
 use super::view::Log;
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot, State};
 use crate::clock::Clock;
-use crate::decision::{Admission, AtOnce, PerQuota, Status};
+use crate::decision::{Admission, FastDecision, PerQuota, Status};
 
 impl<'a> Algorithm<'a> for Log<'a> {
     fn store(self) -> &'a Store {
@@ -19,18 +19,18 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     #[inline(always)]
-    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.decide_at_once(at, cost, reading)
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_decide(at, cost, reading)
     }
 
     #[inline(always)]
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        self.status_at_once(at, cost, reading, left)
+    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        self.fast_status(at, cost, reading, left)
     }
 
     #[inline(always)]
-    fn peek_at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        self.peek_at_once(at, cost, reading)
+    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+        self.fast_peek(at, cost, reading)
     }
 
     fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
@@ -39,7 +39,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
 
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         let view = self.view(at, clock)?;
-        if at.head.state().is_growing() {
+        if at.head.state().is_resizing() {
             self.end_resize(&view);
             return None;
         }
@@ -48,23 +48,23 @@ impl<'a> Algorithm<'a> for Log<'a> {
         if !view.reference.is_ring() && view.reference.0 != view.newest.0 {
             return None;
         }
-        let needed = cost as usize;
-        if self.refusal(&view, needed).is_some() {
+        let cost = cost as usize;
+        if self.refusal(&view, cost).is_some() {
             return None;
         }
-        let live = view.live(self.limits.live_from(view.time));
-        if live + needed > self.limits.limit() {
+        let live = view.live(self.plan.live_from(view.time));
+        if live + cost > self.plan.limit() {
             return None;
         }
         let draft = |next, rings, mark| Some(Draft { next, rings, mark, admission: Admission::COUNTED });
-        if view.ring.len() - live >= needed {
+        if view.ring.len() - live >= cost {
             if let Some(left) = left {
-                *left = self.limits.left(view.as_of(), needed);
+                *left = self.plan.left(view.as_of(), cost);
             }
             // The stamp is known once it is published.
-            return draft(at.head.advanced(needed, view.ring.len()), None, view.floor);
+            return draft(at.head.advanced(cost, view.ring.len()), None, view.lower_bound);
         }
-        let larger = self.larger_ring(at, &view, Wanted { needed, live }, clock);
+        let larger = self.larger_ring(at, &view, Wanted { cost, live }, clock);
         if let Some(left) = left {
             *left = larger.left;
         }
@@ -72,42 +72,42 @@ impl<'a> Algorithm<'a> for Log<'a> {
         draft(next, Some((view.reference, larger.offer)), larger.time)
     }
 
-    fn charged_to(self, cell: &'a Cell, part: &Part) -> Charged {
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge {
         match part.rings {
-            None => self.charged_in_ring(At { cell, head: part.seen }, part.mark),
-            Some(_) => Charged { head: part.next, mark: part.mark },
+            None => self.charge_in_ring(At { cell, head: part.seen }, part.mark),
+            Some(_) => Charge { head: part.next, mark: part.mark },
         }
     }
 
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
-        let time = self.limits.not_before(time.max(self.store.horizon()));
-        if reference.epoch() != at.head.epoch() {
+    fn help(self, at: At<'a>, reference: RingRef, time: u64) {
+        let time = self.plan.not_before(time.max(self.store.timestamp_floor()));
+        if reference.ring_parity() != at.head.ring_parity() {
             return;
         }
-        // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
-        let stands = || at.stands() && (!reference.is_ring() || at.cell.refers_to(reference));
-        let loosest = self.revisions.loosest();
-        let loosest: &Limits = loosest.as_ref().unwrap_or(self.limits);
-        self.store.ring(at.cell, reference).settle(at.head, loosest, time, stands);
+        // During a resize the head stays the same, but the ring may be freed (INV-VALIDATE).
+        let validate = || at.validate() && (!reference.is_ring() || at.cell.refers_to(reference));
+        let loosest = self.versions.loosest();
+        let loosest: &LogPlan = loosest.as_ref().unwrap_or(self.plan);
+        self.store.ring(at.cell, reference).help(at.head, loosest, time, validate);
     }
 
     fn known(self, At { cell, head }: At<'a>, reference: RingRef) -> Known {
-        if reference.epoch() != head.epoch() {
+        if reference.ring_parity() != head.ring_parity() {
             return Known::OfAnotherRing;
         }
         let newest = self.store.ring(cell, reference).newest(head);
-        newest.map_or(Known::Unpublished, |newest| Known::Until(self.limits.end_of(newest.time()), newest))
+        newest.map_or(Known::Unpublished, |newest| Known::Until(self.plan.end_of(newest.time()), newest))
     }
 
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        self.refund(at, charged.mark, cost, clock)
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charge.mark, cost, clock)
     }
 
     fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head) {
         let cost = cost as usize;
         let slots = if elsewhere { cost.max(2) } else { cost };
         if slots <= 1 {
-            let slot = Slot::ancient(opened.ancient_mark(), opened.lap());
+            let slot = Slot::sentinel(opened.sentinel_number(), opened.lap());
             return (RingRef(slot.0), opened.advanced(cost, 1));
         }
         let (reference, ring) = self.store.new_ring(false, slots, opened.lap());
@@ -115,36 +115,36 @@ impl<'a> Algorithm<'a> for Log<'a> {
     }
 
     #[cold]
-    fn empty(self, growing: At<'a>, old: RingRef, newest: Slot) {
-        let head = growing.head;
-        let by = if head.state().may_be_ahead() { 0 } else { newest.time() };
-        let slots = self.store.ring(growing.cell, old).len() + 1;
-        let (offer, _) = self.store.new_ring(!head.epoch(), slots, head.lap().wrapping_add(1));
-        self.offer(growing, old, by, offer);
+    fn empty(self, resizing: At<'a>, old: RingRef, newest: Slot) {
+        let head = resizing.head;
+        let by = if head.state().may_have_reserved() { 0 } else { newest.time() };
+        let slots = self.store.ring(resizing.cell, old).len() + 1;
+        let (offer, _) = self.store.new_ring(!head.ring_parity(), slots, head.lap().wrapping_add(1));
+        self.offer(resizing, old, by, offer);
     }
 
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         let view = self.view(at, clock)?;
         // Reserved stamps are exported beside live ones.
-        let live = view.live(self.limits.live_from(view.live_at()));
+        let live = view.live(self.plan.live_from(view.live_at()));
         let ages: Vec<i64> = view.last(live).map(|stamp| age(view.reading, stamp)).collect();
-        view.stands().then(|| (!ages.is_empty()).then_some(Kept::Stamps(ages)))
+        view.validate().then(|| (!ages.is_empty()).then_some(Export::Stamps(ages)))
     }
 
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
-        let ages: &[i64] = if let Kept::Stamps(ages) = kept { ages } else { &[] };
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
+        let ages: &[i64] = if let Export::Stamps(ages) = export { ages } else { &[] };
         // At most the limit matters, and as many reserved stamps.
-        let ages = &ages[ages.len().saturating_sub(2 * self.limits.limit())..];
-        let is_ahead = ages.last().is_some_and(|&age| restored.at(age) > restored.now);
-        let opened = if is_ahead { opened.with_state(State::Ahead) } else { opened };
+        let ages = &ages[ages.len().saturating_sub(2 * self.plan.limit())..];
+        let is_reserved = ages.last().is_some_and(|&age| import.at(age) > import.now);
+        let opened = if is_reserved { opened.with_state(State::Reserved) } else { opened };
         match ages {
-            [] => (RingRef(Slot::ancient(opened.ancient_mark(), opened.lap()).0), opened),
-            [age] => (RingRef(Slot::new(restored.at(*age), false, opened.lap() + 1).0), opened),
+            [] => (RingRef(Slot::sentinel(opened.sentinel_number(), opened.lap()).0), opened),
+            [age] => (RingRef(Slot::new(import.at(*age), false, opened.lap() + 1).0), opened),
             _ => {
                 let (reference, ring) = self.store.new_ring(false, ages.len(), opened.lap());
-                ring.write_last(ages.len(), ages.iter().map(|&age| restored.at(age)), opened.lap());
+                ring.write_last(ages.len(), ages.iter().map(|&age| import.at(age)), opened.lap());
                 (reference, opened)
             }
         }

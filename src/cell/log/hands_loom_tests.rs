@@ -28,15 +28,15 @@ fn a_late_publication(cost: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     crate::sync::check_model(&model, move || {
-        let cells = Cells::new([Revisions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
-        let ask = move |cells: &Cells, (id, life, key), cost, at| {
-            let seat = cells.seat_for(id, life, key).unwrap();
+        let cells = Cells::new([Versions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
+        let ask = move |cells: &Cells, (id, incarnation, key), cost, at| {
+            let seat = cells.seat_for(id, incarnation, key).unwrap();
             cells.decide(Ask::Acquire, seat, cost, &At(at)).unwrap()
         };
         let [first, second] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| {
-            let (id, life) = cells.create(key, 1).unwrap();
-            cells.grant(id, life, &At(0));
-            (id, life, key)
+            let (id, incarnation) = cells.create(key, 1).unwrap();
+            cells.grant(id, incarnation, &At(0));
+            (id, incarnation, key)
         });
         // A ring of four stamps of zero.
         assert!(ask(&cells, first, 3, 0).is_admitted());
@@ -64,11 +64,11 @@ fn loom_a_late_publication_misses_the_cells_next_key() {
         let one = Arc::new(One::log(1, 1, 20));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            let One { cells, id, life } = &*worker;
-            assert!(cells.forget(*id, *life, &At(30)));
-            assert_eq!(cells.reclaim(*id, *life, time_of(30), &At(30)), Reclaimed::Gone);
+            let One { cells, id, incarnation } = &*worker;
+            assert!(cells.forget(*id, *incarnation, &At(30)));
+            assert_eq!(cells.free(*id, *incarnation, time_of(30), &At(30)), Freed::Gone);
             let next = cells.create(KEY, 1).unwrap();
-            assert_eq!(next, (*id, *life + 1));
+            assert_eq!(next, (*id, *incarnation + 1));
             cells.grant(next.0, next.1, &At(10));
             let seat = cells.seat_for(next.0, next.1, KEY).unwrap();
             cells.decide(Ask::Acquire, seat, 1, &At(20)).unwrap().is_admitted()
@@ -77,7 +77,7 @@ fn loom_a_late_publication_misses_the_cells_next_key() {
         // than this one has shown.
         let _ = one.acquire(1, 30);
         if thread.join().unwrap() {
-            let seat = one.cells.seat_for(one.id, one.life + 1, KEY).unwrap();
+            let seat = one.cells.seat_for(one.id, one.incarnation + 1, KEY).unwrap();
             assert!(one.cells.decide(Ask::Acquire, seat, 1, &At(30)).unwrap().is_admitted(), "a stamp of another key");
         }
     });
@@ -97,30 +97,30 @@ fn loom_a_ring_that_was_given_away_is_not_written() {
         assert_eq!(one.acquire(1, 13), 1);
         thread.join().unwrap();
         let rings = one.cells.store.rings_of(1);
-        assert_eq!((rings.take(), rings.take()), (Some(0), Some(1)), "the list of free rings");
+        assert_eq!((rings.alloc(), rings.alloc()), (Some(0), Some(1)), "the list of free rings");
     });
 }
 
 /// The next key has the incarnation of 256 before, by its number: the laps in between are skipped
 /// at once.
 #[test]
-fn loom_a_request_that_slept_through_256_lives_misses_the_next_key() {
+fn loom_a_request_that_slept_through_256_incarnations_misses_the_next_key() {
     explore(|| {
         let one = Arc::new(One::of(&[Quota::new(2, Duration::from_nanos(10))], 1, 0));
         let sleeper = Arc::clone(&one);
         let sleeper = thread::spawn(move || sleeper.acquire(1, 5));
-        let One { cells, id, life } = &*one;
-        assert!(cells.forget(*id, *life, &At(5)));
-        assert_eq!(cells.reclaim(*id, *life, time_of(5), &At(5)), Reclaimed::Gone);
+        let One { cells, id, incarnation } = &*one;
+        assert!(cells.forget(*id, *incarnation, &At(5)));
+        assert_eq!(cells.free(*id, *incarnation, time_of(5), &At(5)), Freed::Gone);
         let next = Fingerprint::new(3, 4 << 4);
-        assert_eq!(cells.create(next, 1), Some((*id, life + 1)));
-        cells.grant(*id, life + 1, &At(5));
+        assert_eq!(cells.create(next, 1), Some((*id, incarnation + 1)));
+        cells.grant(*id, incarnation + 1, &At(5));
         let word = &cells.store.cells.element(*id).head;
         let head = Head(word.load(Ordering::Acquire));
-        let later = Head::new(head.state(), head.epoch(), *life, head.lap() + 256, head.pos());
+        let later = Head::new(head.state(), head.ring_parity(), *incarnation, head.lap() + 256, head.pos());
         word.compare_exchange(head.0, later.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
         sleeper.join().unwrap();
-        let seat = cells.seat_for(*id, *life, next).unwrap();
+        let seat = cells.seat_for(*id, *incarnation, next).unwrap();
         assert_eq!(cells.decide(Ask::Peek, seat, 1, &At(5)).unwrap().remaining(), 1, "the next key was charged");
     });
 }
@@ -134,25 +134,25 @@ const OTHER: Fingerprint = Fingerprint::new(3, 4 << 4);
 /// Two cells that share pools of rings, each under a quota of so many permits in ten nanoseconds
 /// and with one permit of time zero.
 fn two_cells(limits: [u32; 2]) -> (Cells, [Held; 2]) {
-    let plans = limits.map(|limit| Revisions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
+    let plans = limits.map(|limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let cells = Cells::together(plans.into(), 4);
     let held = [KEY, OTHER.in_dimension(1)].map(|key| {
-        let (id, life) = cells.create(key, 1).unwrap();
-        cells.grant(id, life, &At(0));
-        (id, life, key)
+        let (id, incarnation) = cells.create(key, 1).unwrap();
+        cells.grant(id, incarnation, &At(0));
+        (id, incarnation, key)
     });
     (cells, held)
 }
 
 /// Acquires permits that are left, and says how many are left then.
-fn acquire(cells: &Cells, (id, life, key): Held, cost: u32, clock: &impl Clock) -> u32 {
-    let status = cells.decide(Ask::Acquire, cells.seat_for(id, life, key).unwrap(), cost, clock).unwrap();
+fn acquire(cells: &Cells, (id, incarnation, key): Held, cost: u32, clock: &impl Clock) -> u32 {
+    let status = cells.decide(Ask::Acquire, cells.seat_for(id, incarnation, key).unwrap(), cost, clock).unwrap();
     assert!(status.is_admitted());
     status.remaining()
 }
 
-fn remaining(cells: &Cells, (id, life, key): Held, at: u64) -> u32 {
-    cells.decide(Ask::Peek, cells.seat_for(id, life, key).unwrap(), 0, &At(at)).unwrap().remaining()
+fn remaining(cells: &Cells, (id, incarnation, key): Held, at: u64) -> u32 {
+    cells.decide(Ask::Peek, cells.seat_for(id, incarnation, key).unwrap(), 0, &At(at)).unwrap().remaining()
 }
 
 /// A claimant that has claimed one permit and sleeps before it publishes the stamp.
@@ -193,8 +193,8 @@ fn loom_a_late_publication_misses_who_takes_the_ring_just_then() {
 /// The same where a claim on several cells has replaced the ring.
 #[test]
 fn loom_a_late_publication_misses_the_owner_after_a_joint_claim() {
-    a_late_publication_misses_the_next_owner(|cells, (id, life, key)| {
-        let claims = || match cells.prepare(cells.seat_for(id, life, key).unwrap(), 5, &At(10), None) {
+    a_late_publication_misses_the_next_owner(|cells, (id, incarnation, key)| {
+        let claims = || match cells.prepare(cells.seat_for(id, incarnation, key).unwrap(), 5, &At(10), None) {
             Some((part, _)) => cells.claim_together([part].iter()),
             None => false,
         };
@@ -234,12 +234,12 @@ fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
         let [worker, next] = [Arc::clone(&cells), Arc::clone(&cells)];
         let thread = thread::spawn(move || acquire(&worker, first, 5, &At(10)));
         let next = thread::spawn(move || {
-            let (id, life, key) = second;
-            let seat = next.seat_for(id, life, key).unwrap();
-            next.decide_to_lend(Ask::Reserve { within: 10 }, seat, 1, &At(9)).unwrap().0
+            let (id, incarnation, key) = second;
+            let seat = next.seat_for(id, incarnation, key).unwrap();
+            next.decide_refundable(Ask::Reserve { within: 10 }, seat, 1, &At(9)).unwrap().0
         });
         thread.join().unwrap();
-        // Denied if the horizon is past the clock by then.
+        // Denied if the timestamp floor is past the clock by then.
         let _ = next.join().unwrap();
         assert!(!sleeper.wakes(&cells), "a stamp of another key");
     });
@@ -257,7 +257,7 @@ impl Clock for Set {
 /// The timestamp floor is as late as another thread's clock, and no later than this one's, which is
 /// read after it. So a stamp that has expired by then is not postponed.
 #[test]
-fn loom_who_sees_the_horizon_reads_the_clock_after_it() {
+fn loom_a_thread_that_sees_the_timestamp_floor_reads_the_clock_after_it() {
     explore_with(2, || {
         let (cells, [first, second]) = two_cells([8, 8]);
         acquire(&cells, first, 3, &At(0));
@@ -287,12 +287,12 @@ fn loom_a_clock_that_lags_finds_a_ring_that_was_emptied() {
         let one = One::log(2, 1, 0);
         one.cells.replace_and_stall(one.seat().unwrap());
         let one = Arc::new(one);
-        let sweeper = spawned(&one, |one| one.cells.reclaim(one.id, one.life, time_of(10), &At(10)));
+        let sweeper = spawned(&one, |one| one.cells.free(one.id, one.incarnation, time_of(10), &At(10)));
         let lags = spawned(&one, |one| one.acquire(2, 9));
         let (swept, granted) = (sweeper.join().unwrap(), lags.join().unwrap());
         match swept {
-            Reclaimed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
-            Reclaimed::Live(_) => assert_eq!(one.remaining(19), 2 - granted, "three permits within one window"),
+            Freed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
+            Freed::Live(_) => assert_eq!(one.remaining(19), 2 - granted, "three permits within one window"),
         }
     });
 }

@@ -4,7 +4,7 @@
 //! widest quota has the longest window, so a stamp that is live under any quota is live under that
 //! one.
 
-use super::limits::{Bound, Limits};
+use super::plan::{Bound, LogPlan};
 use super::ring::Ring;
 use crate::cell::words::Head;
 use crate::decision::{Left, PerQuota};
@@ -30,7 +30,7 @@ impl AsOf<'_> {
     }
 }
 
-impl Limits {
+impl LogPlan {
     /// The permits left of each quota, after `granted` more permits at the time of this log. There
     /// is room for them.
     pub(super) fn left(&self, log: AsOf<'_>, granted: usize) -> PerQuota {

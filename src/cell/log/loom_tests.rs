@@ -101,7 +101,7 @@ fn loom_a_denial_is_explained_by_live_stamps() {
 }
 
 #[test]
-fn loom_growing_loses_no_stamp_and_adds_none() {
+fn loom_resizing_loses_no_stamp_and_adds_none() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         // The ring of one is full: both have to make it grow.
@@ -130,7 +130,7 @@ fn loom_long_a_ring_that_is_seen_two_growths_later_stays() {
 }
 
 #[test]
-fn loom_growing_while_another_claims_what_expires() {
+fn loom_resizing_while_another_claims_what_expires() {
     explore(|| {
         let one = Arc::new(One::log(2, 1, 0));
         let [at_nine, at_ten] = race(&one, &[(1, 9), (1, 10)])[..] else { panic!("two requests") };
@@ -143,17 +143,17 @@ fn loom_growing_while_another_claims_what_expires() {
 }
 
 #[test]
-fn loom_a_cell_is_reclaimed_or_claimed() {
+fn loom_a_cell_is_freed_or_claimed() {
     explore(|| {
         let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(10), &At(10)));
+        let thread = thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(10), &At(10)));
         let granted = one.acquire(1, 10);
         match thread.join().unwrap() {
-            Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
+            Freed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
             live => {
-                assert_eq!((granted, live), (1, Reclaimed::Live(time_of(20))));
-                assert_eq!(one.cells.reclaim(one.id, one.life, time_of(19), &At(19)), live);
+                assert_eq!((granted, live), (1, Freed::Live(time_of(20))));
+                assert_eq!(one.cells.free(one.id, one.incarnation, time_of(19), &At(19)), live);
             }
         }
     });
@@ -164,15 +164,15 @@ fn loom_a_cell_is_forgotten_while_it_grows() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.forget(worker.id, worker.life, &At(1)));
+        let thread = thread::spawn(move || worker.cells.forget(worker.id, worker.incarnation, &At(1)));
         let _ = one.acquire(1, 1);
         assert!(thread.join().unwrap());
         assert_eq!(one.acquire(1, 1), 0, "a dead cell decides nothing");
-        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(1), &At(1)), Reclaimed::Gone);
+        assert_eq!(one.cells.free(one.id, one.incarnation, time_of(1), &At(1)), Freed::Gone);
         // The cell serves its next key as if new.
-        let (id, life) = one.cells.create(KEY, 1).unwrap();
-        assert_eq!((id, life), (one.id, one.life + 1));
-        assert!(!one.cells.forget(id, one.life, &At(1)), "the next key was forgotten in place of the last");
+        let (id, incarnation) = one.cells.create(KEY, 1).unwrap();
+        assert_eq!((id, incarnation), (one.id, one.incarnation + 1));
+        assert!(!one.cells.forget(id, one.incarnation, &At(1)), "the next key was forgotten in place of the last");
     });
 }
 
@@ -329,7 +329,7 @@ fn loom_a_peek_is_of_one_head() {
 }
 
 #[test]
-fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
+fn loom_resizing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
     crate::sync::check_model(&model, || {
@@ -344,14 +344,14 @@ fn loom_growing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
 }
 
 #[test]
-fn loom_growing_gives_every_other_ring_back() {
+fn loom_resizing_gives_every_other_ring_back() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         race(&one, &[(1, 5), (2, 6)]);
-        assert_eq!(one.cells.reclaim(one.id, one.life, time_of(30), &At(30)), Reclaimed::Gone);
+        assert_eq!(one.cells.free(one.id, one.incarnation, time_of(30), &At(30)), Freed::Gone);
         let rings = one.cells.store.rings_of(1);
         let ever = rings.handed_out();
-        (0..ever).for_each(|_| assert!(rings.take().is_some()));
+        (0..ever).for_each(|_| assert!(rings.alloc().is_some()));
         assert_eq!(rings.handed_out(), ever, "a ring is lost");
     });
 }
@@ -362,9 +362,9 @@ fn loom_a_sweeper_that_slept_does_not_backdate_a_claim() {
         let one = Arc::new(One::log(1, 1, 0));
         let worker = Arc::clone(&one);
         // The sweep began at 5. When it comes to the cell, it may find a claim of 100 unpublished.
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(5), &At(100)));
+        let thread = thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(5), &At(100)));
         assert_eq!(one.acquire(1, 100), 1);
-        assert_ne!(thread.join().unwrap(), Reclaimed::Gone);
+        assert_ne!(thread.join().unwrap(), Freed::Gone);
         assert_eq!(one.acquire(1, 109), 0, "two permits within one window");
     });
 }
@@ -383,15 +383,15 @@ fn loom_a_ring_that_grows_can_be_read() {
 }
 
 #[test]
-fn loom_a_cell_is_reclaimed_or_grows() {
+fn loom_a_cell_is_freed_or_grows() {
     explore(|| {
         let one = Arc::new(One::log(4, 1, 0));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(10), &At(10)));
+        let thread = thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(10), &At(10)));
         let granted = one.acquire(2, 10);
         match thread.join().unwrap() {
-            Reclaimed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
-            live => assert_eq!((granted, live, one.remaining(10)), (2, Reclaimed::Live(time_of(20)), 2)),
+            Freed::Gone => assert_eq!(granted, 0, "permits of a cell that was freed"),
+            live => assert_eq!((granted, live, one.remaining(10)), (2, Freed::Live(time_of(20)), 2)),
         }
     });
 }

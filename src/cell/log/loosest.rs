@@ -9,7 +9,7 @@
 //! That holds for stamps that a version no longer counts, too: they had left a window when it
 //! began, and no thread decides as of a time before (INV-VERSION).
 
-use super::limits::Limits;
+use super::plan::LogPlan;
 use crate::sync::{AtomicU64, Ordering};
 
 /// A version is included here before it is current. So a thread that sees a claim sees the version
@@ -20,7 +20,7 @@ pub(in crate::cell) struct Loosest {
 }
 
 impl Loosest {
-    pub(in crate::cell) fn of(first: Option<&Limits>) -> Self {
+    pub(in crate::cell) fn of(first: Option<&LogPlan>) -> Self {
         let loosest = Self { most: AtomicU64::new(0), shortest: AtomicU64::new(u64::MAX) };
         if let Some(first) = first {
             loosest.include(first);
@@ -29,13 +29,13 @@ impl Loosest {
     }
 
     /// Includes these limits.
-    pub(in crate::cell) fn include(&self, limits: &Limits) {
-        self.most.fetch_max(limits.limit() as u64, Ordering::Relaxed);
-        self.shortest.fetch_min(limits.window(), Ordering::Relaxed);
+    pub(in crate::cell) fn include(&self, plan: &LogPlan) {
+        self.most.fetch_max(plan.limit() as u64, Ordering::Relaxed);
+        self.shortest.fetch_min(plan.window(), Ordering::Relaxed);
     }
 
-    pub(in crate::cell) fn limits(&self) -> Limits {
+    pub(in crate::cell) fn plan(&self) -> LogPlan {
         let most = usize::try_from(self.most.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        Limits::one(most, self.shortest.load(Ordering::Relaxed))
+        LogPlan::one(most, self.shortest.load(Ordering::Relaxed))
     }
 }

@@ -1,6 +1,6 @@
 //! Claims slots of a ring, publishes their stamps, and helps claimants that stalled.
 
-use super::limits::Limits;
+use super::plan::LogPlan;
 use super::ring::{Place, Ring};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, Slot};
@@ -21,7 +21,7 @@ impl Ring<'_> {
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
     #[inline]
-    pub(super) fn claim(self, at: At<'_>, cost: usize, limits: &Limits, time: u64) -> Option<Published> {
+    pub(super) fn claim(self, at: At<'_>, cost: usize, plan: &LogPlan, time: u64) -> Option<Published> {
         let head = at.head;
         let first = self.load(head.pos());
         let next = head.advanced(cost, self.len());
@@ -33,16 +33,16 @@ impl Ring<'_> {
             let swap = slot.compare_exchange(first.0, stamp.0, Ordering::Release, Ordering::Relaxed);
             Some(if swap.is_ok() { Published::ByClaimant } else { Published::Unknown })
         } else {
-            Some(self.publish(at, next, cost, limits, time))
+            Some(self.publish(at, next, cost, plan, time))
         }
     }
 
     /// Publishes a claim of several permits that moved the head to `next`.
     #[inline(never)]
-    pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, limits: &Limits, time: u64) -> Published {
-        let stands = || at.cell.stands(next);
-        if !self.publish_alone(at.head, cost, time, stands) {
-            self.settle(next, limits, time, stands);
+    pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, plan: &LogPlan, time: u64) -> Published {
+        let validate = || at.cell.validate(next);
+        if !self.publish_alone(at.head, cost, time, validate) {
+            self.help(next, plan, time, validate);
             return Published::Unknown;
         }
         Published::ByClaimant
@@ -51,12 +51,12 @@ impl Ring<'_> {
     /// Publishes a claim of several permits that was made at `head`, unless a helper takes part.
     /// Returns whether all of it is published.
     #[inline(always)]
-    fn publish_alone(self, head: Head, cost: usize, time: u64, stands: impl Fn() -> bool) -> bool {
+    fn publish_alone(self, head: Head, cost: usize, time: u64, validate: impl Fn() -> bool) -> bool {
         let mut place = Place { index: head.pos(), lap: head.lap() };
         for left in (0..cost).rev() {
             let slot = self.load(place.index);
-            // As in `settle` (INV-STANDS).
-            if slot.is_of_lap(place.lap) || !stands() {
+            // As in `help` (INV-VALIDATE).
+            if slot.is_of_lap(place.lap) || !validate() {
                 return false;
             }
             let stamp = Slot::new(time, left > 0, place.lap);
@@ -70,21 +70,21 @@ impl Ring<'_> {
     }
 
     /// Helps: publishes the last claim if it is unpublished. Proposes `time`, raised to the
-    /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once the head, and
-    /// the ring with it, no longer `stands`.
+    /// earliest stamp that the log allows (INV-ORDER, INV-SPACING). Does nothing once
+    /// `validate` fails: the head has moved, and the ring may be another.
     #[cold]
-    pub(super) fn settle(self, head: Head, limits: &Limits, time: u64, stands: impl Fn() -> bool) {
+    pub(super) fn help(self, head: Head, plan: &LogPlan, time: u64, validate: impl Fn() -> bool) {
         let last = self.last(head);
         // Go back to the first unpublished slot. The slots of a claim are published in order.
         let mut first = self.after(last);
-        let mut stamp = time.max(limits.end_of(self.load(last.index).time()));
+        let mut stamp = time.max(plan.end_of(self.load(last.index).time()));
         for unpublished in 0..self.len() {
             let place = self.before(first);
             let slot = self.load(place.index);
             if slot.is_of_lap(place.lap) {
                 // Either the claim's own first slots, whose stamp is chosen (INV-ONE-STAMP), or the
                 // claim before it.
-                let claimed = stamp.max(slot.time()).max(limits.earliest(self, first.index, unpublished));
+                let claimed = stamp.max(slot.time()).max(plan.earliest(self, first.index, unpublished));
                 stamp = if slot.joined() { slot.time() } else { claimed };
                 break;
             }
@@ -100,8 +100,8 @@ impl Ring<'_> {
             if self.len() == 1 && slot.joined() {
                 return;
             }
-            // The parity alone may be that of a later lap (INV-STANDS).
-            if !stands() {
+            // The parity alone may be that of a later lap (INV-VALIDATE).
+            if !validate() {
                 return;
             }
             if slot.is_of_lap(place.lap) {

@@ -73,7 +73,7 @@ fn loom_a_helper_whose_clock_lags_keeps_to_the_tighter_quota_for_several() {
 }
 
 #[test]
-fn loom_growing_keeps_to_the_tighter_quota() {
+fn loom_resizing_keeps_to_the_tighter_quota() {
     explore(|| {
         let one = Arc::new(both(4, 2, 1));
         // The ring of one has to grow for either of them.
@@ -88,17 +88,17 @@ fn loom_growing_keeps_to_the_tighter_quota() {
 /// A resize by a lagging clock: stamps that are live in the shorter window at that reading are live
 /// in it at the later stamp.
 #[test]
-fn loom_growing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
+fn loom_resizing_by_a_clock_that_lags_keeps_to_the_tighter_quota() {
     explore(|| {
-        let cells = Cells::new([Revisions::new(&quotas(4, 2))].into(), 4);
-        let [(id, life), other] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| cells.create(key, 1).unwrap());
-        cells.grant(id, life, &At(0));
+        let cells = Cells::new([Versions::new(&quotas(4, 2))].into(), 4);
+        let [(id, incarnation), other] = [KEY, Fingerprint::new(3, 4 << 4)].map(|key| cells.create(key, 1).unwrap());
+        cells.grant(id, incarnation, &At(0));
         cells.grant(other.0, other.1, &At(1000));
-        let one = Arc::new(One { cells, id, life });
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || (worker.acquire(1, 5), worker.acquire(1, 5)));
         assert!(one.cells.forget(other.0, other.1, &At(1000)));
-        assert_eq!(one.cells.reclaim(other.0, other.1, time_of(1000), &At(1000)), Reclaimed::Gone);
+        assert_eq!(one.cells.free(other.0, other.1, time_of(1000), &At(1000)), Freed::Gone);
         assert_eq!(one.acquire(2, 6), 0, "one is live in the shorter window, or two are");
         assert_eq!(thread.join().unwrap(), (1, 0));
     });

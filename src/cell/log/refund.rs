@@ -20,54 +20,54 @@
 //! were used.
 
 use super::view::{Log, View};
-use crate::cell::algorithm::Charged;
+use crate::cell::algorithm::Charge;
 use crate::cell::memory::At;
 use crate::clock::Clock;
 
 impl<'a> Log<'a> {
-    /// A lower bound of the stamp of a claim of `needed` slots, whichever thread publishes it: see
-    /// `settle` in `publish.rs`. Read before the claim.
-    pub(super) fn earliest_stamp(self, view: &View<'_>, needed: usize) -> u64 {
-        let loosest = self.revisions.loosest();
-        let loosest = loosest.as_ref().unwrap_or(self.limits);
+    /// A lower bound of the stamp of a claim of `cost` slots, whichever thread publishes it: see
+    /// `help` in `publish.rs`. Read before the claim.
+    pub(super) fn earliest_stamp(self, view: &View<'_>, cost: usize) -> u64 {
+        let loosest = self.versions.loosest();
+        let loosest = loosest.as_ref().unwrap_or(self.plan);
         let pos = view.at.head.pos();
-        let last = view.ring.load(pos + needed - 1).time();
-        let earliest = loosest.earliest(view.ring, pos, needed).max(loosest.end_of(last));
+        let last = view.ring.load(pos + cost - 1).time();
+        let earliest = loosest.earliest(view.ring, pos, cost).max(loosest.end_of(last));
         // The claimant may publish its first slots itself, at its own time.
-        view.floor.max(earliest).max(view.horizon.min(view.time))
+        view.lower_bound.max(earliest).max(view.timestamp_floor.min(view.time))
     }
 
     /// The charge of permits that were claimed in the ring at that head, with a stamp no earlier
-    /// than `floor`.
+    /// than `lower_bound`.
     ///
     /// The stamp is read, because a helper with a lagging clock may have published it. If the ring
-    /// was replaced, or claimed all round, `floor` is used.
-    pub(super) fn charged_in_ring(self, At { cell, head }: At<'a>, floor: u64) -> Charged {
+    /// was replaced, or claimed all round, `lower_bound` is used.
+    pub(super) fn charge_in_ring(self, At { cell, head }: At<'a>, lower_bound: u64) -> Charge {
         // Acquired: if the head has moved on, a helper may have published them.
-        self.store.head_once_let_go(cell);
+        self.store.head_once_released(cell);
         let reference = cell.reference();
         let ring = self.store.ring(cell, reference);
         let stamp = ring.load(head.pos()).time();
-        // While a cell grows its head stands still, but the ring may be freed (INV-STANDS).
-        let is_there = ring.is_held_since(head, self.store.head_once_let_go(cell))
-            && reference.epoch() == head.epoch()
+        // During a resize the head stays the same, but the ring may be freed (INV-VALIDATE).
+        let is_there = ring.is_held_since(head, self.store.head_once_released(cell))
+            && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
-        Charged { head, mark: if is_there { stamp } else { floor } }
+        Charge { head, mark: if is_there { stamp } else { lower_bound } }
     }
 
     /// One attempt to remove stamps; `None` if the cell changed.
     pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
         let now = view.live_at();
-        let live = view.live(self.limits.live_from(now));
+        let live = view.live(self.plan.live_from(now));
         let count = cost as usize;
         let first = view.last(live).position(|stamp| stamp >= mark).unwrap_or(live);
         // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
-        let latest = now.max(self.store.horizon());
-        if mark < self.limits.live_from(latest) || live - first < count {
-            return view.stands().then_some(0);
+        let latest = now.max(self.store.timestamp_floor());
+        if mark < self.plan.live_from(latest) || live - first < count {
+            return view.validate().then_some(0);
         }
-        let growing = at.begin_resize(at.head.state().growing())?;
-        self.replace_without(growing, &view, live, first..first + count).then_some(cost)
+        let resizing = at.begin_resize(at.head.state().resizing())?;
+        self.replace_without(resizing, &view, live, first..first + count).then_some(cost)
     }
 }

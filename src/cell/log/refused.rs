@@ -27,27 +27,27 @@
 
 use super::left::AsOf;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Attempt, Charged};
+use crate::cell::algorithm::{Algorithm, Attempt, Charge};
 use crate::decision::{Decision, Status};
 
 impl<'a> Log<'a> {
     /// One attempt to refuse a request that counts.
-    pub(super) fn refuse_and_count(self, view: &View<'a>, needed: usize, denied: Decision) -> Attempt {
-        let (limits, at, time) = (self.limits, view.at, view.time);
-        let live = view.live(limits.live_from(time)).min(limits.remembered().saturating_sub(needed));
-        let Some(growing) = at.begin_resize(at.head.state().growing()) else { return at.lost() };
-        let Some(new) = self.replacement(growing, view, live + needed, time) else { return at.lost() };
-        let (next, later) = (growing.head.on_new_ring(), new.later);
-        let kept = view.last(live).map(|stamp| limits.put_off(stamp, time, later));
-        new.ring.write_last(live + needed, kept.chain(core::iter::repeat_n(later, needed)), next.lap());
+    pub(super) fn refuse_and_count(self, view: &View<'a>, cost: usize, denied: Decision) -> Attempt {
+        let (plan, at, time) = (self.plan, view.at, view.time);
+        let live = view.live(plan.live_from(time)).min(plan.remembered().saturating_sub(cost));
+        let Some(resizing) = at.begin_resize(at.head.state().resizing()) else { return at.lost() };
+        let Some(new) = self.replacement(resizing, view, live + cost, time) else { return at.lost() };
+        let (next, later) = (resizing.head.on_new_ring(), new.later);
+        let kept = view.last(live).map(|stamp| plan.postpone(stamp, time, later));
+        new.ring.write_last(live + cost, kept.chain(core::iter::repeat_n(later, cost)), next.lap());
         // All of the new ring is published, so the next head reads it as it is now.
-        let refusal = limits.refusal(new.ring, next, later, needed);
+        let refusal = plan.refusal(new.ring, next, later, cost);
         let log = AsOf { ring: new.ring, head: next, newest: later, time: later, reading: view.reading };
-        let left = limits.left(log, 0);
-        if !self.offer(growing, view.reference, later, new.offer) {
+        let left = plan.left(log, 0);
+        if !self.offer(resizing, view.reference, later, new.offer) {
             return at.lost();
         }
         let decision = refusal.map_or(denied, |refusal| refusal.denial(view.reading));
-        Attempt::Decided(Status { decision, left }, Charged::nothing(at.head))
+        Attempt::Decided(Status { decision, left }, Charge::nothing(at.head))
     }
 }

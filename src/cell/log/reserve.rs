@@ -2,8 +2,8 @@
 //!
 //! A request that does not fit now fits at the moment that its denial tells. A reservation takes
 //! the permits as of that moment: it replaces the ring with one that has their stamps (INV-RESIZE),
-//! and the cell is *ahead*. Such a cell denies each clock before its newest stamp (INV-RESERVED).
-//! Once the clock has reached it, the next claim makes the cell open.
+//! and the cell is *reserved*. Such a cell denies each clock before its newest stamp
+//! (INV-RESERVED). Once the clock has reached it, the next claim makes the cell open.
 //!
 //! # Why it is exact
 //!
@@ -16,20 +16,20 @@
 //!    For this reason, and because a queue must end, a reservation reaches at most one window
 //!    ahead.
 //!
-//! # Why the timestamp floor does not move ahead
+//! # Why a reservation does not raise the timestamp floor
 //!
 //! Raised to a reserved stamp, the floor would make every new key start there. It must be as late
 //! as claims *in place* in a ring that is freed, and as the time by which a resize left stamps out.
 //! A ring with reserved stamps tells neither. But nothing was claimed in place in the ring of a
-//! cell that is ahead: the ring came with the reservation, and the first claim in place makes the
-//! cell open. So three states tell the resizes apart: *growing* (an open cell, nothing reserved),
-//! *going ahead* (an open cell, a ring with reserved stamps), *growing ahead* (the ring of a cell
-//! that is ahead).
+//! reserved cell: the ring came with the reservation, and the first claim in place makes the
+//! cell open. So three states tell the resizes apart: *resizing* (an open cell, nothing reserved),
+//! *resizing to reserved* (an open cell, a ring with reserved stamps), *resizing reserved* (the
+//! ring of a reserved cell).
 
 use super::left::AsOf;
-use super::limits::Refusal;
+use super::plan::Refusal;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Attempt, Charged};
+use crate::cell::algorithm::{Algorithm, Attempt, Charge};
 use crate::decision::{Admission, Decision, Status};
 
 /// The longest ring whose positions fit in a head.
@@ -37,32 +37,32 @@ const LONGEST: usize = 1 << 24;
 
 impl<'a> Log<'a> {
     /// One attempt to reserve permits that fit within so many nanoseconds.
-    pub(super) fn reserve_ahead(self, view: &View<'a>, refusal: Refusal, needed: usize, within: u64) -> Attempt {
-        let (limits, at, reading) = (self.limits, view.at, view.reading);
-        let within = within.min(limits.window());
+    pub(super) fn reserve(self, view: &View<'a>, refusal: Refusal, cost: usize, within: u64) -> Attempt {
+        let (plan, at, reading) = (self.plan, view.at, view.reading);
+        let within = within.min(plan.window());
         // No stamp is earlier than the timestamp floor (INV-FLOOR).
         let shown = view.live_at();
-        let now = shown.max(view.horizon);
+        let now = shown.max(view.timestamp_floor);
         let refusal = refusal.no_sooner_than(now);
-        let live = view.live(limits.live_from(shown));
+        let live = view.live(plan.live_from(shown));
         // Live stamps by a clock behind the floor would be postponed, and this moment with them.
-        let lags = shown < now && view.last(live).any(|stamp| limits.put_off(stamp, shown, now) != stamp);
-        let (moment, slots) = (refusal.until(), live + needed);
+        let lags = shown < now && view.last(live).any(|stamp| plan.postpone(stamp, shown, now) != stamp);
+        let (moment, slots) = (refusal.until(), live + cost);
         let is_never = lags || slots > LONGEST;
         if is_never || moment.saturating_sub(reading) > within {
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             return self.told(view, decision);
         }
-        let Some(growing) = at.begin_resize(at.head.state().going_ahead()) else { return at.lost() };
-        let Some(new) = self.replacement(growing, view, slots, now) else { return at.lost() };
-        let stamps = view.last(live).chain(core::iter::repeat_n(moment, needed));
-        new.ring.write_last(slots, stamps, growing.head.on_new_ring().lap());
-        let log = AsOf { ring: new.ring, head: growing.head.on_new_ring(), newest: moment, time: moment, reading };
-        let left = if reading < moment { limits.left_behind(log, moment) } else { limits.left(log, 0) };
-        if !self.offer(growing, view.reference, now, new.offer) {
+        let Some(resizing) = at.begin_resize(at.head.state().resizing_to_reserved()) else { return at.lost() };
+        let Some(new) = self.replacement(resizing, view, slots, now) else { return at.lost() };
+        let stamps = view.last(live).chain(core::iter::repeat_n(moment, cost));
+        new.ring.write_last(slots, stamps, resizing.head.on_new_ring().lap());
+        let log = AsOf { ring: new.ring, head: resizing.head.on_new_ring(), newest: moment, time: moment, reading };
+        let left = if reading < moment { plan.left_behind(log, moment) } else { plan.left(log, 0) };
+        if !self.offer(resizing, view.reference, now, new.offer) {
             return at.lost();
         }
         let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));
-        Attempt::Decided(Status { decision, left }, Charged { head: at.head, mark: moment })
+        Attempt::Decided(Status { decision, left }, Charge { head: at.head, mark: moment })
     }
 }

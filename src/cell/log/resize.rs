@@ -13,8 +13,8 @@ use crate::decision::PerQuota;
 /// A claim that does not fit into its ring.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    pub(super) needed: usize,
-    /// The permits that are live at the view's time. With `needed` they are at most the limit.
+    pub(super) cost: usize,
+    /// The permits that are live at the view's time. With `cost` they are at most the limit.
     pub(super) live: usize,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Larger {
     pub(super) left: PerQuota,
 }
 
-/// A ring that the caller owns, to be offered to a growing cell.
+/// A ring that the caller owns, to be offered to a resizing cell.
 pub(super) struct Replacement<'a> {
     pub(super) offer: RingRef,
     pub(super) ring: Ring<'a>,
@@ -42,11 +42,11 @@ impl<'a> Log<'a> {
     pub(super) fn grow(self, view: &View<'a>, wanted: Wanted, clock: &impl Clock) -> Option<(u64, PerQuota)> {
         // A permit claimed now is later than all reserved ones.
         let state = view.at.head.state();
-        let growing = view.at.begin_resize(if state.is_open() { State::Growing } else { state })?;
-        let Larger { offer, time, left } = self.larger_ring(growing, view, wanted, clock);
+        let resizing = view.at.begin_resize(if state.is_open() { State::Resizing } else { state })?;
+        let Larger { offer, time, left } = self.larger_ring(resizing, view, wanted, clock);
         // A reserved stamp does not tell the time.
-        let by = if growing.head.state().may_be_ahead() { time } else { view.newest.time() };
-        self.offer(growing, view.reference, by, offer).then_some((time, left))
+        let by = if resizing.head.state().may_have_reserved() { time } else { view.newest.time() };
+        self.offer(resizing, view.reference, by, offer).then_some((time, left))
     }
 
     /// A ring that the caller owns, with the live stamps of the old ring and those of the claim.
@@ -54,67 +54,67 @@ impl<'a> Log<'a> {
         self,
         at: At<'a>,
         view: &View<'a>,
-        Wanted { needed, live }: Wanted,
+        Wanted { cost, live }: Wanted,
         clock: &impl Clock,
     ) -> Larger {
-        let (limits, ring, head) = (self.limits, view.ring, at.head);
+        let (plan, ring, head) = (self.plan, view.ring, at.head);
         let next = head.on_new_ring();
-        let (offer, new) = self.store.new_ring(next.epoch(), (live + needed).max(ring.len() + 1), next.lap());
+        let (offer, new) = self.store.new_ring(next.ring_parity(), (live + cost).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
         // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
-        let horizon = self.store.horizon();
+        let timestamp_floor = self.store.timestamp_floor();
         let reading = view.time.max(time_of(clock.now()));
-        let time = reading.max(horizon);
+        let time = reading.max(timestamp_floor);
         // No more than before, even if the ring is no longer the cell's.
-        let live = live.min(ring.live_at(head, limits.live_from(reading)));
-        let kept = view.last(live).map(|stamp| limits.put_off(stamp, reading, time));
-        new.write_last(live + needed, kept.chain(core::iter::repeat_n(time, needed)), next.lap());
-        let left = limits.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
+        let live = live.min(ring.live_at(head, plan.live_from(reading)));
+        let kept = view.last(live).map(|stamp| plan.postpone(stamp, reading, time));
+        new.write_last(live + cost, kept.chain(core::iter::repeat_n(time, cost)), next.lap());
+        let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
         Larger { offer, time, left }
     }
 
-    /// A ring with `slots` slots for a growing cell, by a clock that showed `now`. `None` if the
+    /// A ring with `slots` slots for a resizing cell, by a clock that showed `now`. `None` if the
     /// timestamp floor has passed `now` since the clock was read: the reading may be long out of
     /// date.
     pub(super) fn replacement(
         self,
-        growing: At<'a>,
+        resizing: At<'a>,
         view: &View<'a>,
         slots: usize,
         now: u64,
     ) -> Option<Replacement<'a>> {
-        let next = growing.head.on_new_ring();
-        let (offer, ring) = self.store.new_ring(next.epoch(), slots.max(2), next.lap());
+        let next = resizing.head.on_new_ring();
+        let (offer, ring) = self.store.new_ring(next.ring_parity(), slots.max(2), next.lap());
         // Read after the ring was taken: see `larger_ring`.
-        let horizon = self.store.horizon();
-        if horizon > now.max(view.horizon) {
+        let timestamp_floor = self.store.timestamp_floor();
+        if timestamp_floor > now.max(view.timestamp_floor) {
             self.store.drop_unused_ring(offer);
             return None;
         }
-        Some(Replacement { offer, ring, later: now.max(horizon) })
+        Some(Replacement { offer, ring, later: now.max(timestamp_floor) })
     }
 
     /// Offers a ring with the `live` newest stamps except those in `without`, counted from the
     /// oldest. Returns whether it was taken.
     pub(super) fn replace_without(
         self,
-        growing: At<'a>,
+        resizing: At<'a>,
         view: &View<'a>,
         live: usize,
         without: core::ops::Range<usize>,
     ) -> bool {
         let (now, left) = (view.live_at(), live - without.len());
-        let Some(new) = self.replacement(growing, view, left, now) else { return false };
+        let Some(new) = self.replacement(resizing, view, left, now) else { return false };
         let kept = view.last(live).enumerate().filter(|(nth, _)| !without.contains(nth));
-        let kept = kept.map(|(_, stamp)| self.limits.put_off(stamp, now, new.later));
-        new.ring.write_last(left, kept, growing.head.on_new_ring().lap());
-        self.offer(growing, view.reference, now, new.offer)
+        let kept = kept.map(|(_, stamp)| self.plan.postpone(stamp, now, new.later));
+        new.ring.write_last(left, kept, resizing.head.on_new_ring().lap());
+        self.offer(resizing, view.reference, now, new.offer)
     }
 
-    /// Helps: replaces the ring of a growing cell by one with the same stamps.
+    /// Helps: replaces the ring of a resizing cell by one with the same stamps.
     #[cold]
     pub(super) fn end_resize(self, view: &View<'a>) {
-        let live = view.live(self.limits.live_from(view.live_at()));
+        let live = view.live(self.plan.live_from(view.live_at()));
         self.replace_without(view.at, view, live, 0..0);
     }
 }

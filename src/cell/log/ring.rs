@@ -4,7 +4,7 @@ use crate::cell::words::{Head, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The slots of one ring. Through an outdated reference a ring may hold anything; the reader finds
-/// that out by the head (INV-STANDS).
+/// that out by the head (INV-VALIDATE).
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Ring<'a> {
     slots: &'a [AtomicU64],
@@ -130,7 +130,9 @@ impl<'a> Ring<'a> {
             1 => now.pos() + self.len(),
             _ => return false,
         };
-        now.life() == head.life() && now.epoch() == head.epoch() && end <= head.pos() + self.len()
+        now.incarnation() == head.incarnation()
+            && now.ring_parity() == head.ring_parity()
+            && end <= head.pos() + self.len()
     }
 
     /// Writes stamps into the last `count` slots of a ring that the caller owns, as if published in
@@ -157,7 +159,7 @@ mod tests {
             let mut now = head;
             for claimed in 0..=4 {
                 assert!(ring.is_held_since(head, now), "{claimed} claimed since {head:?}");
-                assert!(ring.is_held_since(head, now.with_state(State::Growing)));
+                assert!(ring.is_held_since(head, now.with_state(State::Resizing)));
                 let grown = now.on_new_ring();
                 assert!(!ring.is_held_since(head, grown));
                 assert!(!ring.is_held_since(head, grown.on_new_ring()));
@@ -168,8 +170,8 @@ mod tests {
                 assert!(!ring.is_held_since(head, now));
                 now = now.advanced(1, ring.len());
             }
-            let next_life = Head::new(State::Open, true, 2, lap, pos);
-            assert!(!ring.is_held_since(head, next_life));
+            let next_incarnation = Head::new(State::Open, true, 2, lap, pos);
+            assert!(!ring.is_held_since(head, next_incarnation));
         }
     }
 }

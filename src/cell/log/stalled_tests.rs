@@ -27,10 +27,10 @@ impl One {
     }
 
     fn of(quotas: &[Quota], cost: u32) -> Self {
-        let cells = Cells::new([Revisions::new(quotas)].into(), 4);
-        let (id, life) = cells.create(KEY, cost).unwrap();
-        assert_eq!((id, life), (0, 0));
-        cells.grant(id, life, &At(0));
+        let cells = Cells::new([Versions::new(quotas)].into(), 4);
+        let (id, incarnation) = cells.create(KEY, cost).unwrap();
+        assert_eq!((id, incarnation), (0, 0));
+        cells.grant(id, incarnation, &At(0));
         Self(cells)
     }
 
@@ -100,10 +100,10 @@ fn in_the_middle_of_publishing_several() {
 }
 
 /// The ring and the limits.
-fn parts(one: &One) -> (Ring<'_>, &Limits) {
+fn parts(one: &One) -> (Ring<'_>, &LogPlan) {
     let cell = one.0.store.cells.element(0);
     let Rules::Log(log) = one.0.rules(KEY) else { panic!("not a log") };
-    (one.0.store.ring(cell, cell.reference()), log.limits)
+    (one.0.store.ring(cell, cell.reference()), log.plan)
 }
 
 #[test]
@@ -111,10 +111,10 @@ fn before_publishing_several_while_another_publishes_the_first() {
     let one = One::new(4, 4);
     let head = one.head();
     one.claim_and_stall(3, 4);
-    let (ring, limits) = parts(&one);
+    let (ring, plan) = parts(&one);
     ring.slot(0).store(Slot::new(time_of(11), true, 1).0, Ordering::Release);
     // It goes on by the stamp that was chosen, not by its own.
-    ring.publish(one.at(head), one.head(), 3, limits, time_of(10));
+    ring.publish(one.at(head), one.head(), 3, plan, time_of(10));
     assert_eq!(one.ask(Ask::Peek, 0, 20).remaining(), 1);
     assert_eq!(one.ask(Ask::Peek, 0, 21).remaining(), 4);
 }
@@ -127,36 +127,36 @@ fn before_publishing_several_until_a_later_claim() {
     let next = one.head();
     // Others publish the claim at 21, and make the next one.
     assert!(!one.admits(2, 21) && one.admits(2, 31));
-    let (ring, limits) = parts(&one);
-    ring.publish(one.at(head), next, 2, limits, time_of(10));
+    let (ring, plan) = parts(&one);
+    ring.publish(one.at(head), next, 2, plan, time_of(10));
     assert_eq!(one.ask(Ask::Peek, 0, 40).remaining(), 0);
     assert_eq!(one.ask(Ask::Peek, 0, 41).remaining(), 2);
 }
 
 #[test]
-fn after_marking_a_cell_as_growing() {
+fn after_marking_a_cell_as_resizing() {
     let one = One::new(4, 1);
     let head = one.head();
-    one.word().store(head.with_state(State::Growing).0, Ordering::Release);
+    one.word().store(head.with_state(State::Resizing).0, Ordering::Release);
     assert!(one.admits(3, 5));
     assert!(!one.admits(1, 9));
     assert_eq!(one.ask(Ask::Peek, 0, 10).remaining(), 1);
 }
 
 #[test]
-fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
+fn after_marking_a_cell_as_resizing_nobody_else_has_to_make_it_grow() {
     let one = One::new(4, 1);
-    let growing = one.head().with_state(State::Growing);
-    one.word().store(growing.0, Ordering::Release);
+    let resizing = one.head().with_state(State::Resizing);
+    one.word().store(resizing.0, Ordering::Release);
     // A peek, or a request that does not fit, reads the ring as it is.
     assert_eq!(one.ask(Ask::Peek, 0, 5).remaining(), 3);
     assert!(!one.admits(4, 5));
-    assert_eq!(one.head(), growing);
-    assert_eq!(one.0.reclaim(0, 0, time_of(9), &At(9)), Reclaimed::Live(time_of(10)));
+    assert_eq!(one.head(), resizing);
+    assert_eq!(one.0.free(0, 0, time_of(9), &At(9)), Freed::Live(time_of(10)));
     // And an idle cell is taken back, or forgotten, all the same.
-    assert_eq!(one.0.reclaim(0, 0, time_of(10), &At(10)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(10), &At(10)), Freed::Gone);
     let one = One::new(4, 1);
-    one.word().store(one.head().with_state(State::Growing).0, Ordering::Release);
+    one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
     assert!(one.0.forget(0, 0, &At(5)));
 }
 
@@ -164,12 +164,12 @@ fn after_marking_a_cell_as_growing_nobody_else_has_to_make_it_grow() {
 /// the stamp before it expire may still be asleep, so the cell's next key begins no earlier, even
 /// by a clock that lags.
 #[test]
-fn after_marking_a_cell_as_growing_its_key_is_forgotten() {
+fn after_marking_a_cell_as_resizing_its_key_is_forgotten() {
     let one = One::new(4, 1);
     assert!(one.admits(1, 30));
-    one.word().store(one.head().with_state(State::Growing).0, Ordering::Release);
+    one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
     assert!(one.0.forget(0, 0, &At(30)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(30), &At(30)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(30), &At(30)), Freed::Gone);
     assert_eq!(one.0.create(KEY, 1), Some((0, 1)));
     one.0.grant(0, 1, &At(5));
     let seat = one.0.seat_for(0, 1, KEY).unwrap();
@@ -186,7 +186,7 @@ fn before_offering_the_larger_ring_until_the_next_key() {
     // From one slot to four, and from four to eight.
     assert!(one.admits(1, 0) && one.admits(4, 0));
     assert!(one.0.forget(0, 0, &At(0)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(0), &At(0)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(0), &At(0)), Freed::Gone);
     assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
     one.0.grant(0, 1, &At(0));
     assert_ne!(reference(), old, "the ring would be taken");
@@ -204,8 +204,8 @@ fn after_discarding_a_cell_its_head_does_not_return() {
         let one = One::of(&[quota], 1);
         let mut heads = Vec::new();
         for _ in 0..5 {
-            let (id, life) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
-            assert_eq!((id, life), (1, 0));
+            let (id, incarnation) = one.0.create(Fingerprint::new(3, 4 << 4), cost).unwrap();
+            assert_eq!((id, incarnation), (1, 0));
             heads.push(one.0.store.cells.element(id).head.load(Ordering::Acquire));
             one.0.discard(id);
         }
@@ -216,22 +216,22 @@ fn after_discarding_a_cell_its_head_does_not_return() {
 #[test]
 fn after_offering_the_larger_ring() {
     let one = One::new(4, 1);
-    let growing = one.head().with_state(State::Growing);
+    let resizing = one.head().with_state(State::Resizing);
     // Everything is done but opening the cell again.
     assert!(one.admits(1, 5));
-    one.word().store(growing.0, Ordering::Release);
+    one.word().store(resizing.0, Ordering::Release);
     assert!(one.admits(2, 5));
     assert!(!one.admits(1, 9));
 }
 
 #[test]
 fn before_granting_the_first_permits_of_a_new_key() {
-    let cells = Cells::new([Revisions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
-    let (id, life) = cells.create(KEY, 1).unwrap();
-    let seat = cells.seat_for(id, life, KEY).unwrap();
+    let cells = Cells::new([Versions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), 4);
+    let (id, incarnation) = cells.create(KEY, 1).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
     assert!(!cells.decide(Ask::Acquire, seat, 1, &At(7)).unwrap().is_admitted());
-    assert!(matches!(cells.reclaim(id, life, time_of(16), &At(16)), Reclaimed::Live(end) if end == time_of(17)));
-    assert_eq!(cells.reclaim(id, life, time_of(17), &At(17)), Reclaimed::Gone);
+    assert!(matches!(cells.free(id, incarnation, time_of(16), &At(16)), Freed::Live(end) if end == time_of(17)));
+    assert_eq!(cells.free(id, incarnation, time_of(17), &At(17)), Freed::Gone);
 }
 
 #[test]
@@ -240,12 +240,12 @@ fn with_a_head_that_is_out_of_date() {
     let seat = one.0.seat_for(0, 0, KEY).unwrap();
     assert!(one.admits(1, 10));
     // It saw the first permit expire, but the place has been taken since.
-    assert!(one.0.at_once_if_open(seat, 1, 11).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 11).is_none());
     assert!(!one.0.decide(Ask::Acquire, seat, 1, &At(11)).unwrap().is_admitted());
     // And then the cell goes to another key.
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     assert_eq!(one.0.create(Fingerprint::new(3, 4 << 4), 1), Some((0, 1)));
-    assert!(one.0.at_once_if_open(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
+    assert!(one.0.fast_if_open(seat, 1, 30).is_none() && one.0.decide(Ask::Acquire, seat, 1, &At(30)).is_none());
     assert!(one.0.seat_for(0, 0, KEY).is_none());
 }
 
@@ -266,7 +266,7 @@ fn between_claim_and_publication_under_two_quotas_with_a_clock_that_lags() {
 
 impl One {
     fn change(&self, quota: Quota, at: u64) {
-        self.0.revisions(0).change(Whose::All, &[quota], || time_of(at)).unwrap();
+        self.0.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
     }
 }
 
@@ -286,7 +286,7 @@ fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
     let one = One::of(&[quota], 1);
     let (seat, reading) = (one.0.seat_for(0, 0, KEY).unwrap(), 3);
     one.change(quota, 20);
-    assert!(one.0.at_once_if_open(seat, 1, reading).is_some_and(|decision| decision.is_admitted()));
+    assert!(one.0.fast_if_open(seat, 1, reading).is_some_and(|decision| decision.is_admitted()));
     assert_eq!([21, 29, 30].map(|at| one.admits(1, at)), [false, false, true]);
 }
 
@@ -295,13 +295,13 @@ fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
 #[test]
 fn after_closing_an_account_that_is_over() {
     let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
-    let Plan::Counter(metered) = one.0.plan(KEY) else { unreachable!("a bucket") };
+    let Plan::Counter(plan) = one.0.plan(KEY) else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with the permits used.
-    let closed = metered.layout.next(head, crate::cell::counter::layout::How::Closes, 2);
+    let closed = plan.layout.next(head, crate::cell::counter::layout::EraKind::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
-    assert_eq!(one.0.reclaim(0, 0, time_of(19), &At(19)), Reclaimed::Live(time_of(20)));
-    assert_eq!(one.0.reclaim(0, 0, time_of(20), &At(20)), Reclaimed::Gone);
+    assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
+    assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);
     // The cell can be allocated again.
     assert_eq!(one.0.create(KEY, 3), Some((0, 1)));
     one.0.grant(0, 1, &At(20));

@@ -1,12 +1,12 @@
 //! A published log, as of one head.
 
 use super::left::AsOf;
-use super::limits::{Limits, Refusal};
+use super::plan::{LogPlan, Refusal};
 use super::ring::Ring;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
-use crate::cell::revisions::Revisions;
 use crate::cell::store::Store;
+use crate::cell::versions::Versions;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
 
@@ -14,8 +14,8 @@ use crate::clock::Clock;
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Log<'a> {
     pub(in crate::cell) store: &'a Store,
-    pub(in crate::cell) limits: &'a Limits,
-    pub(in crate::cell) revisions: &'a Revisions,
+    pub(in crate::cell) plan: &'a LogPlan,
+    pub(in crate::cell) versions: &'a Versions,
 }
 
 /// A log whose claims are all published, as of a head.
@@ -26,15 +26,15 @@ pub(super) struct View<'a> {
     pub(super) ring: Ring<'a>,
     pub(super) newest: Slot,
     /// The timestamp floor, from before the clock was read.
-    pub(super) horizon: u64,
+    pub(super) timestamp_floor: u64,
     /// The clock reading.
     pub(super) reading: u64,
     /// The same, but not before the version began (INV-VERSION).
     pub(super) by_clock: u64,
     /// A lower bound of every stamp that is chosen from now on.
-    pub(super) floor: u64,
-    /// The time to decide by: the reading, or `floor` if the clock lags behind it. If the newest
-    /// stamp is reserved, the log is [behind](Self::is_behind) it.
+    pub(super) lower_bound: u64,
+    /// The time to decide by: the reading, or `lower_bound` if the clock lags behind it. If the
+    /// newest stamp is reserved, the log is [behind](Self::is_behind) it.
     pub(super) time: u64,
 }
 
@@ -43,44 +43,54 @@ impl<'a> Log<'a> {
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return None;
         }
         let reference = at.cell.reference();
-        if reference.epoch() != head.epoch() {
-            if head.state().is_growing() {
+        if reference.ring_parity() != head.ring_parity() {
+            if head.state().is_resizing() {
                 self.open(at);
             }
             return None;
         }
         // Before the clock, so that only a lagging clock shows less (INV-FLOOR).
-        let horizon = self.store.horizon();
+        let timestamp_floor = self.store.timestamp_floor();
         // Read at each attempt: a reading from before a lost claim may be old (INV-CLOCK-LAST).
         let reading = time_of(clock.now());
         let ring = self.store.ring(at.cell, reference);
         let Some(newest) = ring.newest(head) else {
-            self.settle(at, reference, reading);
+            self.help(at, reference, reading);
             return None;
         };
-        let floor = self.floor(newest);
-        let by_clock = self.limits.not_before(reading);
-        Some(View { at, reference, ring, newest, horizon, reading, by_clock, floor, time: by_clock.max(floor) })
+        let lower_bound = self.lower_bound(newest);
+        let by_clock = self.plan.not_before(reading);
+        Some(View {
+            at,
+            reference,
+            ring,
+            newest,
+            timestamp_floor,
+            reading,
+            by_clock,
+            lower_bound,
+            time: by_clock.max(lower_bound),
+        })
     }
 
     /// The earliest time of a decision, however far the clock lags: the newest stamp or, if that
     /// was dropped, the timestamp floor.
-    fn floor(self, newest: Slot) -> u64 {
-        if newest.is_ancient() { self.store.horizon() } else { newest.time() }
+    fn lower_bound(self, newest: Slot) -> u64 {
+        if newest.is_sentinel() { self.store.timestamp_floor() } else { newest.time() }
     }
 
     /// The refusal of so many permits, if they do not fit now. Reserved permits are not overtaken
     /// (INV-RESERVED).
-    pub(super) fn refusal(self, view: &View<'_>, needed: usize) -> Option<Refusal> {
-        if needed == 0 {
+    pub(super) fn refusal(self, view: &View<'_>, cost: usize) -> Option<Refusal> {
+        if cost == 0 {
             return None;
         }
-        let refusal = self.limits.refusal(view.ring, view.at.head, view.time, needed);
-        refusal.or_else(|| view.is_behind().then(|| self.limits.reserved_until(view.newest.time())))
+        let refusal = self.plan.refusal(view.ring, view.at.head, view.time, cost);
+        refusal.or_else(|| view.is_behind().then(|| self.plan.reserved_until(view.newest.time())))
     }
 }
 
@@ -93,7 +103,7 @@ impl<'a> View<'a> {
 
     /// The time by which stamps are live beside reserved ones.
     pub(super) fn live_at(&self) -> u64 {
-        if self.at.head.state().may_be_ahead() { self.by_clock } else { self.time }
+        if self.at.head.state().may_have_reserved() { self.by_clock } else { self.time }
     }
 
     /// How many stamps are no earlier than `live_from`.
@@ -109,12 +119,12 @@ impl<'a> View<'a> {
 
     /// Whether a reserved stamp is later than the clock.
     pub(super) fn is_behind(&self) -> bool {
-        self.at.head.state().may_be_ahead() && self.reading < self.newest.time()
+        self.at.head.state().may_have_reserved() && self.reading < self.newest.time()
     }
 
-    /// Whether head and ring still stand (INV-STANDS). While a cell grows its head stands still,
+    /// Whether head and ring are unchanged (INV-VALIDATE). During a resize the head stays the same,
     /// but the ring may be freed.
-    pub(super) fn stands(&self) -> bool {
-        self.at.stands() && self.at.cell.refers_to(self.reference)
+    pub(super) fn validate(&self) -> bool {
+        self.at.validate() && self.at.cell.refers_to(self.reference)
     }
 }

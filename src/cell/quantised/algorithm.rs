@@ -2,15 +2,15 @@
 
 use super::history::low_half;
 use super::view::{Newest, Quantised};
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charged, Draft, Known};
+use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
 use crate::cell::descriptor::Part;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::{Kept, Restored};
+use crate::cell::export::{Export, Import};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 use crate::clock::Clock;
-use crate::decision::{AtOnce, PerQuota, Status};
+use crate::decision::{FastDecision, PerQuota, Status};
 use crate::sync::Ordering;
 
 impl<'a> Algorithm<'a> for Quantised<'a> {
@@ -19,15 +19,15 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     }
 
     #[inline(always)]
-    fn at_once(self, at: At<'a>, cost: u32, reading: u64) -> Option<AtOnce> {
-        self.decide_at_once(at, cost, reading)
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
+        self.fast_decide(at, cost, reading)
     }
 
-    fn status_at_once(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<AtOnce> {
-        self.status_at_once(at, cost, reading, left)
+    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
+        self.fast_status(at, cost, reading, left)
     }
 
-    fn peek_at_once(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
+    fn fast_peek(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
         // The slow path costs little more.
         None
     }
@@ -40,76 +40,76 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         self.draft(at, cost, clock, left)
     }
 
-    fn charged_to(self, _cell: &'a Cell, part: &Part) -> Charged {
-        Charged { head: part.next, mark: part.mark }
+    fn charge_of(self, _cell: &'a Cell, part: &Part) -> Charge {
+        Charge { head: part.next, mark: part.mark }
     }
 
-    fn settle(self, at: At<'a>, reference: RingRef, time: u64) {
-        let time = time.max(self.store.horizon());
+    fn help(self, at: At<'a>, reference: RingRef, time: u64) {
+        let time = time.max(self.store.timestamp_floor());
         let Some(newest) = self.block_of(reference).map(|block| block.step) else { return };
         let seen = Newest(newest.load(Ordering::Acquire));
-        // The step belongs to this head only if that still stands. While a cell grows its head
-        // stands still, but the block may be freed (INV-STANDS).
-        let stands = at.stands() && at.cell.refers_to(reference);
-        if reference.epoch() != at.head.epoch() || seen.step().is_some() || !stands {
+        // The step belongs to this head only if the head is unchanged. During a resize the head
+        // stays the same, but the block may be freed (INV-VALIDATE).
+        let is_valid = at.validate() && at.cell.refers_to(reference);
+        if reference.ring_parity() != at.head.ring_parity() || seen.step().is_some() || !is_valid {
             return;
         }
         // If this fails, another thread has published it.
-        let step = Newest::known(self.stepped.steps.step_of(time));
+        let step = Newest::known(self.plan.steps.step_of(time));
         let _ = newest.compare_exchange(seen.0, step.0, Ordering::Release, Ordering::Relaxed);
     }
 
     fn known(self, At { head, .. }: At<'a>, reference: RingRef) -> Known {
-        if reference.epoch() != head.epoch() {
+        if reference.ring_parity() != head.ring_parity() {
             return Known::OfAnotherRing;
         }
-        let steps = &self.stepped.steps;
+        let steps = &self.plan.steps;
         let newest = match self.history(head, reference) {
             Some(history) => history.newest(),
-            None if self.stepped.used(head) > 0 => return Known::Unpublished,
+            None if self.plan.used(head) > 0 => return Known::Unpublished,
             None => None,
         };
         match newest {
             // The timestamp floor must be no later than a reading of some clock.
             Some(step) => Known::Until(steps.free_at(step), Slot::new(steps.begin_of(step), false, 0)),
-            None => Known::Until(0, Slot::ancient(0, 0)),
+            None => Known::Until(0, Slot::sentinel(0, 0)),
         }
     }
 
-    fn give_back(self, at: At<'a>, charged: Charged, cost: u32, clock: &impl Clock) -> Option<u32> {
-        self.refund(at, charged.mark, cost, clock)
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        self.refund(at, charge.mark, cost, clock)
     }
 
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
-        let head = self.stepped.opened(opened, false, cost);
+        let head = self.plan.opened(opened, false, cost);
         (self.new_empty_block(head), head)
     }
 
-    fn empty(self, growing: At<'a>, old: RingRef, _newest: Slot) {
-        let offer = self.new_empty_block(self.opened_by(growing.head, 0));
-        self.offer(growing, old, 0, offer);
+    fn empty(self, resizing: At<'a>, old: RingRef, _newest: Slot) {
+        let offer = self.new_empty_block(self.opened_by(resizing.head, 0));
+        self.offer(resizing, old, 0, offer);
     }
 
-    fn opened(self, growing: Head, reference: RingRef) -> Head {
+    fn opened(self, resizing: Head, reference: RingRef) -> Head {
         let block = self.block_of(reference);
-        self.opened_by(growing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
+        self.opened_by(resizing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
     }
 
     #[cfg(feature = "snapshot")]
-    fn keep(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
-        self.kept(at, clock)
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
+        self.export(at, clock)
     }
 
     #[cfg(feature = "snapshot")]
-    fn restore(self, opened: Head, kept: &Kept, restored: Restored) -> (RingRef, Head) {
-        let steps: &[_] = if let Kept::Steps(steps) = kept { steps } else { &[] };
-        self.put_back(opened, steps, restored)
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
+        let steps: &[_] = if let Export::Steps(steps) = export { steps } else { &[] };
+        self.import(opened, steps, import)
     }
 }
 
 impl Quantised<'_> {
-    /// The open head of a growing cell, on a block whose step began with so many permits.
-    fn opened_by(self, growing: Head, used: u32) -> Head {
-        self.stepped.opened(growing, !growing.epoch(), used)
+    /// The open head of a resizing cell, on a block whose step began with so many permits.
+    fn opened_by(self, resizing: Head, used: u32) -> Head {
+        self.plan.opened(resizing, !resizing.ring_parity(), used)
     }
 }

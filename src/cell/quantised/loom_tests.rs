@@ -107,13 +107,13 @@ fn loom_a_helper_whose_clock_lags_changes_no_step() {
 #[test]
 fn loom_a_new_key_has_one_step() {
     explore(|| {
-        let cells = Cells::new([Revisions::new(&[quota(3, 1)])].into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        let one = Arc::new(One { cells, id, life });
+        let cells = Cells::new([Versions::new(&[quota(3, 1)])].into(), 4);
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(1, 11));
         assert_eq!(one.acquire(1, 10), 1);
-        one.cells.grant(id, life, &At(9));
+        one.cells.grant(id, incarnation, &At(9));
         assert_eq!(thread.join().unwrap(), 1);
         // The first step ends at 10 or at 20. Of those that follow, one at least is of the second.
         let remaining = [19, 20, 29, 30].map(|at| one.remaining(at));
@@ -124,33 +124,33 @@ fn loom_a_new_key_has_one_step() {
 #[test]
 fn loom_a_late_publication_misses_the_next_keys_step() {
     explore(|| {
-        let cells = Cells::new([Revisions::new(&[quota(1, 1)])].into(), 4);
-        let (id, life) = cells.create(KEY, 1).unwrap();
-        let one = Arc::new(One { cells, id, life });
+        let cells = Cells::new([Versions::new(&[quota(1, 1)])].into(), 4);
+        let (id, incarnation) = cells.create(KEY, 1).unwrap();
+        let one = Arc::new(One { cells, id, incarnation });
         let worker = Arc::clone(&one);
         // The sleeper: its clock read 5.
-        let thread = thread::spawn(move || worker.cells.grant(id, life, &At(5)));
+        let thread = thread::spawn(move || worker.cells.grant(id, incarnation, &At(5)));
         let cells = &one.cells;
-        assert!(cells.forget(id, life, &At(30)));
-        assert_eq!(cells.reclaim(id, life, time_of(30), &At(30)), Reclaimed::Gone);
-        assert_eq!(cells.create(KEY, 1), Some((id, life + 1)));
-        cells.grant(id, life + 1, &At(31));
+        assert!(cells.forget(id, incarnation, &At(30)));
+        assert_eq!(cells.free(id, incarnation, time_of(30), &At(30)), Freed::Gone);
+        assert_eq!(cells.create(KEY, 1), Some((id, incarnation + 1)));
+        cells.grant(id, incarnation + 1, &At(31));
         thread.join().unwrap();
-        let seat = cells.seat_for(id, life + 1, KEY).unwrap();
+        let seat = cells.seat_for(id, incarnation + 1, KEY).unwrap();
         assert_eq!(cells.decide(Ask::Peek, seat, 0, &At(49)).unwrap().remaining(), 0, "the step of another key");
     });
 }
 
 #[test]
-fn loom_a_cell_with_steps_is_reclaimed_or_goes_on() {
+fn loom_a_cell_with_steps_is_freed_or_goes_on() {
     explore(|| {
         let one = Arc::new(log(1, 1, 1, 1));
         let worker = Arc::clone(&one);
-        let thread = thread::spawn(move || worker.cells.reclaim(worker.id, worker.life, time_of(20), &At(20)));
+        let thread = thread::spawn(move || worker.cells.free(worker.id, worker.incarnation, time_of(20), &At(20)));
         let granted = one.acquire(1, 20);
         match thread.join().unwrap() {
-            Reclaimed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
-            live => assert_eq!((granted, live), (1, Reclaimed::Live(time_of(30)))),
+            Freed::Gone => assert_eq!(granted, 0, "a permit of a cell that was freed"),
+            live => assert_eq!((granted, live), (1, Freed::Live(time_of(30)))),
         }
     });
 }
@@ -161,15 +161,15 @@ fn loom_a_cell_with_steps_is_forgotten_while_a_step_begins() {
         let one = Arc::new(log(2, 2, 1, 1));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            assert!(worker.cells.forget(worker.id, worker.life, &At(11)));
-            worker.cells.reclaim(worker.id, worker.life, time_of(11), &At(11))
+            assert!(worker.cells.forget(worker.id, worker.incarnation, &At(11)));
+            worker.cells.free(worker.id, worker.incarnation, time_of(11), &At(11))
         });
         let _ = one.acquire(1, 11);
-        assert_eq!(thread.join().unwrap(), Reclaimed::Gone);
-        let One { cells, id, life } = &*one;
-        assert_eq!(cells.create(KEY, 1), Some((*id, life + 1)));
-        cells.grant(*id, life + 1, &At(11));
-        let seat = cells.seat_for(*id, life + 1, KEY).unwrap();
+        assert_eq!(thread.join().unwrap(), Freed::Gone);
+        let One { cells, id, incarnation } = &*one;
+        assert_eq!(cells.create(KEY, 1), Some((*id, incarnation + 1)));
+        cells.grant(*id, incarnation + 1, &At(11));
+        let seat = cells.seat_for(*id, incarnation + 1, KEY).unwrap();
         let remaining = |at| cells.decide(Ask::Peek, seat, 0, &At(at)).unwrap().remaining();
         assert_eq!([11, 39, 40].map(remaining), [1, 1, 2], "what a claim of the last key left");
     });
@@ -198,8 +198,8 @@ fn loom_a_denial_is_explained_by_one_block() {
         let one = Arc::new(log(2, 2, 2, 1));
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || {
-            let at_once = worker.seat().and_then(|seat| worker.cells.at_once_if_open(seat, 1, 29));
-            at_once.or_else(|| worker.ask(Ask::Acquire, 1, 29).map(|status| status.decision())).unwrap()
+            let fast = worker.seat().and_then(|seat| worker.cells.fast_if_open(seat, 1, 29));
+            fast.or_else(|| worker.ask(Ask::Acquire, 1, 29).map(|status| status.decision())).unwrap()
         });
         assert_eq!([one.acquire(1, 30), one.acquire(1, 31)], [1, 1]);
         let wait = thread.join().unwrap().retry_after().map(|wait| wait.as_nanos());
@@ -209,19 +209,19 @@ fn loom_a_denial_is_explained_by_one_block() {
 }
 
 /// Charges two permits, and returns the charge.
-fn charge(one: &One, at: u64) -> Charged {
-    one.cells.decide_to_lend(Ask::Acquire, one.seat().unwrap(), 2, &At(at)).unwrap().1
+fn charge(one: &One, at: u64) -> Charge {
+    one.cells.decide_refundable(Ask::Acquire, one.seat().unwrap(), 2, &At(at)).unwrap().1
 }
 
 #[test]
 fn loom_permits_of_the_newest_step_come_back_once() {
     explore(|| {
         let one = Arc::new(log(4, 2, 1, 1));
-        let charged = charge(&one, 5);
+        let charge = charge(&one, 5);
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 6));
         assert_eq!(one.acquire(1, 6), 1);
-        let back = one.give_back(charged, 2, 6);
+        let back = one.refund(charge, 2, 6);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([10, 29, 30].map(|at| one.remaining(at)), [2 - granted, 2 - granted, 4]);
@@ -232,11 +232,11 @@ fn loom_permits_of_the_newest_step_come_back_once() {
 fn loom_permits_of_an_older_step_come_back_once() {
     explore(|| {
         let one = Arc::new(log(4, 2, 1, 1));
-        let charged = charge(&one, 5);
+        let charge = charge(&one, 5);
         let worker = Arc::clone(&one);
         let thread = thread::spawn(move || worker.acquire(2, 12));
         assert_eq!(one.acquire(1, 11), 1);
-        let back = one.give_back(charged, 2, 13);
+        let back = one.refund(charge, 2, 13);
         let granted = thread.join().unwrap();
         assert_eq!(back, 2);
         assert_eq!([20, 29].map(|at| one.remaining(at)), [2 - granted; 2]);

@@ -4,7 +4,7 @@ use super::blocks::Block;
 use super::history::{History, Steps, low_half};
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::Kept;
+use crate::cell::export::Export;
 use crate::cell::unchanged::Unchanged;
 use crate::cell::words::{Head, State, TIME_ZERO};
 use crate::decision::{Admission, Decision, Left, PerQuota, Status};
@@ -17,7 +17,7 @@ use crate::quota::{Kind, Quota};
 /// ```text
 /// { era: 52 - used, used: 20 or as many as the first limit needs }
 /// ```
-pub(crate) struct Stepped {
+pub(crate) struct QuantisedPlan {
     pub(super) steps: Steps,
     used_bits: u32,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Stepped {
 /// A later version may have a larger limit.
 const LEAST_USED_BITS: u32 = 20;
 
-impl Stepped {
+impl QuantisedPlan {
     /// The plan of a validated quota, if it is a quantised log.
     pub(in crate::cell) fn of(quota: &Quota) -> Option<Self> {
         let Kind::QuantisedLog { window, resolution } = quota.kind() else { return None };
@@ -61,33 +61,33 @@ impl Stepped {
     /// The permits used in the newest step.
     #[inline]
     pub(super) fn used(&self, head: Head) -> u32 {
-        low_half(head.below_life() & ((1 << self.used_bits) - 1))
+        low_half(head.low_bits() & ((1 << self.used_bits) - 1))
     }
 
     #[inline]
     pub(super) fn era(&self, head: Head) -> u64 {
-        head.below_life() >> self.used_bits
+        head.low_bits() >> self.used_bits
     }
 
     /// The head with more permits in the newest step. The limit has room for them.
     #[inline]
     pub(super) fn charged(&self, head: Head, cost: u32) -> Head {
-        head.with_below_life(head.below_life() + u64::from(cost))
+        head.with_low_bits(head.low_bits() + u64::from(cost))
     }
 
     /// The head of the next era, with so many permits in its newest step.
     fn next(&self, head: Head, used: u32) -> Head {
         let used = u64::from(used) & ((1 << self.used_bits) - 1);
-        head.with_below_life(((self.era(head) + 1) << self.used_bits) | used)
+        head.with_low_bits(((self.era(head) + 1) << self.used_bits) | used)
     }
 
     /// The head of an open cell in the next era, on a block with this ring parity.
-    pub(super) fn opened(&self, head: Head, epoch: bool, used: u32) -> Head {
-        self.next(Head::new(State::Open, epoch, head.life(), 0, 0).with_below_life(head.below_life()), used)
+    pub(super) fn opened(&self, head: Head, ring_parity: bool, used: u32) -> Head {
+        self.next(Head::new(State::Open, ring_parity, head.incarnation(), 0, 0).with_low_bits(head.low_bits()), used)
     }
 
     /// The head after a refund in the newest step.
-    pub(super) fn given_back(&self, head: Head, permits: u32) -> Head {
+    pub(super) fn refunded(&self, head: Head, permits: u32) -> Head {
         self.next(head, self.used(head).saturating_sub(permits))
     }
 
@@ -101,7 +101,7 @@ fn admitted(left: Left) -> Status {
     Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(left) }
 }
 
-impl NewKeys for Stepped {
+impl NewKeys for QuantisedPlan {
     fn longest_window(&self) -> u64 {
         self.steps.resolution.saturating_mul(self.steps.window + 1)
     }
@@ -121,8 +121,8 @@ impl NewKeys for Stepped {
     }
 
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Steps(steps) if self.can_have_steps(steps))
+    fn can_have(&self, kept: &Export) -> bool {
+        matches!(kept, Export::Steps(steps) if self.can_have_steps(steps))
     }
 
     /// One entry per step that may count beside the newest.

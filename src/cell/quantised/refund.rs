@@ -13,13 +13,13 @@ impl<'a> Quantised<'a> {
     /// One attempt to refund permits of the step of this mark; `None` if the cell changed.
     pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
-        let (View { reference, history, time, .. }, stepped) = (view, self.stepped);
-        let nothing = || view.stands().then_some(0);
+        let (View { reference, history, time, .. }, plan) = (view, self.plan);
+        let nothing = || view.validate().then_some(0);
         let step = mark - 1;
         // No charge is later than the newest step.
         let Some(age) = history.step.checked_sub(step) else { return nothing() };
-        let begun = time.max(stepped.steps.begin_of(history.step));
-        if begun >= stepped.steps.free_at(step) {
+        let begun = time.max(plan.steps.begin_of(history.step));
+        if begun >= plan.steps.free_at(step) {
             return nothing();
         }
         let place = match age {
@@ -37,9 +37,9 @@ impl<'a> Quantised<'a> {
             return nothing();
         }
         if age == 0 && at.head.state().is_open() {
-            return at.claim(stepped.given_back(at.head, cost)).map(|()| cost);
+            return at.claim(plan.refunded(at.head, cost)).map(|()| cost);
         }
-        let growing = at.begin_resize(State::Growing)?;
+        let resizing = at.begin_resize(State::Resizing)?;
         let used = if age == 0 { history.used - cost } else { history.used };
         let start = if age == 0 { history.start } else { history.start.wrapping_sub(cost) };
         let entries = (0..history.entries.len()).filter(|&other| other != place || of_step > cost);
@@ -47,10 +47,10 @@ impl<'a> Quantised<'a> {
             later if other > place => later.less(cost),
             earlier => earlier,
         });
-        let opened = stepped.opened(growing.head, !growing.head.epoch(), used);
+        let opened = plan.opened(resizing.head, !resizing.head.ring_parity(), used);
         let newest = Newest::known(history.step);
         let contents = Contents { newest, start, used, most: history.entries.len(), entries };
         let offer = self.new_block(opened, contents);
-        self.offer(growing, reference, 0, offer).then_some(cost)
+        self.offer(resizing, reference, 0, offer).then_some(cost)
     }
 }

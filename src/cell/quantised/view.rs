@@ -2,7 +2,7 @@
 
 use super::blocks::Block;
 use super::history::{Entry, History, low_half};
-use super::plan::Stepped;
+use super::plan::QuantisedPlan;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
@@ -14,7 +14,7 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Quantised<'a> {
     pub(in crate::cell) store: &'a Store,
-    pub(in crate::cell) stepped: &'a Stepped,
+    pub(in crate::cell) plan: &'a QuantisedPlan,
 }
 
 /// The first word of a block.
@@ -32,8 +32,8 @@ impl Newest {
         Self((step << 1) | 1)
     }
 
-    pub(super) fn unknown(mark: u64) -> Self {
-        Self(mark << 1)
+    pub(super) fn unknown(sentinel: u64) -> Self {
+        Self(sentinel << 1)
     }
 
     #[inline]
@@ -72,7 +72,7 @@ impl<'a> Quantised<'a> {
         let pools = self.store.blocks.as_ref().expect("there are blocks where there is such a plan");
         let class = pools.class_for(Block::HEADER + most);
         let blocks = pools.of(class);
-        let number = blocks.take().expect("there are more blocks than there can be cells");
+        let number = blocks.alloc().expect("there are more blocks than there can be cells");
         let block = Block::of(blocks.block(number)).expect("a block is longer than its header");
         // Released: see "Orderings".
         let write = |word: &AtomicU64, value: u64| word.store(value, Ordering::Release);
@@ -84,13 +84,13 @@ impl<'a> Quantised<'a> {
         write(block.step, newest.0);
         write(block.counts, (u64::from(start) << 32) | u64::from(used));
         write(block.length, length);
-        RingRef::new(head.epoch(), class, self.stepped.era(head), number)
+        RingRef::new(head.ring_parity(), class, self.plan.era(head), number)
     }
 
     /// A block without permits for this head. Its step is not known.
     pub(super) fn new_empty_block(self, head: Head) -> RingRef {
-        let newest = Newest::unknown(self.store.next_mark());
-        let used = self.stepped.used(head);
+        let newest = Newest::unknown(self.store.next_sentinel());
+        let used = self.plan.used(head);
         self.new_block(head, Contents { newest, start: 0, used, most: 0, entries: core::iter::empty() })
     }
 
@@ -108,19 +108,19 @@ impl<'a> Quantised<'a> {
         let length = block.length.load(Ordering::Acquire);
         let length = usize::try_from(length).map_or(0, |length| length.min(block.entries.len()));
         let start = low_half(block.counts.load(Ordering::Acquire) >> 32);
-        Some(History { step, used: self.stepped.used(head), start, entries: &block.entries[..length] })
+        Some(History { step, used: self.plan.used(head), start, entries: &block.entries[..length] })
     }
 
     /// The view of a cell. `None` if the cell had to be helped, or has changed.
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         if head.state() == State::Held {
-            self.store.help(head);
+            self.store.help_joint(head);
             return None;
         }
         let reference = at.cell.reference();
-        if reference.epoch() != head.epoch() {
-            if head.state().is_growing() {
+        if reference.ring_parity() != head.ring_parity() {
+            if head.state().is_resizing() {
                 self.open(at);
             }
             return None;
@@ -128,7 +128,7 @@ impl<'a> Quantised<'a> {
         // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
         let Some(history) = self.history(head, reference) else {
-            self.settle(at, reference, time);
+            self.help(at, reference, time);
             return None;
         };
         Some(View { at, reference, history, time })
@@ -136,8 +136,8 @@ impl<'a> Quantised<'a> {
 }
 
 impl View<'_> {
-    /// Whether head and block still stand (INV-STANDS).
-    pub(super) fn stands(&self) -> bool {
-        self.at.stands() && self.at.cell.refers_to(self.reference)
+    /// Whether head and block are unchanged (INV-VALIDATE).
+    pub(super) fn validate(&self) -> bool {
+        self.at.validate() && self.at.cell.refers_to(self.reference)
     }
 }

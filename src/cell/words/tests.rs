@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn a_head_gives_back_what_went_in(state in 0..8_u64, epoch: bool, life in 0..1_u64 << 8, lap in 0..1_u64 << 28, pos in 0..1_usize << 24) {
-        let all = [State::Free, State::Open, State::Growing, State::Dead, State::Held, State::Ahead, State::GrowingAhead, State::GoingAhead];
+    fn a_head_gives_back_what_went_in(state in 0..8_u64, ring_parity: bool, incarnation in 0..1_u64 << 8, lap in 0..1_u64 << 28, pos in 0..1_usize << 24) {
+        let all = [State::Free, State::Open, State::Resizing, State::Dead, State::Held, State::Reserved, State::ResizingReserved, State::ResizingToReserved];
         let state = all[usize::try_from(state).unwrap()];
-        let head = Head::new(state, epoch, life, lap, pos);
-        prop_assert_eq!((head.state(), head.epoch(), head.life(), head.lap(), head.pos()), (state, epoch, life, lap, pos));
+        let head = Head::new(state, ring_parity, incarnation, lap, pos);
+        prop_assert_eq!((head.state(), head.ring_parity(), head.incarnation(), head.lap(), head.pos()), (state, ring_parity, incarnation, lap, pos));
     }
 
     #[test]
@@ -22,19 +22,19 @@ proptest! {
     }
 
     #[test]
-    fn a_ring_reference_gives_back_what_went_in(epoch: bool, class in 1..32_usize, tag: u64, block: u32) {
-        let ring = RingRef::new(epoch, class, tag, block);
+    fn a_ring_reference_gives_back_what_went_in(ring_parity: bool, class in 1..32_usize, tag: u64, block: u32) {
+        let ring = RingRef::new(ring_parity, class, tag, block);
         prop_assert!(ring.is_ring());
-        prop_assert_eq!((ring.epoch(), ring.class(), ring.block()), (epoch, class, block));
+        prop_assert_eq!((ring.ring_parity(), ring.class(), ring.block()), (ring_parity, class, block));
     }
 }
 
 #[test]
 fn what_was_never_used_has_expired_under_the_longest_window() {
     let longest = u64::try_from(crate::Quota::MAX_WINDOW.as_nanos()).unwrap();
-    assert!(time_of(0) - (ANCIENT_END - 1) >= longest);
+    assert!(time_of(0) - (SENTINEL_END - 1) >= longest);
     assert_eq!(time_of(u64::MAX), MAX_TIME);
-    assert!(Head::new(State::Open, true, u64::MAX, u64::MAX, 0).ancient_mark() < ANCIENT_END);
+    assert!(Head::new(State::Open, true, u64::MAX, u64::MAX, 0).sentinel_number() < SENTINEL_END);
     assert!(Slot::new(u64::MAX, true, 1).0 < crate::slab::LINK);
     let century = 100 * 365 * 24 * 3600 * 1_000_000_000;
     assert!(time_of(century) < MAX_TIME);
@@ -44,5 +44,5 @@ fn what_was_never_used_has_expired_under_the_longest_window() {
 fn laps_wrap_without_changing_parity_order() {
     let last = Head::new(State::Open, false, 0, (1 << 28) - 1, 4);
     let next = last.advanced(1, 5);
-    assert_eq!((next.lap(), next.pos(), next.life()), (0, 0, 0));
+    assert_eq!((next.lap(), next.pos(), next.incarnation()), (0, 0, 0));
 }

@@ -1,9 +1,9 @@
 //! Versions of quotas, which change while they are in use, for all keys or for one.
 //!
-//! A plan is a list of *versions* (`Revision`) that only grows. One word names the current one for
-//! all keys; each key with quotas of its own has another. A decision reads them after the cell's
-//! head. So no decision waits for a change, and a change waits only for another change. A request
-//! in progress is decided by one of the two versions.
+//! A plan is a list of *versions* that only grows. One word names the current one for all keys;
+//! each key with quotas of its own has another. A decision reads them after the cell's head. So no
+//! decision waits for a change, and a change waits only for another change. A request in progress
+//! is decided by one of the two versions.
 //!
 //! A change does not touch cells. A cell is read under the version that it was written under:
 //!
@@ -17,8 +17,8 @@ use std::sync::PoisonError;
 
 use once_cell::race::OnceBox;
 
-use super::log::limits::Limits;
 use super::log::loosest::Loosest;
+use super::log::plan::LogPlan;
 use super::plan::Plan;
 use super::unchanged::Unchanged;
 use crate::error::CostExceedsLimit;
@@ -27,8 +27,8 @@ use crate::quota::Quota;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// All versions of a plan.
-pub(crate) struct Revisions {
-    first: Revision,
+pub(crate) struct Versions {
+    first: Version,
     /// The later versions: 1, then 2 and 3, then 4 to 7, and so on.
     later: OnceBox<[Chunk; CHUNKS]>,
     /// The number of later versions.
@@ -47,10 +47,10 @@ pub(crate) struct Revisions {
 /// A million changes; a thousand in this crate's own tests, which reach the end.
 const CHUNKS: usize = if cfg!(test) { 10 } else { 20 };
 
-type Chunk = OnceBox<Box<[OnceBox<Revision>]>>;
+type Chunk = OnceBox<Box<[OnceBox<Version>]>>;
 
 /// A version: a plan from one change to the next.
-pub(crate) struct Revision {
+pub(crate) struct Version {
     pub(crate) number: u64,
     /// The time at which it began.
     pub(super) since: u64,
@@ -74,18 +74,18 @@ struct Own {
 /// The versions of one key.
 #[derive(Clone, Copy)]
 pub(super) struct ForKey<'a> {
-    pub(super) all: &'a Revisions,
-    pub(super) current: &'a Revision,
+    pub(super) all: &'a Versions,
+    pub(super) current: &'a Version,
 }
 
 /// The keys whose quotas change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum Scope {
     All,
     Key(Fingerprint),
 }
 
-impl Revision {
+impl Version {
     #[inline]
     pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
@@ -102,7 +102,7 @@ fn most(quotas: &[Quota]) -> u32 {
     quotas.iter().map(Quota::limit).min().unwrap_or(0)
 }
 
-impl Revisions {
+impl Versions {
     /// The most later versions.
     pub(crate) const MOST: u64 = (1 << CHUNKS) - 1;
 
@@ -113,7 +113,7 @@ impl Revisions {
 
     /// The same; about so many keys may have quotas of their own.
     pub(crate) fn with_own(quotas: &[Quota], keys: usize) -> Self {
-        let first = Revision {
+        let first = Version {
             number: 0,
             since: 0,
             plan: Plan::new(quotas, None),
@@ -124,7 +124,7 @@ impl Revisions {
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
             changes: Mutex::new(()),
-            loosest: Loosest::of(if let Plan::Log(limits) = &first.plan { Some(limits) } else { None }),
+            loosest: Loosest::of(if let Plan::Log(plan) = &first.plan { Some(plan) } else { None }),
             first,
             later: OnceBox::new(),
             made: AtomicU64::new(0),
@@ -136,7 +136,7 @@ impl Revisions {
     /// The current version for all keys. It is read after the head that it decides on: so it is no
     /// older than the version of the head.
     #[inline]
-    pub(crate) fn current(&self) -> &Revision {
+    pub(crate) fn current(&self) -> &Version {
         match self.current.load(Ordering::Acquire) {
             0 => &self.first,
             number => self.later(number),
@@ -162,7 +162,7 @@ impl Revisions {
     }
 
     /// The current version for a key.
-    pub(crate) fn current_for(&self, key: Fingerprint) -> &Revision {
+    pub(crate) fn current_for(&self, key: Fingerprint) -> &Version {
         self.for_key(|| key).current
     }
 
@@ -178,16 +178,16 @@ impl Revisions {
         usize::try_from(key.low >> 32).unwrap_or(0) & (self.own.len() - 1)
     }
 
-    fn number(&self, number: u64) -> &Revision {
+    fn number(&self, number: u64) -> &Version {
         if number == 0 { &self.first } else { self.later(number) }
     }
 
     #[cold]
-    fn later(&self, number: u64) -> &Revision {
-        self.entry(number).get().expect("a revision is there before its number is")
+    fn later(&self, number: u64) -> &Version {
+        self.entry(number).get().expect("a version is there before its number is")
     }
 
-    fn entry(&self, number: u64) -> &OnceBox<Revision> {
+    fn entry(&self, number: u64) -> &OnceBox<Version> {
         let chunk = number.ilog2();
         let make = || Box::new(core::iter::repeat_with(OnceBox::new).take(1 << chunk).collect::<Box<[_]>>());
         let index = usize::try_from(number - (1 << chunk)).expect("a chunk fits in memory");
@@ -196,42 +196,42 @@ impl Revisions {
     }
 
     /// Whether such a change can be made, if no other change comes between.
-    pub(crate) fn can_change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+    pub(crate) fn can_change(&self, scope: Scope, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
         let _held = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        self.next(whose, quotas, now).map(drop)
+        self.next(scope, quotas, now).map(drop)
     }
 
     /// Makes validated quotas current, from `now` on.
-    pub(crate) fn change(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
+    pub(crate) fn change(&self, scope: Scope, quotas: &[Quota], now: impl Fn() -> u64) -> Result<(), Unchanged> {
         // Changes are serial, so that each knows the version before it. No decision takes this
         // lock.
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let revision = self.next(whose, quotas, now)?;
-        let number = revision.number;
-        if let Plan::Log(limits) = &revision.plan {
-            self.loosest.include(limits);
+        let version = self.next(scope, quotas, now)?;
+        let number = version.number;
+        if let Plan::Log(plan) = &version.plan {
+            self.loosest.include(plan);
         }
-        let _ = self.entry(number).set(Box::new(revision));
+        let _ = self.entry(number).set(Box::new(version));
         self.made.store(number, Ordering::Release);
-        match whose {
-            Whose::All => self.current.store(number, Ordering::Release),
-            Whose::Key(key) => self.set_own(key, number),
+        match scope {
+            Scope::All => self.current.store(number, Ordering::Release),
+            Scope::Key(key) => self.set_own(key, number),
         }
         Ok(())
     }
 
     /// The next version.
-    fn next(&self, whose: Whose, quotas: &[Quota], now: impl Fn() -> u64) -> Result<Revision, Unchanged> {
-        if whose != Whose::All && self.own.is_empty() {
+    fn next(&self, scope: Scope, quotas: &[Quota], now: impl Fn() -> u64) -> Result<Version, Unchanged> {
+        if scope != Scope::All && self.own.is_empty() {
             return Err(Unchanged::NoneOfItsOwn);
         }
         let number = self.made.load(Ordering::Relaxed) + 1;
         if number > Self::MOST {
             return Err(Unchanged::TooOften);
         }
-        let before = match whose {
-            Whose::All => self.current(),
-            Whose::Key(key) => self.current_for(key),
+        let before = match scope {
+            Scope::All => self.current(),
+            Scope::Key(key) => self.current_for(key),
         };
         if quotas[0].algorithm() != before.quotas[0].algorithm() {
             return Err(Unchanged::OtherAlgorithm);
@@ -240,22 +240,22 @@ impl Revisions {
         if counts_refused(quotas) != counts_refused(&before.quotas) {
             return Err(Unchanged::OtherRefused);
         }
-        let revision = Revision::after(before, number, now().max(before.since), quotas);
-        match (&revision.plan, &self.first.plan) {
-            (Plan::Counter(metered), _) if !metered.layout.has_room_for(&metered.rule) => {
+        let version = Version::after(before, number, now().max(before.since), quotas);
+        match (&version.plan, &self.first.plan) {
+            (Plan::Counter(plan), _) if !plan.layout.has_room_for(&plan.rule) => {
                 return Err(Unchanged::TooLarge);
             }
-            (Plan::Quantised(stepped), Plan::Quantised(first)) => stepped.can_follow(first)?,
+            (Plan::Quantised(plan), Plan::Quantised(first)) => plan.can_follow(first)?,
             _ => {}
         }
-        Ok(revision)
+        Ok(version)
     }
 
     /// The limits that hold for every claim on a log, whichever version it was made under; `None`
     /// if there is one version.
-    pub(super) fn loosest(&self) -> Option<Limits> {
+    pub(super) fn loosest(&self) -> Option<LogPlan> {
         // Acquired through the claim that was made under a later version.
-        (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.limits())
+        (self.made.load(Ordering::Relaxed) != 0).then(|| self.loosest.plan())
     }
 
     /// Gives the key a version of its own.
@@ -277,7 +277,7 @@ impl Revisions {
         let made = self.made.load(Ordering::Acquire);
         let chunks = self.later.get().into_iter().flatten().filter_map(OnceBox::get);
         let directory = self.later.get().map_or(0, size_of_val);
-        let beside = |revision: &Revision| revision.plan.new_keys().bytes() + size_of_val(&*revision.quotas);
+        let beside = |version: &Version| version.plan.new_keys().bytes() + size_of_val(&*version.quotas);
         let mut owns = 0;
         for bucket in &self.own {
             let mut own = bucket.get();
@@ -291,14 +291,14 @@ impl Revisions {
             + directory
             + owns * size_of::<Own>()
             + chunks.map(|chunk| size_of_val(chunk) + size_of_val(&**chunk)).sum::<usize>()
-            + usize::try_from(made).unwrap_or(usize::MAX) * size_of::<Revision>()
+            + usize::try_from(made).unwrap_or(usize::MAX) * size_of::<Version>()
             + (0..=made).map(|number| beside(self.number(number))).sum::<usize>()
     }
 }
 
 impl<'a> ForKey<'a> {
     /// The version before another; the first is before itself.
-    pub(super) fn before(&self, revision: &'a Revision) -> &'a Revision {
-        self.all.number(revision.before)
+    pub(super) fn before(&self, version: &'a Version) -> &'a Version {
+        self.all.number(version.before)
     }
 }

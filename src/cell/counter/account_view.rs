@@ -1,20 +1,20 @@
 //! Reads and writes the account in a cell, by the current version of its quota and those before it.
 //!
-//! `counter.rs` explains accounts, `revisions.rs` versions.
+//! `counter.rs` explains accounts, `versions.rs` versions.
 
-use super::layout::{How, Layout};
-use super::metered::Metered;
-use crate::cell::algorithm::Charged;
+use super::layout::{EraKind, Layout};
+use super::plan::AccountPlan;
+use crate::cell::algorithm::Charge;
 use crate::cell::memory::{At, Cell};
 use crate::cell::plan::Plan;
-use crate::cell::revisions::{ForKey, Revision};
+use crate::cell::versions::{ForKey, Version};
 use crate::cell::words::{Head, Slot, State};
 use crate::rule::{Account, Rule, Since, Step};
 use crate::sync::Ordering;
 
 /// The account of a cell, as read.
 #[derive(Clone, Copy)]
-pub(super) enum Seen {
+pub(super) enum AccountState {
     Running(Running),
     /// Over since this time; the next request opens another.
     Over(u64),
@@ -34,20 +34,20 @@ pub(super) struct Running {
 
 /// The versions that the account of a key is written under.
 #[derive(Clone, Copy)]
-pub(in crate::cell) struct Books<'a> {
-    revisions: ForKey<'a>,
-    pub(super) current: &'a Metered,
+pub(in crate::cell) struct AccountView<'a> {
+    versions: ForKey<'a>,
+    pub(super) current: &'a AccountPlan,
 }
 
-impl<'a> Books<'a> {
+impl<'a> AccountView<'a> {
     #[inline]
-    pub(in crate::cell) fn new(revisions: ForKey<'a>, current: &'a Metered) -> Self {
-        Self { revisions, current }
+    pub(in crate::cell) fn new(versions: ForKey<'a>, current: &'a AccountPlan) -> Self {
+        Self { versions, current }
     }
 
     #[inline]
     pub(super) fn number(&self) -> u64 {
-        self.revisions.current.number
+        self.versions.current.number
     }
 
     #[inline]
@@ -61,16 +61,20 @@ impl<'a> Books<'a> {
     }
 
     #[inline]
-    pub(super) fn seen(&self, head: Head, slot: Slot) -> Seen {
+    pub(super) fn state(&self, head: Head, slot: Slot) -> AccountState {
         let layout = self.layout();
         if !slot.is_of_lap(layout.era(head)) {
-            Seen::Unpublished
+            AccountState::Unpublished
         } else if slot.joined() {
-            Seen::Over(slot.time())
-        } else if layout.revision(head) == Layout::revision_of(self.number()) && !self.is_older_than_current(slot) {
-            Seen::Running(Running { account: account(self.current, head, slot), is_current: true, is_moved: false })
+            AccountState::Over(slot.time())
+        } else if layout.version(head) == Layout::version_of(self.number()) && !self.is_older_than_current(slot) {
+            AccountState::Running(Running {
+                account: account(self.current, head, slot),
+                is_current: true,
+                is_moved: false,
+            })
         } else {
-            self.seen_by_another(head, slot)
+            self.state_under_another(head, slot)
         }
     }
 
@@ -78,81 +82,81 @@ impl<'a> Books<'a> {
     /// version with the same number modulo 64. Windows do not tell.
     #[inline]
     fn is_older_than_current(&self, slot: Slot) -> bool {
-        slot.time() < self.revisions.current.since && self.rule().is_moved()
+        slot.time() < self.versions.current.since && self.rule().is_moved()
     }
 
     /// The account under the current version, if it is written under an earlier one.
     #[cold]
-    fn seen_by_another(&self, head: Head, slot: Slot) -> Seen {
+    fn state_under_another(&self, head: Head, slot: Slot) -> AccountState {
         let (used, opened) = (self.layout().used(head), slot.time());
         let goes_on = |rule: &Rule| Account { anchor: rule.anchor_at(opened), used };
         let written = self.written_by(head, slot);
-        let Some(mut rule) = rule_of(written) else { return Seen::Over(opened) };
+        let Some(mut rule) = rule_of(written) else { return AccountState::Over(opened) };
         let (mut account, mut is_moved) = (goes_on(rule), false);
         // The versions after that, newest first.
         let mut since = Vec::new();
-        let mut revision = self.revisions.current;
-        while revision.number != written.number {
-            since.push(revision);
-            revision = self.revisions.before(revision);
+        let mut version = self.versions.current;
+        while version.number != written.number {
+            since.push(version);
+            version = self.versions.before(version);
         }
         for next in since.into_iter().rev() {
-            let Some(next_rule) = rule_of(next) else { return Seen::Over(opened) };
+            let Some(next_rule) = rule_of(next) else { return AccountState::Over(opened) };
             let at = changes_at(next, slot);
             let over = rule.ends_at(account);
             // An account of which nothing is used goes on if its quota changes when it opened.
             if over <= at && at > opened {
-                return Seen::Over(over.max(opened + 1));
+                return AccountState::Over(over.max(opened + 1));
             }
-            account = match next_rule.carried(rule, account, at) {
-                Some(carried) => {
+            account = match next_rule.converted(rule, account, at) {
+                Some(converted) => {
                     is_moved = at > opened;
-                    carried
+                    converted
                 }
                 // Windows go on.
                 None => goes_on(next_rule),
             };
             rule = next_rule;
         }
-        Seen::Running(Running { account, is_current: false, is_moved })
+        AccountState::Running(Running { account, is_current: false, is_moved })
     }
 
     /// The version that an account is written under: the latest with those bits. A bucket or queue
     /// that a change moved opened after it. Of a window it may be too late by 64 changes.
-    fn written_by(&self, head: Head, slot: Slot) -> &'a Revision {
-        let bits = self.layout().revision(head);
-        let mut revision = self.revisions.current;
-        let is_later = |revision: &Revision| self.rule().is_moved() && revision.since > slot.time();
-        while revision.number > 0 && (Layout::revision_of(revision.number) != bits || is_later(revision)) {
-            revision = self.revisions.before(revision);
+    fn written_by(&self, head: Head, slot: Slot) -> &'a Version {
+        let bits = self.layout().version(head);
+        let mut version = self.versions.current;
+        let is_later = |version: &Version| self.rule().is_moved() && version.since > slot.time();
+        while version.number > 0 && (Layout::version_of(version.number) != bits || is_later(version)) {
+            version = self.versions.before(version);
         }
-        revision
+        version
     }
 
     /// The version of an unpublished claim: the latest with those bits.
-    fn claimed_by(&self, head: Head) -> &'a Revision {
-        let bits = self.layout().revision(head);
-        let mut revision = self.revisions.current;
-        while revision.number > 0 && Layout::revision_of(revision.number) != bits {
-            revision = self.revisions.before(revision);
+    fn claimed_by(&self, head: Head) -> &'a Version {
+        let bits = self.layout().version(head);
+        let mut version = self.versions.current;
+        while version.number > 0 && Layout::version_of(version.number) != bits {
+            version = self.versions.before(version);
         }
-        revision
+        version
     }
 
     /// The time at which the account is no different from a new one; `None` while it is
     /// unpublished. Not before it opened, though its window may have begun earlier: a late
     /// publication expects less than that (INV-LATE).
     pub(super) fn over_at(&self, head: Head, slot: Slot) -> Option<u64> {
-        self.is_as_new_at(self.seen(head, slot)).map(|over| over.max(slot.time()))
+        self.is_as_new_at(self.state(head, slot)).map(|over| over.max(slot.time()))
     }
 
-    fn is_as_new_at(&self, seen: Seen) -> Option<u64> {
-        match seen {
-            Seen::Running(running) => Some(self.rule().over_at(running.account)),
+    fn is_as_new_at(&self, state: AccountState) -> Option<u64> {
+        match state {
+            AccountState::Running(running) => Some(self.rule().over_at(running.account)),
             // An account that is over is like a new one, unless the rule has no such state.
-            Seen::Over(since) if self.rule().is_ever_over() => Some(since),
-            Seen::Over(_) => Some(u64::MAX),
-            Seen::Unpublished => None,
+            AccountState::Over(since) if self.rule().is_ever_over() => Some(since),
+            AccountState::Over(_) => Some(u64::MAX),
+            AccountState::Unpublished => None,
         }
     }
 
@@ -173,7 +177,7 @@ impl<'a> Books<'a> {
         match step {
             Step::Charge { used } => Some((layout.charged(head, used), slot.time())),
             Step::Advance { used } => {
-                let next = layout.next_by(head, self.number(), How::Advances, used);
+                let next = layout.next_by(head, self.number(), EraKind::Advances, used);
                 Some((next, self.rule().advanced(running.account.anchor)))
             }
             Step::Open { .. } | Step::Deny { .. } => None,
@@ -185,7 +189,7 @@ impl<'a> Books<'a> {
     pub(super) fn renew(&self, at: At<'_>, slot: Slot, running: &Running, time: u64) {
         let (layout, head) = (self.layout(), at.head);
         if running.is_moved {
-            let next = layout.next_by(head, self.number(), How::Changes, running.account.used);
+            let next = layout.next_by(head, self.number(), EraKind::Changes, running.account.used);
             let _ = self.begin(at, next, slot, time);
         } else {
             // If this fails, the head has moved.
@@ -196,39 +200,39 @@ impl<'a> Books<'a> {
     /// Helps: publishes the anchor of the era that was claimed last. Proposes `time`, or the
     /// earliest later time, if an account opens (INV-ANCHOR). Does nothing if the head is no longer
     /// `head`. Returns what it published itself.
-    pub(super) fn settle(&self, at: At<'_>, slot: Slot, time: u64) -> Option<Slot> {
+    pub(super) fn help(&self, at: At<'_>, slot: Slot, time: u64) -> Option<Slot> {
         let (layout, head) = (self.layout(), at.head);
         let era = layout.era(head);
         if slot.is_of_lap(era) {
             return None;
         }
         let by = self.claimed_by(head);
-        let anchor = match layout.how(head) {
+        let anchor = match layout.kind(head) {
             // Not before its version began: see `written_by`.
-            How::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
-            How::Replaces => {
+            EraKind::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
+            EraKind::Replaces => {
                 let rule = rule_of(by)?;
                 let last = Account { anchor: rule.anchor_at(slot.time()), used: layout.used_before(head) };
                 // The account that it replaces began after its version did.
                 let over = over_since(slot, rule.all_free_at(last), era);
                 Slot::new(time.max(over.time()), false, era)
             }
-            How::Advances => {
+            EraKind::Advances => {
                 let rule = rule_of(by)?;
                 Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
             }
-            How::Changes => Slot::new(changes_at(by, slot), false, era),
-            How::Closes => {
-                let over = match self.seen_by_another(head, slot) {
-                    Seen::Running(running) => self.rule().all_free_at(running.account),
-                    Seen::Over(since) => since,
-                    Seen::Unpublished => 0,
+            EraKind::Changes => Slot::new(changes_at(by, slot), false, era),
+            EraKind::Closes => {
+                let over = match self.state_under_another(head, slot) {
+                    AccountState::Running(running) => self.rule().all_free_at(running.account),
+                    AccountState::Over(since) => since,
+                    AccountState::Unpublished => 0,
                 };
                 over_since(slot, over, era)
             }
         };
-        // Otherwise the slot may belong to another head (INV-STANDS).
-        if !at.stands() {
+        // Otherwise the slot may belong to another head (INV-VALIDATE).
+        if !at.validate() {
             return None;
         }
         // If this fails, another thread has published it.
@@ -236,10 +240,10 @@ impl<'a> Books<'a> {
     }
 
     /// Claims the next era and publishes its anchor. `None` if the head has moved.
-    pub(super) fn begin(&self, at: At<'_>, next: Head, slot: Slot, time: u64) -> Option<Charged> {
+    pub(super) fn begin(&self, at: At<'_>, next: Head, slot: Slot, time: u64) -> Option<Charge> {
         at.claim(next)?;
-        let published = self.settle(at.with(next), slot, time);
-        Some(self.charged(at.cell, next, published))
+        let published = self.help(at.with(next), slot, time);
+        Some(self.charge_of(at.cell, next, published))
     }
 
     /// Opens the next account in place of one that is over at `time`: one permit replaces it,
@@ -247,7 +251,7 @@ impl<'a> Books<'a> {
     /// slow path decides.
     ///
     /// The account is written under the current version, and the time was read after the head. The
-    /// first claim says that the head still stands, and nothing can be charged between the two
+    /// first claim shows that the head is unchanged, and nothing can be charged between the two
     /// claims. So no thread was charged by a later reading (INV-CLOCK-LAST).
     #[inline(never)]
     pub(super) fn opens_again(&self, at: At<'_>, slot: Slot, account: Account, used: u64, time: u64) -> Option<()> {
@@ -259,12 +263,12 @@ impl<'a> Books<'a> {
         let (head, slot, next) = if used == 1 {
             (head, slot, layout.replaced(head))
         } else {
-            let closed = layout.next(head, How::Closes, account.used);
+            let closed = layout.next(head, EraKind::Closes, account.used);
             cell.claim(head, closed)?;
             let over = over_since(slot, self.rule().all_free_at(account), layout.era(closed));
             // Another thread may have published a later time: the quota may have changed.
             let over = publish(cell, slot, over)?;
-            (closed, over, layout.next_by(closed, self.number(), How::Opens, used))
+            (closed, over, layout.next_by(closed, self.number(), EraKind::Opens, used))
         };
         cell.claim(head, next)?;
         // If this fails, another thread has published it.
@@ -274,77 +278,77 @@ impl<'a> Books<'a> {
 
     /// The charge of a claim that began an era. `published` is the anchor, if this thread published
     /// it.
-    pub(super) fn charged(&self, cell: &Cell, next: Head, published: Option<Slot>) -> Charged {
+    pub(super) fn charge_of(&self, cell: &Cell, next: Head, published: Option<Slot>) -> Charge {
         let era = self.layout().era(next);
         let published = published.or_else(|| {
             // It belongs to this era if the head still does.
             let published = cell.slot();
             let now = cell.head();
-            let is_of_it = now.life() == next.life() && self.layout().era(now) == era;
+            let is_of_it = now.incarnation() == next.incarnation() && self.layout().era(now) == era;
             (now.state() == State::Open && is_of_it && published.is_of_lap(era)).then_some(published)
         });
-        Charged { head: next, mark: published.map_or(0, Slot::time) }
+        Charge { head: next, mark: published.map_or(0, Slot::time) }
     }
 
     /// The head of a running account after a refund.
-    pub(super) fn given_back(&self, head: Head, used: u64) -> Head {
-        self.layout().two_eras_on(head, self.layout().revision(head), used)
+    pub(super) fn refunded(&self, head: Head, used: u64) -> Head {
+        self.layout().two_eras_on(head, self.layout().version(head), used)
     }
 
     /// The changes of the running account since a charge; `None` if it is another account, or kept
     /// under another quota.
-    pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charged: Charged) -> Option<Since> {
+    pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charge: Charge) -> Option<Since> {
         let layout = self.layout();
-        let advanced = slot.time() != charged.mark;
+        let advanced = slot.time() != charge.mark;
         // A change may leave the anchor of a bucket or queue where it was.
-        let same_quota = running.is_current && layout.revision(charged.head) == layout.revision(head);
-        if self.rule().is_moved() && !same_quota || advanced && !self.has_advanced_from(head, slot, charged) {
+        let same_quota = running.is_current && layout.version(charge.head) == layout.version(head);
+        if self.rule().is_moved() && !same_quota || advanced && !self.has_advanced_from(head, slot, charge) {
             return None;
         }
         // Each refund takes the account two eras on.
-        let only_charged = layout.eras_between(charged.head, head) == u64::from(advanced);
-        Some(Since { used: layout.used(charged.head), advanced, only_charged })
+        let only_charged = layout.eras_between(charge.head, head) == u64::from(advanced);
+        Some(Since { used: layout.used(charge.head), advanced, only_charged })
     }
 
     /// Under the same version. Under two versions, two accounts can have opened in what is one
     /// window.
-    fn has_advanced_from(&self, head: Head, slot: Slot, charged: Charged) -> bool {
-        let Charged { head: before, mark } = charged;
+    fn has_advanced_from(&self, head: Head, slot: Slot, charge: Charge) -> bool {
+        let Charge { head: before, mark } = charge;
         self.layout().advances(head)
-            && self.layout().revision(before) == self.layout().revision(head)
+            && self.layout().version(before) == self.layout().version(head)
             && rule_of(self.written_by(head, slot))
                 .is_some_and(|rule| slot.time() == rule.advanced(rule.anchor_at(mark)))
     }
 
     /// The head and the slot of a new key's cell. Its account opens with its first request. With a
     /// cost of zero it is over, unless a new key has used something from the start.
-    pub(super) fn first(&self, opened: Head, cost: u32, mark: u64) -> (Head, Slot) {
+    pub(super) fn first(&self, opened: Head, cost: u32, sentinel: u64) -> (Head, Slot) {
         match self.rule().opening(cost).used {
-            0 => self.layout().closed(opened, mark),
-            used => self.layout().opening(opened, self.number(), used, mark),
+            0 => self.layout().closed(opened, sentinel),
+            used => self.layout().opening(opened, self.number(), used, sentinel),
         }
     }
 }
 
-fn rule_of(revision: &Revision) -> Option<&Rule> {
-    match &revision.plan {
-        Plan::Counter(metered) => Some(&metered.rule),
+fn rule_of(version: &Version) -> Option<&Rule> {
+    match &version.plan {
+        Plan::Counter(plan) => Some(&plan.rule),
         Plan::Log(_) | Plan::Quantised(_) => None,
     }
 }
 
 /// The anchor of an older account under that version. If it is the time at which the account
 /// opened, nothing is published: see `renew`.
-fn changes_at(revision: &Revision, slot: Slot) -> u64 {
-    revision.since.max(slot.time())
+fn changes_at(version: &Version, slot: Slot) -> u64 {
+    version.since.max(slot.time())
 }
 
 /// The account of a head and the slot of its era, under the version that it is written under. The
 /// slot has the time at which it opened. Where windows are aligned, the anchor is the start of its
 /// window.
 #[inline]
-fn account(metered: &Metered, head: Head, slot: Slot) -> Account {
-    Account { anchor: metered.rule.anchor_at(slot.time()), used: metered.layout.used(head) }
+fn account(plan: &AccountPlan, head: Head, slot: Slot) -> Account {
+    Account { anchor: plan.rule.anchor_at(slot.time()), used: plan.layout.used(head) }
 }
 
 /// The slot that says since when an account is over. Later than it opened, even if everything was
@@ -360,25 +364,25 @@ fn publish(cell: &Cell, slot: Slot, anchor: Slot) -> Option<Slot> {
 }
 
 #[cfg(feature = "snapshot")]
-impl Books<'_> {
+impl AccountView<'_> {
     /// The time at which an account opened and what it has used, if it matters at `now`. An account
     /// that is over and matters is like one of which nothing was used. `None` if it has to be
     /// published first.
-    pub(super) fn kept(&self, head: Head, slot: Slot, now: u64) -> Option<Option<(u64, u64)>> {
-        let seen = self.seen(head, slot);
-        let over = self.is_as_new_at(seen)?;
-        Some((over > now).then_some(match seen {
-            Seen::Running(Running { account, is_moved: true, .. }) => (account.anchor, account.used),
-            Seen::Running(running) => (slot.time(), running.account.used),
-            Seen::Over(since) => (since, 0),
-            Seen::Unpublished => return None,
+    pub(super) fn export(&self, head: Head, slot: Slot, now: u64) -> Option<Option<(u64, u64)>> {
+        let state = self.state(head, slot);
+        let over = self.is_as_new_at(state)?;
+        Some((over > now).then_some(match state {
+            AccountState::Running(Running { account, is_moved: true, .. }) => (account.anchor, account.used),
+            AccountState::Running(running) => (slot.time(), running.account.used),
+            AccountState::Over(since) => (since, 0),
+            AccountState::Unpublished => return None,
         }))
     }
 
     /// The head and the slot of a cell with an account that opened then.
     pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
-        let how = if used == 0 { How::Closes } else { How::Opens };
-        let head = self.layout().next_by(free, self.number(), how, used);
+        let kind = if used == 0 { EraKind::Closes } else { EraKind::Opens };
+        let head = self.layout().next_by(free, self.number(), kind, used);
         (head, Slot::new(opened, used == 0, self.layout().era(head)))
     }
 }

@@ -1,16 +1,16 @@
-//! The quotas of a log, made ready to decide by.
+//! The plan of a log: its quotas, made ready to decide by.
 
 use super::ring::Ring;
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::Kept;
+use crate::cell::export::Export;
 use crate::cell::words::Head;
-use crate::decision::{Admission, AtOnce, Decision, Status};
+use crate::decision::{Admission, Decision, FastDecision, Status};
 use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
 /// them.
-pub(crate) struct Limits {
+pub(crate) struct LogPlan {
     /// The quota with the most permits in the longest window. The ring is kept for it.
     widest: Bound,
     /// Quotas with fewer permits in shorter windows, most permits first. A quota with neither never
@@ -44,7 +44,7 @@ pub(super) struct Refusal {
     quota: u8,
 }
 
-impl Limits {
+impl LogPlan {
     pub(in crate::cell) fn new(quotas: &[Quota]) -> Self {
         let bound =
             |(quota, given): (u8, &Quota)| Bound { limit: given.limit() as usize, window: given.window_ns(), quota };
@@ -189,7 +189,7 @@ impl Limits {
     /// A stamp, postponed: a lagging clock shows `reading`, its claim is stamped with the later
     /// `time`. A stamp that is live at the reading must be live at that time, because it may have
     /// been granted just now.
-    pub(super) fn put_off(&self, stamp: u64, reading: u64, time: u64) -> u64 {
+    pub(super) fn postpone(&self, stamp: u64, reading: u64, time: u64) -> u64 {
         let live = self.each().filter(|bound| stamp >= self.live_in(bound, reading));
         live.map(|bound| (time + 1).saturating_sub(bound.window)).fold(stamp, u64::max)
     }
@@ -224,7 +224,7 @@ impl Bound {
     }
 }
 
-impl NewKeys for Limits {
+impl NewKeys for LogPlan {
     fn longest_window(&self) -> u64 {
         self.window()
     }
@@ -242,8 +242,8 @@ impl NewKeys for Limits {
     }
 
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
+    fn can_have(&self, export: &Export) -> bool {
+        matches!(export, Export::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
     }
 
     fn longest_ring(&self) -> usize {
@@ -273,13 +273,13 @@ impl Refusal {
 
     /// The denial at `time`, in two words.
     #[inline]
-    pub(super) fn at_once(self, time: u64) -> AtOnce {
-        AtOnce::denied(self.until.saturating_sub(time), self.quota)
+    pub(super) fn fast_denial(self, time: u64) -> FastDecision {
+        FastDecision::denied(self.until.saturating_sub(time), self.quota)
     }
 
     /// The denial at `time`.
     #[inline]
     pub(super) fn denial(self, time: u64) -> Decision {
-        self.at_once(time).into()
+        self.fast_denial(time).into()
     }
 }

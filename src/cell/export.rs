@@ -5,7 +5,7 @@ use super::words::{MAX_TIME, TIME_ZERO};
 /// The permits of a key, by their age in nanoseconds. An age is negative if a clock lags behind the
 /// permit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Kept {
+pub(crate) enum Export {
     /// The live stamps of a log, oldest first.
     Stamps(Vec<i64>),
     /// An account, and how long ago it opened.
@@ -16,14 +16,14 @@ pub(crate) enum Kept {
 
 /// The time of the export, by the clock of the import.
 #[derive(Clone, Copy)]
-pub(super) struct Restored {
+pub(super) struct Import {
     /// The clock reading.
     pub(super) now: u64,
     /// Nanoseconds since the export.
     pub(super) elapsed: u64,
 }
 
-impl Restored {
+impl Import {
     /// The time of an age, by this clock.
     pub(super) fn at(self, age: i64) -> u64 {
         let time = i128::from(self.now) - i128::from(age) - i128::from(self.elapsed);

@@ -2,12 +2,12 @@
 
 use super::find::{Located, Table};
 use super::index::Put;
-use crate::cell::{Kept, time_of};
+use crate::cell::{Export, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 
 /// Why an import failed.
-pub(crate) enum PutBackError {
+pub(crate) enum ImportError {
     /// A key's plan does not exist, or can't have produced the export.
     Contradictory,
     /// There are more keys than places.
@@ -17,20 +17,20 @@ pub(crate) enum PutBackError {
 impl Table {
     /// Exports each key, while other threads decide. A key that gets another cell meanwhile may
     /// appear twice: the last is the newer.
-    pub(crate) fn keep(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Kept)> {
-        self.cells.numbers().filter_map(move |id| self.keep_of(id, clock))
+    pub(crate) fn export(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Export)> {
+        self.cells.numbers().filter_map(move |id| self.export_of(id, clock))
     }
 
     /// The key of a cell and its permits. A cell that the index does not lead to belongs to an
     /// unfinished request, which may find another cell of its key: it holds no granted permits
     /// (INV-EXPORT).
-    pub(super) fn keep_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Kept)> {
+    pub(super) fn export_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Export)> {
         loop {
             let fingerprint = self.cells.fingerprint_of(id)?;
             match self.locate::<false>(self.route(), fingerprint) {
                 Located::Current(seat) | Located::Old(seat) if seat.id == id => {
-                    if let Some(kept) = self.cells.keep(seat, clock) {
-                        return kept.map(|kept| (fingerprint, kept));
+                    if let Some(export) = self.cells.export(seat, clock) {
+                        return export.map(|export| (fingerprint, export));
                     }
                 }
                 Located::Outdated => {}
@@ -40,21 +40,21 @@ impl Table {
     }
 
     /// Whether the key's plan can have produced this export.
-    pub(crate) fn can_have(&self, fingerprint: Fingerprint, kept: &Kept) -> bool {
-        self.cells.can_have(fingerprint, kept)
+    pub(crate) fn can_have(&self, fingerprint: Fingerprint, export: &Export) -> bool {
+        self.cells.can_have(fingerprint, export)
     }
 
     /// Imports the permits of a key, exported `elapsed` nanoseconds ago. Expired permits do no
     /// harm. The first import of a key counts.
-    pub(crate) fn put_back(
+    pub(crate) fn import(
         &self,
         fingerprint: Fingerprint,
-        kept: &Kept,
+        export: &Export,
         elapsed: u64,
         clock: &impl Clock,
-    ) -> Result<(), PutBackError> {
-        if !self.can_have(fingerprint, kept) {
-            return Err(PutBackError::Contradictory);
+    ) -> Result<(), ImportError> {
+        if !self.can_have(fingerprint, export) {
+            return Err(ImportError::Contradictory);
         }
         loop {
             let route = self.route();
@@ -64,11 +64,11 @@ impl Table {
                 continue;
             }
             let time = time_of(clock.now());
-            let Some((id, life)) = self.cells.put_back(fingerprint, kept, elapsed, time) else {
+            let Some((id, incarnation)) = self.cells.import(fingerprint, export, elapsed, time) else {
                 self.unreserve(route);
-                return Err(PutBackError::NoRoom);
+                return Err(ImportError::NoRoom);
             };
-            match self.current(route).put(fingerprint, id, life, &self.cells) {
+            match self.current(route).put(fingerprint, id, incarnation, &self.cells) {
                 Put::Done | Put::There => return Ok(()),
                 Put::Other => {
                     self.cells.discard(id);

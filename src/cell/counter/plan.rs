@@ -1,24 +1,24 @@
-//! A quota that is kept as an account, made ready to decide by.
+//! The plan of a quota that is counted by an account.
 
 use super::layout::Layout;
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
-use crate::cell::kept::Kept;
+use crate::cell::export::Export;
 use crate::cell::words::TIME_ZERO;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::quota::Quota;
 use crate::rule::{Account, Rule};
 
 /// A rule and its quota.
-pub(crate) struct Metered {
+pub(crate) struct AccountPlan {
     pub(in crate::cell) rule: Rule,
     pub(in crate::cell) layout: Layout,
     quota: Quota,
 }
 
-impl Metered {
-    /// The plan of a validated quota, if it is kept as an account. Laid out as the version before
-    /// it.
+impl AccountPlan {
+    /// The plan of a validated quota, if an account counts it. It has the layout of the version
+    /// before it.
     pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
         let rule = Rule::of(quota, TIME_ZERO)?;
         let layout = before.map_or_else(|| Layout::of(&rule), |before| before.layout);
@@ -58,7 +58,7 @@ impl Metered {
     }
 }
 
-impl NewKeys for Metered {
+impl NewKeys for AccountPlan {
     fn longest_window(&self) -> u64 {
         self.quota.window_ns()
     }
@@ -79,7 +79,7 @@ impl NewKeys for Metered {
     }
 
     #[cfg(feature = "snapshot")]
-    fn can_have(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Account { used, .. } if *used < self.rule.used_below())
+    fn can_have(&self, export: &Export) -> bool {
+        matches!(export, Export::Account { used, .. } if *used < self.rule.used_below())
     }
 }

@@ -1,20 +1,20 @@
 //! Exports a quantised log, and imports it under another clock.
 
 use super::history::Entry;
-use super::plan::Stepped;
+use super::plan::QuantisedPlan;
 use super::view::{Contents, Newest, Quantised, View};
 use crate::cell::algorithm::Algorithm;
-use crate::cell::kept::{Kept, Restored, age};
+use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef};
 use crate::clock::Clock;
 
 /// The ages of the ends of steps, and their permits.
-type KeptSteps = [(i64, u32)];
+type ExportedSteps = [(i64, u32)];
 
-impl Stepped {
+impl QuantisedPlan {
     /// Whether this is a possible export: steps in order, and no more permits than the limit.
-    pub(super) fn can_have_steps(&self, steps: &KeptSteps) -> bool {
+    pub(super) fn can_have_steps(&self, steps: &ExportedSteps) -> bool {
         let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
         let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
         is_in_order && permits <= self.steps.limit.into() && steps.iter().all(|&(_, permits)| permits > 0)
@@ -23,36 +23,36 @@ impl Stepped {
 
 impl<'a> Quantised<'a> {
     /// The steps that count. `None` if the cell had to be helped, or has changed.
-    pub(super) fn kept(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Kept>> {
+    pub(super) fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         let view = self.view(at, clock)?;
-        let (View { history, time, .. }, stepped) = (view, self.stepped);
-        let age = |step: u64| age(time, stepped.steps.end_of(step));
-        let older = (history.first_counting(&stepped.steps, time)..history.entries.len())
+        let (View { history, time, .. }, plan) = (view, self.plan);
+        let age = |step: u64| age(time, plan.steps.end_of(step));
+        let older = (history.first_counting(&plan.steps, time)..history.entries.len())
             .map(|at| (age(history.step - history.entry(at).age(history.step)), history.permits(at)));
         let newest =
-            (history.used > 0 && history.counts_at(&stepped.steps, time)).then(|| (age(history.step), history.used));
-        let mut kept: Vec<(i64, u32)> = older.chain(newest).collect();
+            (history.used > 0 && history.counts_at(&plan.steps, time)).then(|| (age(history.step), history.used));
+        let mut export: Vec<(i64, u32)> = older.chain(newest).collect();
         // More than the limit may count for a lagging clock, or after the limit became less. The
         // oldest permits are free first.
-        let mut room = stepped.steps.limit;
-        for (_, permits) in kept.iter_mut().rev() {
+        let mut room = plan.steps.limit;
+        for (_, permits) in export.iter_mut().rev() {
             *permits = (*permits).min(room);
             room -= *permits;
         }
-        kept.retain(|&(_, permits)| permits > 0);
-        view.stands().then(|| (!kept.is_empty()).then_some(Kept::Steps(kept)))
+        export.retain(|&(_, permits)| permits > 0);
+        view.validate().then(|| (!export.is_empty()).then_some(Export::Steps(export)))
     }
 
     /// The head and the block of a cell with an export.
     ///
     /// Stamps rounded by another clock are rounded up again, by less than a step, but not past the
     /// present step: no permit is later than that.
-    pub(super) fn put_back(self, free: Head, kept: &KeptSteps, restored: Restored) -> (RingRef, Head) {
-        let stepped = self.stepped;
-        let latest = stepped.steps.step_of(restored.now);
-        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(kept.len());
-        for &(age, permits) in kept {
-            let step = stepped.steps.step_of(restored.at(age)).min(latest);
+    pub(super) fn import(self, free: Head, export: &ExportedSteps, import: Import) -> (RingRef, Head) {
+        let plan = self.plan;
+        let latest = plan.steps.step_of(import.now);
+        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(export.len());
+        for &(age, permits) in export {
+            let step = plan.steps.step_of(import.at(age)).min(latest);
             match steps.last_mut() {
                 Some((last, sum)) if *last >= step => *sum = sum.saturating_add(permits),
                 _ => steps.push((step, permits)),
@@ -60,7 +60,7 @@ impl<'a> Quantised<'a> {
         }
         let Some((step, used)) = steps.pop() else { return self.first(free, 0, false) };
         // Only those that can count beside the newest.
-        let first = steps.partition_point(|&(older, _)| step - older > stepped.steps.window);
+        let first = steps.partition_point(|&(older, _)| step - older > plan.steps.window);
         let older = &steps[first..];
         let mut before = 0;
         let entries = older.iter().map(|&(older, permits)| {
@@ -69,7 +69,7 @@ impl<'a> Quantised<'a> {
             entry
         });
         let start = older.iter().map(|&(_, permits)| permits).sum();
-        let opened = stepped.opened(free, false, used);
+        let opened = plan.opened(free, false, used);
         let contents = Contents { newest: Newest::known(step), start, used, most: older.len(), entries };
         (self.new_block(opened, contents), opened)
     }

@@ -25,7 +25,7 @@ impl Clock for Shown {
 
 impl One {
     /// With so many permits granted at time zero, one by one, all of which may be given back.
-    pub(super) fn lent(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charged>) {
+    pub(super) fn with_charges(quotas: &[Quota], costs: &[u32]) -> (Self, Vec<Charge>) {
         let one = Self::of(quotas, 0, 0);
         let charged = costs.iter().map(|&cost| one.reserve(cost, 0, 0).unwrap().1).collect();
         (one, charged)
@@ -49,13 +49,13 @@ fn bucket(capacity: u32) -> [Quota; 1] {
 }
 
 #[test]
-fn loom_what_is_given_back_is_claimed_once() {
+fn loom_what_is_refunded_is_claimed_once() {
     for quotas in [log(2), bucket(2)] {
         explore(move || {
-            let (one, charged) = One::lent(&quotas, &[1, 1]);
+            let (one, charged) = One::with_charges(&quotas, &[1, 1]);
             let (one, first) = (Arc::new(one), charged[0]);
             let claims = spawned(&one, |one| one.acquire(1, 5) + one.acquire(1, 6));
-            let back = spawned(&one, move |one| one.give_back(first, 1, 5));
+            let back = spawned(&one, move |one| one.refund(first, 1, 5));
             assert_eq!(back.join().unwrap(), 1);
             let granted = claims.join().unwrap();
             assert_eq!(granted + one.remaining(6), 1);
@@ -65,16 +65,14 @@ fn loom_what_is_given_back_is_claimed_once() {
 }
 
 #[test]
-fn loom_long_two_give_back_what_each_has_taken() {
+fn loom_long_two_refund_what_each_has_taken() {
     for quotas in [log(4), bucket(4)] {
         explore(move || {
-            let (one, charged) = One::lent(&quotas, &[2, 1]);
+            let (one, charged) = One::with_charges(&quotas, &[2, 1]);
             let (one, second) = (Arc::new(one), charged[1]);
             let first = charged[0];
-            let threads = [
-                spawned(&one, move |one| one.give_back(first, 2, 5)),
-                spawned(&one, move |one| one.give_back(second, 1, 6)),
-            ];
+            let threads =
+                [spawned(&one, move |one| one.refund(first, 2, 5)), spawned(&one, move |one| one.refund(second, 1, 6))];
             assert_eq!(threads.map(|thread| thread.join().unwrap()), [2, 1]);
             assert_eq!(one.remaining(6), 4);
         });
@@ -82,13 +80,13 @@ fn loom_long_two_give_back_what_each_has_taken() {
 }
 
 #[test]
-fn loom_what_has_left_its_window_is_not_given_back() {
+fn loom_what_has_left_its_window_is_not_refunded() {
     explore(|| {
-        let (one, charged) = One::lent(&log(1), &[1]);
+        let (one, charged) = One::with_charges(&log(1), &[1]);
         let (one, first) = (Arc::new(one), charged[0]);
         // Until 10 it can be given back; then the claim may have taken its place.
         let claim = spawned(&one, |one| one.acquire(1, 10));
-        one.give_back(first, 1, 9);
+        one.refund(first, 1, 9);
         assert_eq!(claim.join().unwrap(), 1);
         assert_eq!([19, 20].map(|at| one.remaining(at)), [0, 1]);
     });
@@ -97,13 +95,13 @@ fn loom_what_has_left_its_window_is_not_given_back() {
 /// A ring that is replaced at 10 lacks the permit of 0, whose receipt a lagging clock shows at 9.
 /// Another thread may open the cell on the new ring before the thread that replaced it continues.
 #[test]
-fn loom_what_a_new_ring_leaves_out_is_not_given_back_by_a_clock_that_lags() {
+fn loom_what_a_new_ring_leaves_out_is_not_refunded_by_a_clock_that_lags() {
     explore(|| {
         let one = One::of(&log(3), 0, 0);
         let [expired, _, other] = [0, 5, 7].map(|at| one.reserve(1, 0, at).unwrap().1);
         let one = Arc::new(one);
-        let back = spawned(&one, move |one| one.give_back(other, 1, 10));
-        let given = one.give_back(expired, 1, 9);
+        let back = spawned(&one, move |one| one.refund(other, 1, 10));
+        let given = one.refund(expired, 1, 9);
         assert_eq!(back.join().unwrap(), 1);
         // The permit of 5 counts, whether or not the one of 0 came back.
         assert_eq!([10, 14, 15].map(|at| one.remaining(at)), [2, 2, 3], "{given} given back");
@@ -113,16 +111,16 @@ fn loom_what_a_new_ring_leaves_out_is_not_given_back_by_a_clock_that_lags() {
 /// The same where the ring is replaced by one with a reservation: the permit of 10 took the place
 /// of the expired one.
 #[test]
-fn loom_what_has_expired_is_not_given_back_beside_a_reservation() {
+fn loom_what_has_expired_is_not_refunded_beside_a_reservation() {
     explore(|| {
         let one = One::of(&log(1), 0, 0);
         let (_, expired) = one.reserve(1, 0, 0).unwrap();
         assert_eq!(one.acquire(1, 10), 1);
         let one = Arc::new(one);
-        let back = spawned(&one, move |one| one.give_back(expired, 1, 9));
+        let back = spawned(&one, move |one| one.refund(expired, 1, 9));
         let (delay, ahead) = one.reserve(1, 9, 12).unwrap();
         assert_eq!(back.join().unwrap(), 0);
-        assert_eq!((delay, one.give_back(ahead, 1, 13), one.acquire(1, 13), one.acquire(1, 20)), (8, 1, 0, 1));
+        assert_eq!((delay, one.refund(ahead, 1, 13), one.acquire(1, 13), one.acquire(1, 20)), (8, 1, 0, 1));
     });
 }
 
@@ -137,11 +135,11 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
         let other = Arc::clone(&both);
         let cancels = loom::thread::spawn(move || {
             let (one, clock) = &*other;
-            one.cells.give_back(one.seat().unwrap(), ahead, 1, clock)
+            one.cells.refund(one.seat().unwrap(), ahead, 1, clock)
         });
         let (one, clock) = &*both;
         clock.0.store(12, Ordering::SeqCst);
-        one.cells.store.raise_horizon(time_of(12));
+        one.cells.store.raise_timestamp_floor(time_of(12));
         // Given back, unless its time has come and gone: it is live until 20.
         assert_eq!(cancels.join().unwrap(), Some(1));
         assert_eq!(one.remaining(12), 1, "a permit that expired at 10 is live");
@@ -151,13 +149,13 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
 /// Another thread reserves the place behind a claim, and so replaces its ring, before the claimant
 /// has looked at its stamp.
 #[test]
-fn loom_what_another_has_reserved_behind_is_given_back() {
+fn loom_what_another_has_reserved_behind_is_refunded() {
     explore_less(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 11).is_some());
         // Its stamp is 10 at the earliest, in every thread, as it replaced 0.
         let Some((_, charged)) = one.reserve(1, 0, 10) else { return };
-        assert_eq!(one.give_back(charged, 1, 11), 1);
+        assert_eq!(one.refund(charged, 1, 11), 1);
         assert!(other.join().unwrap());
     });
 }
@@ -165,11 +163,11 @@ fn loom_what_another_has_reserved_behind_is_given_back() {
 /// The same, long after the permit before it has expired: the claimant knows the stamp that it has
 /// published itself.
 #[test]
-fn loom_what_its_claimant_has_published_is_given_back() {
+fn loom_what_its_claimant_has_published_is_refunded() {
     explore_less(|| {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 26).unwrap().0);
-        let given = one.reserve(1, 0, 25).map(|(_, charged)| one.give_back(charged, 1, 26));
+        let given = one.reserve(1, 0, 25).map(|(_, charged)| one.refund(charged, 1, 26));
         // Behind a stamp of 25; where the other thread has published it, that is 26.
         if other.join().unwrap() == 9 {
             assert_eq!(given, Some(1));
@@ -178,16 +176,16 @@ fn loom_what_its_claimant_has_published_is_given_back() {
 }
 
 #[test]
-fn loom_what_a_helper_has_put_off_is_given_back() {
+fn loom_what_a_helper_has_postponed_is_refunded() {
     for quotas in [log(1), bucket(1)] {
         explore(move || {
-            let (one, _) = One::lent(&quotas, &[1]);
+            let (one, _) = One::with_charges(&quotas, &[1]);
             let one = Arc::new(one);
             // May find the claim at 10 unpublished, and publish it at 13.
             let helper = spawned(&one, |one| one.remaining(13));
             let (delay, charged) = one.reserve(1, 0, 10).unwrap();
             helper.join().unwrap();
-            assert_eq!((delay, one.give_back(charged, 1, 14), one.remaining(14)), (0, 1, 1));
+            assert_eq!((delay, one.refund(charged, 1, 14), one.remaining(14)), (0, 1, 1));
         });
     }
 }
@@ -195,14 +193,14 @@ fn loom_what_a_helper_has_put_off_is_given_back() {
 /// Clocks of two processors may differ, so a helper may publish a claim with a stamp before the
 /// time by which it was made.
 #[test]
-fn loom_what_a_helper_whose_clock_lags_has_published_is_given_back() {
+fn loom_what_a_helper_whose_clock_lags_has_published_is_refunded() {
     explore(|| {
-        let (one, _) = One::lent(&log(4), &[1, 1]);
+        let (one, _) = One::with_charges(&log(4), &[1, 1]);
         let one = Arc::new(one);
         let helper = spawned(&one, |one| one.remaining(3));
         let (_, charged) = one.reserve(1, 0, 5).unwrap();
         helper.join().unwrap();
-        assert_eq!((one.acquire(1, 8), one.give_back(charged, 1, 9)), (1, 1));
+        assert_eq!((one.acquire(1, 8), one.refund(charged, 1, 9)), (1, 1));
         // The one at 8 stays.
         assert_eq!([9, 10, 13, 17, 18].map(|at| one.remaining(at)), [1, 3, 3, 3, 4]);
     });
@@ -210,14 +208,14 @@ fn loom_what_a_helper_whose_clock_lags_has_published_is_given_back() {
 
 /// The same, and the helper goes on to a claim of its own: in place, or in a larger ring.
 #[test]
-fn loom_what_a_claimant_whose_clock_lags_has_published_is_given_back() {
+fn loom_what_a_claimant_whose_clock_lags_has_published_is_refunded() {
     for (limit, before) in [(4, 2), (8, 3)] {
         explore(move || {
-            let (one, _) = One::lent(&log(limit), &vec![1; before]);
+            let (one, _) = One::with_charges(&log(limit), &vec![1; before]);
             let one = Arc::new(one);
             let claimant = spawned(&one, |one| one.acquire(1, 3));
             let (_, charged) = one.reserve(1, 0, 5).unwrap();
-            assert_eq!((claimant.join().unwrap(), one.give_back(charged, 1, 9)), (1, 1));
+            assert_eq!((claimant.join().unwrap(), one.refund(charged, 1, 9)), (1, 1));
             let used = u32::try_from(before).unwrap() + 1;
             assert_eq!([9, 16].map(|at| one.remaining(at)), [limit - used, limit]);
             // A ring that has grown hides which one it was: then an older one is taken for it.
@@ -230,9 +228,9 @@ fn loom_what_a_claimant_whose_clock_lags_has_published_is_given_back() {
 
 /// A slot that was claimed again says nothing about its claim before.
 #[test]
-fn loom_what_others_have_come_round_to_is_not_given_back() {
+fn loom_what_others_have_come_round_to_is_not_refunded() {
     explore(|| {
-        let (one, _) = One::lent(&log(2), &[1, 1]);
+        let (one, _) = One::with_charges(&log(2), &[1, 1]);
         let one = Arc::new(one);
         let others = spawned(&one, |one| one.acquire(2, 20));
         let reserved = one.reserve(1, 0, 10);
@@ -240,7 +238,7 @@ fn loom_what_others_have_come_round_to_is_not_given_back() {
         // They may come first. Or they find the claim unpublished, choose its stamp, and are
         // denied.
         let Some((_, charged)) = reserved else { return };
-        assert_eq!(one.give_back(charged, 1, 20), if granted == 2 { 0 } else { 1 });
+        assert_eq!(one.refund(charged, 1, 20), if granted == 2 { 0 } else { 1 });
         assert_eq!([20, 29, 30].map(|at| one.remaining(at)), [2 - granted, 2 - granted, 2]);
     });
 }
@@ -248,10 +246,10 @@ fn loom_what_others_have_come_round_to_is_not_given_back() {
 #[test]
 fn loom_giving_back_while_the_ring_grows() {
     explore(|| {
-        let (one, charged) = One::lent(&log(4), &[1]);
+        let (one, charged) = One::with_charges(&log(4), &[1]);
         let (one, first) = (Arc::new(one), charged[0]);
         let claims = spawned(&one, |one| one.acquire(2, 5));
-        assert_eq!(one.give_back(first, 1, 6), 1);
+        assert_eq!(one.refund(first, 1, 6), 1);
         assert_eq!(claims.join().unwrap(), 2);
         assert_eq!([6, 10].map(|at| one.remaining(at)), [2, 2]);
         assert_eq!((one.acquire(2, 7), one.acquire(1, 9)), (2, 0));

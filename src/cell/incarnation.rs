@@ -2,9 +2,9 @@
 //! expired, or forgotten.
 
 use super::algorithm::{Algorithm, Known};
-use super::cells::{Cells, Rules, Seat, by};
+use super::cells::{Cells, Rules, Seat, dispatch};
 #[cfg(feature = "snapshot")]
-use super::kept::{Kept, Restored};
+use super::export::{Export, Import};
 use super::memory::At;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
@@ -13,7 +13,7 @@ use crate::sync::Ordering;
 
 /// The outcome of an attempt to free a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reclaimed {
+pub(crate) enum Freed {
     /// The cell was freed, or is of another incarnation.
     Gone,
     /// The cell has a live stamp; the newest expires at this time.
@@ -27,13 +27,14 @@ impl Cells {
     /// The permits get their stamp once the cell is reachable, from
     /// [`publish_first`](Self::publish_first) or from a helper (INV-FIRST).
     pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<Seat<'_>> {
-        let id = self.store.cells.take()?;
+        let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let free = Head(cell.head.load(Ordering::Relaxed));
         let opened = free.with_state(State::Open);
-        // See `release`.
+        // See `free_memory`.
         let elsewhere = RingRef(cell.ring.load(Ordering::Relaxed)).is_ring();
-        let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.first(opened, cost, elsewhere));
+        let (reference, head) =
+            dispatch!(self.rules(fingerprint), algorithm => algorithm.first(opened, cost, elsewhere));
         cell.give_to(fingerprint, reference, head);
         Some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
@@ -49,9 +50,9 @@ impl Cells {
         let cell = self.store.cells.element(id);
         let head = Head(cell.head.load(Ordering::Relaxed));
         // The incarnation stays, because no thread has seen it. The lap moves on (INV-HEAD).
-        let free = Head::new(State::Free, false, head.life(), head.lap() + 1, 0);
+        let free = Head::new(State::Free, false, head.incarnation(), head.lap() + 1, 0);
         cell.head.store(free.0, Ordering::Release);
-        self.release(id, Slot::ancient(0, 0), false);
+        self.free_memory(id, Slot::sentinel(0, 0), false);
     }
 
     /// Frees the cell of this incarnation if all its stamps have expired at `time`, or its key was
@@ -63,62 +64,62 @@ impl Cells {
     ///
     /// Incarnations are numbered modulo 256. After each load of the head, `may_be` tells whether
     /// the number still means the caller's incarnation (INV-INCARNATION).
-    pub(crate) fn reclaim_if(
+    pub(crate) fn free_if(
         &self,
         id: u32,
-        life: u64,
+        incarnation: u64,
         time: u64,
         clock: &impl Clock,
         may_be: impl Fn() -> bool,
-    ) -> Reclaimed {
+    ) -> Freed {
         let cell = self.store.cells.element(id);
         loop {
             let at = At::now(cell);
             let head = at.head;
-            if head.life() != life || !may_be() {
-                return Reclaimed::Gone;
+            if head.incarnation() != incarnation || !may_be() {
+                return Freed::Gone;
             }
             match head.state() {
-                State::Free => return Reclaimed::Gone,
+                State::Free => return Freed::Gone,
                 State::Held => {
-                    self.store.help(head);
+                    self.store.help_joint(head);
                     continue;
                 }
                 _ => {}
             }
             let reference = cell.reference();
             let rules = self.rules_of(cell);
-            let (end, newest) = match by!(rules, algorithm => algorithm.known(at, reference)) {
+            let (end, newest) = match dispatch!(rules, algorithm => algorithm.known(at, reference)) {
                 Known::Until(end, newest) => (end, newest),
                 Known::Unpublished => {
-                    by!(rules, algorithm => algorithm.settle(at, reference, time_of(clock.now())));
+                    dispatch!(rules, algorithm => algorithm.help(at, reference, time_of(clock.now())));
                     continue;
                 }
                 // Either a resize that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
-                    if head.state().is_growing() {
-                        by!(rules, algorithm => algorithm.open(at));
+                    if head.state().is_resizing() {
+                        dispatch!(rules, algorithm => algorithm.open(at));
                     }
                     continue;
                 }
             };
             // Otherwise it may belong to the cell's next key.
-            if !at.stands() {
+            if !at.validate() {
                 continue;
             }
             if head.state() != State::Dead && time < end {
-                return Reclaimed::Live(end.min(MAX_TIME));
+                return Freed::Live(end.min(MAX_TIME));
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
-            self.store.raise_horizon(if head.state() == State::Dead { newest.time() } else { end });
-            if head.state().is_growing() {
-                by!(rules, algorithm => algorithm.empty(at, reference, newest));
+            self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
+            if head.state().is_resizing() {
+                dispatch!(rules, algorithm => algorithm.empty(at, reference, newest));
                 continue;
             }
             let free = head.freed();
             if at.claim(free).is_some() {
-                self.release(id, newest, head.state() == State::Dead);
-                return Reclaimed::Gone;
+                self.free_memory(id, newest, head.state() == State::Dead);
+                return Freed::Gone;
             }
         }
     }
@@ -130,7 +131,7 @@ impl Cells {
     /// the clock stands still. So such a cell starts its next incarnation with a ring
     /// (INV-REFERENCE). The reference that stays in the cell says so, until later stamps have come
     /// and gone.
-    fn release(&self, id: u32, newest: Slot, forgotten: bool) {
+    fn free_memory(&self, id: u32, newest: Slot, forgotten: bool) {
         let cell = self.store.cells.element(id);
         let reference = cell.reference();
         // The anchor of a closed account has the bit of a ring reference.
@@ -138,10 +139,10 @@ impl Cells {
         if is_log {
             self.store.drop_ring(reference, newest);
         }
-        if reference.is_ring() && !(is_log && (forgotten || newest.is_ancient())) {
+        if reference.is_ring() && !(is_log && (forgotten || newest.is_sentinel())) {
             cell.ring.store(0, Ordering::Release);
         }
-        self.store.cells.give_back(id);
+        self.store.cells.free(id);
     }
 
     /// Makes a cell dead that decided for its key at this head: the key starts afresh. Returns
@@ -152,12 +153,14 @@ impl Cells {
             match at.head.state() {
                 State::Free | State::Dead => return false,
                 // Emptied first: another thread may be about to offer a ring.
-                State::Growing | State::GrowingAhead | State::GoingAhead => self.empty_what_grows(at, clock),
-                State::Held => self.store.help(at.head),
+                State::Resizing | State::ResizingReserved | State::ResizingToReserved => {
+                    self.empty_what_grows(at, clock)
+                }
+                State::Held => self.store.help_joint(at.head),
                 // Emptied too: no stamp that is lost was claimed in place (INV-RESERVED).
-                State::Ahead if !self.is_empty(at) => {
+                State::Reserved if !self.is_empty(at) => {
                     // If this fails, the head has changed.
-                    let _ = at.begin_resize(State::GrowingAhead);
+                    let _ = at.begin_resize(State::ResizingReserved);
                 }
                 _ => {
                     if at.claim(at.head.with_state(State::Dead)).is_some() {
@@ -175,17 +178,17 @@ impl Cells {
 
     /// Whether the ring of an open cell has never held a stamp.
     fn is_empty(&self, at: At<'_>) -> bool {
-        let known = by!(self.rules_of(at.cell), algorithm => algorithm.known(at, at.cell.reference()));
-        matches!(known, Known::Until(_, newest) if newest.is_ancient())
+        let known = dispatch!(self.rules_of(at.cell), algorithm => algorithm.known(at, at.cell.reference()));
+        matches!(known, Known::Until(_, newest) if newest.is_sentinel())
     }
 
     /// Takes one step towards an open cell without stamps, unless another ring is offered first.
-    fn empty_what_grows(&self, growing: At<'_>, clock: &impl Clock) {
-        let reference = growing.cell.reference();
-        by!(self.rules_of(growing.cell), algorithm => match algorithm.known(growing, reference) {
-            Known::Until(_, newest) => algorithm.empty(growing, reference, newest),
-            Known::Unpublished => algorithm.settle(growing, reference, time_of(clock.now())),
-            Known::OfAnotherRing => algorithm.open(growing),
+    fn empty_what_grows(&self, resizing: At<'_>, clock: &impl Clock) {
+        let reference = resizing.cell.reference();
+        dispatch!(self.rules_of(resizing.cell), algorithm => match algorithm.known(resizing, reference) {
+            Known::Until(_, newest) => algorithm.empty(resizing, reference, newest),
+            Known::Unpublished => algorithm.help(resizing, reference, time_of(clock.now())),
+            Known::OfAnotherRing => algorithm.open(resizing),
         });
     }
 
@@ -211,11 +214,11 @@ impl Cells {
     }
 
     /// The fingerprint of the cell in this incarnation, unless that is over.
-    pub(crate) fn fingerprint_in(&self, id: u32, life: u64) -> Option<Fingerprint> {
+    pub(crate) fn fingerprint_in(&self, id: u32, incarnation: u64) -> Option<Fingerprint> {
         let fingerprint = self.fingerprint_of(id)?;
         // Loaded after the fingerprint, which acquires; see `seat_for`.
         let head = Head(self.store.cells.element(id).head.load(Ordering::Relaxed));
-        (head.life() == life).then_some(fingerprint)
+        (head.incarnation() == incarnation).then_some(fingerprint)
     }
 
     /// Whether a cell can be allocated; an estimate.
@@ -229,7 +232,7 @@ impl Cells {
     }
 
     /// Whether the cell is in use, and whether it has a live stamp at `time`.
-    pub(crate) fn look(&self, id: u32, time: u64) -> (bool, bool) {
+    pub(crate) fn is_used_and_live(&self, id: u32, time: u64) -> (bool, bool) {
         self.idle_from(id, time).map_or((false, false), |(_, end)| (true, time < end))
     }
 
@@ -244,19 +247,19 @@ impl Cells {
             let reference = cell.reference();
             match head.state() {
                 State::Free => return None,
-                State::Dead => return Some((head.life(), 0)),
+                State::Dead => return Some((head.incarnation(), 0)),
                 // A joint claim is in progress.
-                State::Held => return Some((head.life(), claimed_now)),
+                State::Held => return Some((head.incarnation(), claimed_now)),
                 _ => {}
             }
             // An unpublished claim was made just now; a ring that was just replaced has live
             // stamps.
-            let end = match by!(self.rules_of(cell), algorithm => algorithm.known(at, reference)) {
+            let end = match dispatch!(self.rules_of(cell), algorithm => algorithm.known(at, reference)) {
                 Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
-            if at.stands() {
-                return Some((head.life(), end));
+            if at.validate() {
+                return Some((head.incarnation(), end));
             }
         }
     }
@@ -265,14 +268,21 @@ impl Cells {
     /// they still matter. The caller owns it until it inserts the number and incarnation that this
     /// returns. `None` if all cells are taken.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn put_back(&self, fingerprint: Fingerprint, kept: &Kept, elapsed: u64, now: u64) -> Option<(u32, u64)> {
-        let id = self.store.cells.take()?;
+    pub(crate) fn import(
+        &self,
+        fingerprint: Fingerprint,
+        export: &Export,
+        elapsed: u64,
+        now: u64,
+    ) -> Option<(u32, u64)> {
+        let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
-        let restored = Restored { now, elapsed };
-        let (reference, head) = by!(self.rules(fingerprint), algorithm => algorithm.restore(opened, kept, restored));
+        let import = Import { now, elapsed };
+        let (reference, head) =
+            dispatch!(self.rules(fingerprint), algorithm => algorithm.import(opened, export, import));
         cell.give_to(fingerprint, reference, head);
-        Some((id, head.life()))
+        Some((id, head.incarnation()))
     }
 }
 
@@ -281,25 +291,25 @@ impl Cells {
 impl Cells {
     /// A new cell and its incarnation.
     pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
-        self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.life()))
+        self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.incarnation()))
     }
 
-    pub(crate) fn grant(&self, id: u32, life: u64, clock: &impl Clock) {
+    pub(crate) fn grant(&self, id: u32, incarnation: u64, clock: &impl Clock) {
         let cell = self.store.cells.element(id);
         let head = cell.head();
-        if head.life() == life && head.state().is_open() {
+        if head.incarnation() == incarnation && head.state().is_open() {
             self.publish_at(At { cell, head }, clock);
         }
     }
 
-    pub(crate) fn reclaim(&self, id: u32, life: u64, time: u64, clock: &impl Clock) -> Reclaimed {
-        self.reclaim_if(id, life, time, clock, || true)
+    pub(crate) fn free(&self, id: u32, incarnation: u64, time: u64, clock: &impl Clock) -> Freed {
+        self.free_if(id, incarnation, time, clock, || true)
     }
 
-    pub(crate) fn forget(&self, id: u32, life: u64, clock: &impl Clock) -> bool {
+    pub(crate) fn forget(&self, id: u32, incarnation: u64, clock: &impl Clock) -> bool {
         loop {
             let head = Head(self.store.cells.element(id).head.load(Ordering::Acquire));
-            if head.life() != life || matches!(head.state(), State::Free | State::Dead) {
+            if head.incarnation() != incarnation || matches!(head.state(), State::Free | State::Dead) {
                 return false;
             }
             if self.forget_at(id, head, clock) {

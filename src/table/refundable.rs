@@ -1,16 +1,16 @@
 //! Charges that can be refunded, and reservations.
 
 use super::find::{Located, Table};
-use crate::cell::{Ask, Charged};
+use crate::cell::{Ask, Charge};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 
 /// A charge of a key that can be refunded.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct Refundable {
     pub(super) fingerprint: Fingerprint,
-    pub(super) charged: Charged,
+    pub(super) charge: Charge,
     pub(super) cost: u32,
     /// The cell that was charged. Incarnations of other cells have the same numbers.
     pub(super) id: u32,
@@ -25,25 +25,25 @@ impl Table {
         cost: u32,
         within: u64,
         clock: &impl Clock,
-    ) -> Result<(Status, Lent), u64> {
+    ) -> Result<(Status, Refundable), u64> {
         loop {
             let seat = self.seat(fingerprint, clock).inspect_err(|_| self.count_refused())?;
-            if let Some((status, charged)) = self.cells.decide_to_lend(Ask::Reserve { within }, seat, cost, clock) {
-                return Ok((status, Lent { fingerprint, charged, cost, id: seat.id }));
+            if let Some((status, charge)) = self.cells.decide_refundable(Ask::Reserve { within }, seat, cost, clock) {
+                return Ok((status, Refundable { fingerprint, charge, cost, id: seat.id }));
             }
         }
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.
-    pub(crate) fn give_back(&self, lent: &Lent, clock: &impl Clock) -> u32 {
+    pub(crate) fn refund(&self, refundable: &Refundable, clock: &impl Clock) -> u32 {
         loop {
-            match self.locate::<false>(self.route(), lent.fingerprint) {
+            match self.locate::<false>(self.route(), refundable.fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
                     // The key was forgotten, and has been seen again.
-                    if seat.id != lent.id {
+                    if seat.id != refundable.id {
                         return 0;
                     }
-                    if let Some(given) = self.cells.give_back(seat, lent.charged, lent.cost, clock) {
+                    if let Some(given) = self.cells.refund(seat, refundable.charge, refundable.cost, clock) {
                         // The cell may be idle sooner than a sweep has noted.
                         self.turns.note_forgotten();
                         return given;

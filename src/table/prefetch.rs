@@ -11,15 +11,15 @@ impl Table {
     /// Reads the memory that decisions on these keys will read, and decides nothing: first each
     /// key's slot of the index, then each key's cell, then each key's ring. Reads of one kind do
     /// not wait for each other; in one decision after the other they would.
-    pub(crate) fn touch(&self, keys: &[Fingerprint]) {
+    pub(crate) fn prefetch(&self, keys: &[Fingerprint]) {
         let index = self.current(self.route());
-        let seen = keys.iter().fold(0, |seen, &key| seen ^ index.touch(key));
+        let seen = keys.iter().fold(0, |seen, &key| seen ^ index.prefetch(key));
         core::hint::black_box(seen);
         let mut rings = [None; TOGETHER];
         for (ring, &key) in rings.iter_mut().zip(keys) {
-            *ring = index.likely_cell(key).map(|id| self.cells.touch(id));
+            *ring = index.likely_cell(key).map(|id| self.cells.prefetch(id));
         }
-        let seen = rings.into_iter().flatten().fold(0, |seen, ring| seen ^ self.cells.touch_ring(ring));
+        let seen = rings.into_iter().flatten().fold(0, |seen, ring| seen ^ self.cells.prefetch_ring(ring));
         core::hint::black_box(seen);
     }
 }

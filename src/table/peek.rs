@@ -13,7 +13,7 @@ impl Table {
     /// The answer of [`acquire`](Self::acquire). Charges nothing.
     pub(crate) fn preview(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {
-            if let Some(status) = self.look(fingerprint, cost, clock) {
+            if let Some(status) = self.peek_cell(fingerprint, cost, clock) {
                 return Placed::Decided(status);
             }
             let made = if self.cells.has_room() { Ok(()) } else { self.make_room(1, clock) };
@@ -28,10 +28,10 @@ impl Table {
 
     /// The answer of the key's cell to a request of `cost` permits; `None` if it has none. Writes
     /// nothing.
-    pub(super) fn look(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let at_once = self.peek_at_once(fingerprint, cost, clock);
-        if at_once.is_some() {
-            return at_once;
+    pub(super) fn peek_cell(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let fast = self.fast_peek(fingerprint, cost, clock);
+        if fast.is_some() {
+            return fast;
         }
         loop {
             match self.locate::<false>(self.route(), fingerprint) {

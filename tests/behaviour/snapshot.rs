@@ -323,7 +323,7 @@ fn the_process_that_is_killed() {
 
 fn start(path: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
-    command.args(["--exact", "the_process_that_is_killed"]).env(CHILD, path);
+    command.args(["--exact", "snapshot::the_process_that_is_killed"]).env(CHILD, path);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("this test, once more")
 }
 

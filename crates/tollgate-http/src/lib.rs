@@ -4,6 +4,7 @@ mod client;
 mod grpc;
 mod headers;
 mod limit;
+pub mod middleware;
 mod policy;
 mod problem;
 #[cfg(feature = "axum")]

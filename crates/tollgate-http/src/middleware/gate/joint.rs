@@ -1,40 +1,68 @@
-//! A joint limiter as the middleware asks it.
+//! A joint limiter as middleware asks it.
+
+use core::hash::Hash;
 
 use tollgate::{
     Algorithm, Clock, Decision, Denial, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError,
-    Status,
 };
-use tollgate_http::{DenialKind, Usage};
 
 use super::single::none_left;
-use super::{Granted, Refusal, Request, Verdict, Violated, sealed};
-use crate::key::{Head, JointKeys, KeyError, Missing};
+use super::{Granted, Left, Refusal, Request, Verdict, Violated, sealed};
+use crate::limit::Usage;
+use crate::problem::DenialKind;
 
-impl<C, F, X> sealed::Ask<X> for JointLimiter<X::Key, C, F>
-where
-    C: Clock,
-    F: Fingerprinter,
-    X: JointKeys<Key: Dimensions>,
-{
-    type Keys = X::Found;
+/// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight `Option`s.
+///
+/// This trait is implemented for such tuples; it is not meant to be implemented elsewhere.
+pub trait JointKey: tuples::Sealed {
+    /// The dimensions: the types of the keys.
+    #[doc(hidden)]
+    type Dimensions: Dimensions;
 
-    fn keys_needed(&self) -> Option<usize> {
-        Some(self.dimensions().len())
-    }
+    /// The keys by reference.
+    #[doc(hidden)]
+    type Refs<'a>: Keys<Self::Dimensions>
+    where
+        Self: 'a;
 
-    fn keys_given() -> Option<usize> {
-        Some(X::COUNT)
-    }
+    #[doc(hidden)]
+    fn refs(&self) -> Self::Refs<'_>;
+}
 
-    fn find(&self, extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<X::Found>, KeyError> {
-        extractor.find(missing, head)
-    }
+mod tuples {
+    pub trait Sealed {}
+}
 
-    fn decide(&self, keys: &X::Found, request: Request) -> Verdict {
-        if request.refundable || queues(self).next().is_some() {
-            return reserve(self, X::refs(keys), request.cost);
+macro_rules! tuples {
+    ($($K:ident $at:tt),*) => {
+        impl<$($K),*> tuples::Sealed for ($(Option<$K>,)*) {}
+
+        impl<$($K: Hash),*> JointKey for ($(Option<$K>,)*) {
+            type Dimensions = ($($K,)*);
+            type Refs<'a> = ($(Option<&'a $K>,)*) where Self: 'a;
+
+            fn refs(&self) -> Self::Refs<'_> {
+                ($(self.$at.as_ref(),)*)
+            }
         }
-        match self.try_acquire_n(X::refs(keys), request.cost) {
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0, B 1);
+tuples!(A 0, B 1, D 2);
+tuples!(A 0, B 1, D 2, E 3);
+tuples!(A 0, B 1, D 2, E 3, G 4);
+tuples!(A 0, B 1, D 2, E 3, G 4, H 5);
+tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6);
+tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6, J 7);
+
+impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
+    fn decide(&self, keys: &K, request: Request) -> Verdict {
+        if request.refundable || queues(self).next().is_some() {
+            return reserve(self, keys.refs(), request.cost);
+        }
+        match self.try_acquire_n(keys.refs(), request.cost) {
             Ok(Decision::Admitted(admission)) if admission.is_counted() => {
                 Verdict::Admitted(Granted { status: None, receipt: None })
             }
@@ -45,11 +73,11 @@ where
     }
 
     /// A joint limiter does not tell what is left.
-    fn status(&self, _: &X::Found) -> Option<Status> {
-        None
+    fn left(&self, _: &K) -> Left {
+        Left::Unknown
     }
 
-    fn each_quotas(&self, _: &X::Found, each: &mut dyn FnMut(Option<&str>, &[Quota])) {
+    fn each_quotas(&self, _: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
         for (name, quotas) in self.dimensions() {
             each(Some(name), quotas);
         }
@@ -68,7 +96,7 @@ fn reserve<D: Dimensions, C: Clock, F: Fingerprinter>(
 ) -> Verdict {
     match limiter.reserve(keys, cost) {
         Ok(reservation) if !reservation.delay().is_zero() => {
-            // The middleware does not wait.
+            // Middleware does not wait.
             let wait = reservation.delay();
             reservation.cancel();
             let usage = Usage { remaining: 0, next_after: wait };

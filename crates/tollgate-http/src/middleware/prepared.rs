@@ -2,22 +2,25 @@
 
 use core::time::Duration;
 
-use http::HeaderValue;
+use bytes::Bytes;
 use tollgate::{Quota, Status};
-use tollgate_http::{Headers, Policies, Policy, PolicyError, QuotaUnit, ServiceLimit, Usage};
 
-use crate::gate::Violated;
+use super::gate::Violated;
+use super::gate::sealed::Ask;
+use super::values::FieldValue;
+use crate::limit::{ServiceLimit, Usage};
+use crate::policy::{Policies, Policy, PolicyError, QuotaUnit};
 
 /// The quotas of a limiter, and what clients are told about them.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct Prepared<V> {
     /// Those of each dimension.
     quotas: Vec<Box<[Quota]>>,
     /// One for each quota, dimension by dimension. There are none if no policy can be made, of which
     /// no quota is known that a limiter would take.
     policies: Option<Policies>,
-    /// The value of `RateLimit-Policy`.
-    field: Option<HeaderValue>,
+    /// The value of `RateLimit-Policy`, as the framework has it.
+    field: Option<V>,
 }
 
 /// Collects the quotas of each dimension.
@@ -57,11 +60,11 @@ impl<'a> Collect<'a> {
         numbered.find(|name| !is_taken(name)).unwrap_or(name)
     }
 
-    pub(crate) fn finish(self) -> Prepared {
+    pub(crate) fn finish<V: FieldValue>(self) -> Prepared<V> {
         let Self { quotas, policies, .. } = self;
         let count = quotas.iter().map(|quotas| quotas.len()).sum::<usize>();
         let policies = if policies.len() == count { Policies::new(policies).ok() } else { None };
-        let field = policies.as_ref().and_then(|policies| HeaderValue::from_str(policies.value()).ok());
+        let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
         Prepared { quotas, policies, field }
     }
 }
@@ -92,21 +95,20 @@ fn window(window: Duration) -> String {
     format!("{}{name}", nanos / unit)
 }
 
-impl Prepared {
-    /// Whether the quotas of each dimension, which `each` passes on, are still these.
-    pub(crate) fn is_of(&self, each: impl FnOnce(&mut dyn FnMut(Option<&str>, &[Quota]))) -> bool {
+impl<V> Prepared<V> {
+    /// Whether these are the quotas of the keys.
+    pub(crate) fn is_of<K>(&self, limiter: &impl Ask<K>, keys: &K) -> bool {
         let (mut at, mut same) = (0, true);
-        each(&mut |_, quotas| {
+        limiter.each_quotas(keys, |_, quotas: &[Quota]| {
             same = same && self.quotas.get(at).is_some_and(|own| **own == *quotas);
             at += 1;
         });
         same && at == self.quotas.len()
     }
 
-    /// The field that tells all policies, if there is one.
-    pub(crate) fn policy_field(&self, headers: Headers) -> Option<(&'static str, &HeaderValue)> {
-        let (name, _) = headers.policy_field(self.policies.as_ref()?)?;
-        Some((name, self.field.as_ref()?))
+    /// The value of `RateLimit-Policy`, if there is one.
+    pub(crate) const fn field(&self) -> Option<&V> {
+        self.field.as_ref()
     }
 
     /// What is left of the quota that leaves the least.

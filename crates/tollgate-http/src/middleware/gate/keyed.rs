@@ -1,4 +1,4 @@
-//! A keyed limiter as the middleware asks it.
+//! A keyed limiter as middleware asks it.
 
 use core::hash::Hash;
 use core::time::Duration;
@@ -8,31 +8,18 @@ use tollgate::{
 };
 
 use super::single::{self, Single};
-use super::{Request, Verdict, sealed};
-use crate::key::{Head, KeyError, KeyExtractor, Missing};
+use super::{Left, Request, Verdict, sealed};
 
-impl<K, C, F, X> sealed::Ask<X> for Limiter<K, C, F>
-where
-    K: Hash + Clone,
-    C: Clock,
-    F: Fingerprinter,
-    X: KeyExtractor<Key = K>,
-{
-    type Keys = K;
-
-    fn find(&self, extractor: &X, missing: &Missing<K>, head: &Head<'_>) -> Result<Option<K>, KeyError> {
-        missing.resolve(extractor.extract(head))
-    }
-
+impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
     fn decide(&self, key: &K, request: Request) -> Verdict {
         single::decide(&OfKey { limiter: self, key }, request)
     }
 
-    fn status(&self, key: &K) -> Option<Status> {
-        single::status(&OfKey { limiter: self, key })
+    fn left(&self, key: &K) -> Left {
+        single::left(&OfKey { limiter: self, key })
     }
 
-    fn each_quotas(&self, key: &K, each: &mut dyn FnMut(Option<&str>, &[Quota])) {
+    fn each_quotas(&self, key: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
         each(None, self.quotas_of(key));
     }
 

@@ -1,9 +1,9 @@
 //! A limiter with one key, or the key of a request.
 
 use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
-use tollgate_http::Usage;
 
 use super::{Granted, Left, Refusal, Request, Verdict, Violated};
+use crate::limit::Usage;
 
 /// What a keyed limiter, for one key, and a direct one have in common.
 pub(super) trait Single {
@@ -11,7 +11,7 @@ pub(super) trait Single {
     fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
     fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError>;
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
-    /// Whether an admission may have a delay. This layer does not wait: it reserves for now.
+    /// Whether an admission may have a delay. Middleware does not wait: it reserves for now.
     fn has_queue(&self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! A direct limiter as a layer asks it.
+//! A direct limiter as middleware asks it.
 
 use core::time::Duration;
 
@@ -6,15 +6,8 @@ use tollgate::{Algorithm, Clock, CostExceedsLimit, Decision, DirectLimiter, Quot
 
 use super::single::{self, Single};
 use super::{Left, Request, Verdict, sealed};
-use crate::key::{Head, KeyError, Missing, NoKey};
 
-impl<C: Clock> sealed::Ask<NoKey> for DirectLimiter<C> {
-    type Keys = ();
-
-    fn find(&self, _: &NoKey, _: &Missing<()>, _: &Head<'_>) -> Result<Option<()>, KeyError> {
-        Ok(Some(()))
-    }
-
+impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     fn decide(&self, (): &(), request: Request) -> Verdict {
         single::decide(self, request)
     }
@@ -23,7 +16,7 @@ impl<C: Clock> sealed::Ask<NoKey> for DirectLimiter<C> {
         single::left(self)
     }
 
-    fn each_quotas(&self, (): &(), each: &mut dyn FnMut(Option<&str>, &[Quota])) {
+    fn each_quotas(&self, (): &(), mut each: impl FnMut(Option<&str>, &[Quota])) {
         each(None, self.quotas());
     }
 

@@ -1,0 +1,113 @@
+//! What an admitted request was charged, until its response has come.
+
+use core::fmt;
+use std::sync::Arc;
+
+use tollgate::Receipt;
+
+use super::gate::{Gate, Left};
+use super::limits::Inner;
+use super::values::FieldValue;
+
+/// What an admitted request was charged. Dropped without an answer, it gives the permits back if
+/// the middleware was told so.
+pub struct Charge<L: Gate<K>, K, V> {
+    /// What header fields tell, if it was known with the decision.
+    pub(crate) told: Option<Told<V>>,
+    pub(crate) loan: Option<Loan<L, K, V>>,
+}
+
+/// Permits that may be given back, and their keys.
+pub(crate) struct Loan<L: Gate<K>, K, V> {
+    limits: Arc<Inner<L, V>>,
+    receipt: Option<Receipt>,
+    keys: K,
+    /// Whether they are given back when this is dropped.
+    refund: bool,
+}
+
+/// What the header fields of the response to an admitted request tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Told<V> {
+    /// The values of fields that are appended to what inner services have set.
+    Draft11 {
+        /// The value of `RateLimit-Policy`.
+        policies: Option<V>,
+        /// The value of `RateLimit`, if the limiter tells what is left.
+        limit: Option<V>,
+    },
+    /// The values of fields that take the place of what inner services have set, unless those have
+    /// as few permits left.
+    XRateLimit {
+        /// The permits that are left.
+        remaining: u32,
+        /// The values of `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
+        values: [V; 3],
+    },
+}
+
+impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
+    /// The inner service has answered: gives the permits back if `refund` says so, and keeps them
+    /// else. If `refund` panics, they are given back.
+    pub fn settle(&mut self, refund: impl FnOnce() -> bool) {
+        if let Some(loan) = &mut self.loan {
+            loan.refund = true;
+            loan.refund = refund();
+            if loan.refund {
+                loan.give_back();
+            } else {
+                loan.receipt = None;
+            }
+        }
+    }
+
+    /// What the response tells; `None` if it tells nothing. Of permits that may be given back, what
+    /// is left is asked now.
+    #[must_use]
+    pub fn told(&mut self) -> Option<Told<V>> {
+        match &self.loan {
+            Some(loan) => loan.told(),
+            None => self.told.take(),
+        }
+    }
+}
+
+impl<L: Gate<K>, K, V: FieldValue> Loan<L, K, V> {
+    pub(crate) const fn new(limits: Arc<Inner<L, V>>, receipt: Receipt, keys: K, refund: bool) -> Self {
+        Self { limits, receipt: Some(receipt), keys, refund }
+    }
+
+    fn told(&self) -> Option<Told<V>> {
+        if !self.limits.tells() {
+            return None;
+        }
+        match self.limits.limiter.left(&self.keys) {
+            Left::Known(status) => self.limits.told(&self.keys, Some(&status)),
+            Left::Unknown => self.limits.told(&self.keys, None),
+            Left::Uncounted => None,
+        }
+    }
+}
+
+impl<L: Gate<K>, K, V> Loan<L, K, V> {
+    fn give_back(&mut self) {
+        if let Some(receipt) = self.receipt.take() {
+            self.limits.limiter.give_back(receipt);
+        }
+    }
+}
+
+impl<L: Gate<K>, K, V> Drop for Loan<L, K, V> {
+    fn drop(&mut self) {
+        if self.refund {
+            self.give_back();
+        }
+    }
+}
+
+impl<L: Gate<K>, K, V> fmt::Debug for Charge<L, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Charge").field("may_be_given_back", &self.loan.is_some()).finish_non_exhaustive()
+    }
+}

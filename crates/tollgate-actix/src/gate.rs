@@ -7,9 +7,9 @@ use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
 
 /// A limiter that can be asked about requests with such keys:
-/// - a [`DirectLimiter`](tollgate::DirectLimiter), without a key ([`NoKey`](crate::NoKey));
-/// - a [`Limiter<K>`](tollgate::Limiter), with an extractor of `K`;
-/// - a [`JointLimiter`](tollgate::JointLimiter), with a tuple of extractors.
+/// - a [`DirectLimiter`], without a key ([`NoKey`]);
+/// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
+/// - a [`JointLimiter`], with a tuple of extractors.
 ///
 /// This trait is implemented for these limiters; it is not meant to be implemented elsewhere.
 #[diagnostic::on_unimplemented(

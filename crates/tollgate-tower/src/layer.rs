@@ -165,9 +165,18 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.headers = headers))
     }
 
-    /// The name of the limit, as clients see it; `default` unless said. Of several quotas, each has
-    /// its window behind it, such as `default-1m`. A joint limiter's dimensions have names
-    /// themselves; those that cannot be told are called `dimension-1` and so on.
+    /// Whether `RateLimit` tells what is left of each quota to an admitted request; of the tightest
+    /// alone unless said. [`Headers::XRateLimit`] tells the tightest in any case.
+    ///
+    /// A list of all costs an allocation.
+    pub fn all_limits(self, all: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.all_limits = all))
+    }
+
+    /// The name of quotas without a [name of their own](tollgate::Quota::named), as clients see it;
+    /// `default` unless said. Of several quotas of a key, each has its window behind it, such as
+    /// `default-1m`. The quotas of a joint limiter go by the names of their dimensions; those that
+    /// cannot be told are called `dimension-1` and so on.
     ///
     /// # Errors
     ///

@@ -22,6 +22,8 @@ pub(crate) struct Loan<L: Gate<K>, K, V> {
     limits: Arc<Inner<L, V>>,
     receipt: Option<Receipt>,
     keys: K,
+    /// What was left when they were granted.
+    left: Left,
     /// Whether they are given back when this is dropped.
     refund: bool,
 }
@@ -62,8 +64,8 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
         }
     }
 
-    /// What the response tells; `None` if it tells nothing. Of permits that may be given back, what
-    /// is left is asked now.
+    /// What the response tells; `None` if it tells nothing. After permits were given back, what is
+    /// left is asked again.
     #[must_use]
     pub fn told(&mut self) -> Option<Told<V>> {
         match &self.loan {
@@ -74,18 +76,16 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
 }
 
 impl<L: Gate<K>, K, V: FieldValue> Loan<L, K, V> {
-    pub(crate) const fn new(limits: Arc<Inner<L, V>>, receipt: Receipt, keys: K, refund: bool) -> Self {
-        Self { limits, receipt: Some(receipt), keys, refund }
+    pub(crate) const fn new(limits: Arc<Inner<L, V>>, receipt: Receipt, left: Left, keys: K, refund: bool) -> Self {
+        Self { limits, receipt: Some(receipt), keys, left, refund }
     }
 
     fn told(&self) -> Option<Told<V>> {
-        if !self.limits.tells() {
-            return None;
-        }
-        match self.limits.limiter.left(&self.keys) {
-            Left::Known(status) => self.limits.told(&self.keys, Some(&status)),
-            Left::Unknown => self.limits.told(&self.keys, None),
-            Left::Uncounted => None,
+        let is_given_back = self.refund && self.receipt.is_none();
+        if is_given_back {
+            self.limits.told(&self.keys, &self.limits.limiter.left(&self.keys, self.limits.tell()))
+        } else {
+            self.limits.told(&self.keys, &self.left)
         }
     }
 }

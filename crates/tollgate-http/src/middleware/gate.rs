@@ -8,7 +8,7 @@ mod single;
 use core::time::Duration;
 
 pub use joint::JointKey;
-use tollgate::{Denial, Quota, Receipt, Status};
+use tollgate::{Denial, JointQuotaStatus, Quota, QuotaStatus, Receipt};
 
 use crate::limit::Usage;
 use crate::problem::DenialKind;
@@ -24,7 +24,7 @@ pub trait Gate<K>: sealed::Ask<K> {}
 impl<K, L: sealed::Ask<K>> Gate<K> for L {}
 
 pub(crate) mod sealed {
-    use super::{Left, Quota, Receipt, Request, Verdict};
+    use super::{Left, Quota, Receipt, Request, Tell, Verdict};
 
     /// Asks a limiter.
     pub trait Ask<K> {
@@ -32,10 +32,10 @@ pub(crate) mod sealed {
         fn decide(&self, keys: &K, request: Request) -> Verdict;
 
         /// What is left of the quotas now.
-        fn left(&self, keys: &K) -> Left;
+        fn left(&self, keys: &K, tell: Tell) -> Left;
 
         /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
-        /// has one.
+        /// has one. The limiter keeps a slice as long as it lives, and never changes it.
         fn each_quotas(&self, keys: &K, each: impl FnMut(Option<&str>, &[Quota]));
 
         /// Takes permits back.
@@ -50,12 +50,21 @@ pub struct Request {
     pub(crate) cost: u32,
     /// Whether the permits may be given back.
     pub(crate) refundable: bool,
-    /// Whether header fields will tell what is left.
-    pub(crate) with_status: bool,
+    pub(crate) tell: Tell,
+}
+
+/// Of which quotas header fields tell what is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tell {
+    /// Of none.
+    Nothing,
+    /// Of the tightest.
+    Tightest,
+    /// Of all.
+    All,
 }
 
 /// What a limiter says.
-#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
 #[derive(Debug)]
 pub enum Verdict {
     /// It may pass and was not charged.
@@ -69,22 +78,21 @@ pub enum Verdict {
 /// What was granted.
 #[derive(Debug)]
 pub struct Granted {
-    /// What is left, where it is known already.
-    pub(crate) status: Option<Status>,
+    /// What is left.
+    pub(crate) left: Left,
     /// For permits that may be given back.
     pub(crate) receipt: Option<Receipt>,
 }
 
 /// What is left of the quotas of a request's keys.
-#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum Left {
-    /// So much.
-    Known(Status),
-    /// The limiter cannot tell.
-    Unknown,
-    /// The keys are not counted.
-    Uncounted,
+    /// It is not told.
+    Untold,
+    /// Of the tightest quota.
+    Tightest(Item),
+    /// Of all quotas.
+    All(Vec<Item>),
 }
 
 /// Why a request is denied.
@@ -94,20 +102,35 @@ pub struct Refusal {
     /// [`Duration::MAX`] where no wait helps.
     pub(crate) wait: Duration,
     /// The quotas that are in the way.
-    pub(crate) violated: Vec<Violated>,
+    pub(crate) violated: Vec<Item>,
 }
 
-/// A quota that is in the way.
+/// What is left of one quota.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Violated {
+pub struct Item {
     pub(crate) dimension: usize,
     pub(crate) quota: usize,
+    pub(crate) limit: u32,
     pub(crate) usage: Usage,
+}
+
+impl Left {
+    /// What is left by a status with these items, of which one is the tightest.
+    fn of<T>(tell: Tell, tightest: impl FnOnce() -> Option<T>, items: impl Iterator<Item = T>) -> Self
+    where
+        Item: From<T>,
+    {
+        match tell {
+            Tell::Nothing => Self::Untold,
+            Tell::Tightest => tightest().map_or(Self::Untold, |item| Self::Tightest(item.into())),
+            Tell::All => Self::All(items.map(Item::from).collect()),
+        }
+    }
 }
 
 impl Refusal {
     /// A denial by these quotas, if it is by quota.
-    fn of(denial: &Denial, violated: impl FnOnce() -> Vec<Violated>) -> Self {
+    fn of(denial: &Denial, violated: impl FnOnce() -> Vec<Item>) -> Self {
         let kind = DenialKind::from(denial.reason());
         let violated = if kind == DenialKind::Quota { violated() } else { Vec::new() };
         Self { kind, wait: denial.retry_after(), violated }
@@ -116,5 +139,30 @@ impl Refusal {
     /// More than the limit was asked for.
     const fn cost() -> Self {
         Self { kind: DenialKind::CostExceedsLimit, wait: Duration::MAX, violated: Vec::new() }
+    }
+}
+
+/// The quotas that are in the way of a request of which no more than the denial is known, by what is
+/// left a moment later. By then fewer may be in the way; the one that decides the wait was.
+fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Vec<Item> {
+    let decides = |item: &Item| (item.dimension, item.quota) == (denial.dimension(), denial.quota());
+    let of_then = |item: Item| {
+        let now = item.usage;
+        let then = Usage { remaining: cost - 1, next_after: denial.retry_after() };
+        Item { usage: if now.remaining < cost { now } else { then }, ..item }
+    };
+    left.filter(|item| item.usage.remaining < cost || decides(item)).map(of_then).collect()
+}
+
+impl From<QuotaStatus> for Item {
+    fn from(status: QuotaStatus) -> Self {
+        let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
+        Self { dimension: 0, quota: status.quota(), limit: status.limit(), usage }
+    }
+}
+
+impl From<JointQuotaStatus> for Item {
+    fn from(status: JointQuotaStatus) -> Self {
+        Self { dimension: status.dimension(), ..status.status().into() }
     }
 }

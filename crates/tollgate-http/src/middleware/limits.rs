@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use tollgate::Status;
+use bytes::Bytes;
 
 use super::cache::Cache;
 use super::charge::{Charge, Loan, Told};
-use super::gate::{Gate, Granted, Refusal, Request, Verdict};
+use super::gate::{Gate, Granted, Item, Left, Refusal, Request, Tell, Verdict};
 use super::prepared::{Collect, Prepared, check_name};
 use super::values::{FieldValue, digits, written};
-use crate::headers::Headers;
+use crate::headers::{Headers, SEPARATOR};
 use crate::limit::ServiceLimit;
 use crate::policy::{PolicyError, QuotaUnit};
 use crate::problem::{DenialKind, Problem};
@@ -22,6 +22,8 @@ pub struct Options {
     pub unit: QuotaUnit,
     /// Which header fields tell clients about their limits.
     pub headers: Headers,
+    /// Whether `RateLimit` tells what is left of all quotas, and not of the tightest alone.
+    pub all_limits: bool,
     /// Whether permits may be given back.
     pub refunds: bool,
     /// Whether they are given back of a request that gets no answer.
@@ -29,12 +31,13 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Requests under the name `default`, told in the format of draft 11, without refunds.
+    /// Requests under the name `default`, the tightest limit told in the format of draft 11, without refunds.
     fn default() -> Self {
         Self {
             name: "default".into(),
             unit: QuotaUnit::default(),
             headers: Headers::default(),
+            all_limits: false,
             refunds: false,
             refund_unanswered: false,
         }
@@ -119,15 +122,15 @@ impl<L, V: FieldValue> Limits<L, V> {
         L: Gate<K>,
     {
         let inner = &self.inner;
-        let request = Request { cost, refundable: inner.options.refunds, with_status: inner.tells() };
+        let request = Request { cost, refundable: inner.options.refunds, tell: inner.tell() };
         match inner.limiter.decide(&keys, request) {
             Verdict::Uncounted => Outcome::Admitted(None),
-            Verdict::Admitted(Granted { receipt: Some(receipt), .. }) => {
-                let loan = Loan::new(Arc::clone(inner), receipt, keys, inner.options.refund_unanswered);
+            Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
+                let loan = Loan::new(Arc::clone(inner), receipt, left, keys, inner.options.refund_unanswered);
                 Outcome::Admitted(Some(Charge { told: None, loan: Some(loan) }))
             }
-            Verdict::Admitted(Granted { status, receipt: None }) => {
-                let told = if inner.tells() { inner.told(&keys, status.as_ref()) } else { None };
+            Verdict::Admitted(Granted { left, receipt: None }) => {
+                let told = inner.told(&keys, &left);
                 Outcome::Admitted(told.map(|told| Charge { told: Some(told), loan: None }))
             }
             Verdict::Refused(refusal) => {
@@ -145,34 +148,40 @@ impl<L, V> Clone for Limits<L, V> {
 }
 
 impl<L, V: FieldValue> Inner<L, V> {
-    /// Whether responses tell clients about their limits.
-    pub(crate) fn tells(&self) -> bool {
-        self.options.headers != Headers::Off
+    /// Of which quotas responses to admitted requests tell what is left.
+    pub(crate) const fn tell(&self) -> Tell {
+        match self.options.headers {
+            Headers::Off => Tell::Nothing,
+            Headers::Draft11 if self.options.all_limits => Tell::All,
+            Headers::Draft11 | Headers::XRateLimit => Tell::Tightest,
+        }
     }
 
     /// What the response to an admitted request tells.
-    pub(crate) fn told<K>(&self, keys: &K, status: Option<&Status>) -> Option<Told<V>>
+    pub(crate) fn told<K>(&self, keys: &K, left: &Left) -> Option<Told<V>>
     where
         L: Gate<K>,
     {
-        self.prepared(keys, |prepared| {
-            let limit = status.and_then(|status| prepared.tightest(status));
-            match self.options.headers {
-                Headers::Draft11 => {
-                    let text = |limit: ServiceLimit<'_>| written(ServiceLimit::MOST_BYTES, |out| limit.put(out));
-                    let policies = prepared.field().cloned();
-                    Some(Told::Draft11 { policies, limit: limit.and_then(|limit| V::of(text(limit))) })
-                }
-                Headers::XRateLimit => {
-                    let limit = limit?;
-                    let numbers = [limit.limit().into(), limit.remaining().into(), limit.reset()];
-                    let [Some(most), Some(left), Some(reset)] = numbers.map(|number| V::of(digits(number))) else {
-                        return None;
-                    };
-                    Some(Told::XRateLimit { remaining: limit.remaining(), values: [most, left, reset] })
-                }
-                Headers::Off => None,
+        let items = match left {
+            Left::Untold => return None,
+            Left::Tightest(item) => core::slice::from_ref(item),
+            Left::All(items) => items,
+        };
+        self.prepared(keys, |prepared| match self.options.headers {
+            Headers::Draft11 => {
+                let limit = listed(prepared, items);
+                let limit = if limit.is_empty() { None } else { V::of(limit) };
+                Some(Told::Draft11 { policies: prepared.field().cloned(), limit })
             }
+            Headers::XRateLimit => {
+                let limit = ServiceLimit::tightest(prepared.admitted(items))?;
+                let numbers = [limit.limit().into(), limit.remaining().into(), limit.reset()];
+                let [Some(most), Some(left), Some(reset)] = numbers.map(|number| V::of(digits(number))) else {
+                    return None;
+                };
+                Some(Told::XRateLimit { remaining: limit.remaining(), values: [most, left, reset] })
+            }
+            Headers::Off => None,
         })
     }
 
@@ -204,9 +213,21 @@ impl<V> Denied<'_, V> {
             DenialKind::CostExceedsLimit if counts_bytes => DenialKind::ContentExceedsLimit,
             kind => kind,
         };
-        let violated = self.prepared.violated(&self.refusal.violated, self.refusal.wait);
+        let violated: Vec<_> = self.prepared.violated(&self.refusal.violated, self.refusal.wait).collect();
         let problem = Problem::new(kind, self.refusal.wait).violated(&violated);
         let has_field = self.options.headers == Headers::Draft11;
         answer(&problem, if has_field { self.prepared.field() } else { None })
     }
+}
+
+/// The value of `RateLimit` that lists these items.
+fn listed<V>(prepared: &Prepared<V>, items: &[Item]) -> Bytes {
+    written(items.len() * (ServiceLimit::MOST_BYTES + SEPARATOR.len()), |out| {
+        for (place, limit) in prepared.admitted(items).enumerate() {
+            if place > 0 {
+                out.extend_from_slice(SEPARATOR.as_bytes());
+            }
+            limit.put(out);
+        }
+    })
 }

@@ -3,19 +3,19 @@
 use core::time::Duration;
 
 use bytes::Bytes;
-use tollgate::{Quota, Status};
+use tollgate::Quota;
 
-use super::gate::Violated;
+use super::gate::Item;
 use super::gate::sealed::Ask;
 use super::values::FieldValue;
-use crate::limit::{ServiceLimit, Usage};
+use crate::limit::ServiceLimit;
 use crate::policy::{Policies, Policy, PolicyError, QuotaUnit};
 
 /// The quotas of a limiter, and what clients are told about them.
 #[derive(Debug)]
 pub(crate) struct Prepared<V> {
     /// Those of each dimension.
-    quotas: Vec<Box<[Quota]>>,
+    quotas: Vec<OfDimension>,
     /// One for each quota, dimension by dimension. There are none if no policy can be made, of which
     /// no quota is known that a limiter would take.
     policies: Option<Policies>,
@@ -23,18 +23,29 @@ pub(crate) struct Prepared<V> {
     field: Option<V>,
 }
 
+/// The quotas of a dimension.
+#[derive(Debug)]
+struct OfDimension {
+    quotas: Box<[Quota]>,
+    /// Where the limiter keeps them. It never changes them there.
+    address: usize,
+    /// The policies of the dimensions before this one.
+    before: usize,
+}
+
 /// Collects the quotas of each dimension.
 pub(crate) struct Collect<'a> {
     name: &'a str,
     unit: QuotaUnit,
-    quotas: Vec<Box<[Quota]>>,
-    policies: Vec<Policy>,
+    quotas: Vec<OfDimension>,
+    /// The name of each quota by its dimension.
+    names: Vec<String>,
 }
 
 impl<'a> Collect<'a> {
     /// `name` is for quotas without a dimension.
     pub(crate) const fn new(name: &'a str, unit: QuotaUnit) -> Self {
-        Self { name, unit, quotas: Vec::new(), policies: Vec::new() }
+        Self { name, unit, quotas: Vec::new(), names: Vec::new() }
     }
 
     /// The quotas of the next dimension.
@@ -42,31 +53,38 @@ impl<'a> Collect<'a> {
         let place = self.quotas.len() + 1;
         let name = dimension.unwrap_or(self.name);
         let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{place}") };
-        for quota in quotas {
-            let name = if quotas.len() == 1 { name.clone() } else { format!("{name}-{}", window(quota.window())) };
-            let name = self.not_taken(name);
-            self.policies.extend(Policy::of(&name, quota).map(|policy| policy.unit(self.unit)));
-        }
-        self.quotas.push(quotas.into());
-    }
-
-    /// The name, or one with a number if another policy has it.
-    fn not_taken(&self, name: String) -> String {
-        let is_taken = |name: &str| self.policies.iter().any(|policy| policy.name() == name);
-        if !is_taken(&name) {
-            return name;
-        }
-        let mut numbered = (2_u32..).map(|number| format!("{name}-{number}"));
-        numbered.find(|name| !is_taken(name)).unwrap_or(name)
+        let before = self.names.len();
+        self.names.extend(quotas.iter().map(|quota| match quotas {
+            [_] => name.clone(),
+            _ => format!("{name}-{}", window(quota.window())),
+        }));
+        self.quotas.push(OfDimension { quotas: quotas.into(), address: quotas.as_ptr().addr(), before });
     }
 
     pub(crate) fn finish<V: FieldValue>(self) -> Prepared<V> {
-        let Self { quotas, policies, .. } = self;
-        let count = quotas.iter().map(|quotas| quotas.len()).sum::<usize>();
-        let policies = if policies.len() == count { Policies::new(policies).ok() } else { None };
+        let Self { unit, quotas, names, .. } = self;
+        let all = || quotas.iter().flat_map(|dimension| &dimension.quotas);
+        let own: Vec<&str> = all().filter_map(Quota::name).collect();
+        let mut taken: Vec<String> = Vec::new();
+        for (quota, name) in all().zip(names) {
+            // A name that a quota was given goes before one that is made up.
+            let name = match quota.name() {
+                Some(own) => numbered(own, |name| taken.iter().any(|taken| taken == name)),
+                None => numbered(&name, |name| own.contains(&name) || taken.iter().any(|taken| taken == name)),
+            };
+            taken.push(name);
+        }
+        let policies = all().zip(&taken).map(|(quota, name)| Ok(Policy::of(name, quota)?.unit(unit)));
+        let policies = policies.collect::<Result<Vec<_>, PolicyError>>().and_then(Policies::new).ok();
         let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
         Prepared { quotas, policies, field }
     }
+}
+
+/// The name, or one with a number if it is taken.
+fn numbered(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut names = core::iter::once(name.to_owned()).chain((2_u32..).map(|number| format!("{name}-{number}")));
+    names.find(|name| !is_taken(name)).unwrap_or_default()
 }
 
 /// The longest name of a limiter or a dimension, so that there is room for what tells its quotas
@@ -100,7 +118,7 @@ impl<V> Prepared<V> {
     pub(crate) fn is_of<K>(&self, limiter: &impl Ask<K>, keys: &K) -> bool {
         let (mut at, mut same) = (0, true);
         limiter.each_quotas(keys, |_, quotas: &[Quota]| {
-            same = same && self.quotas.get(at).is_some_and(|own| **own == *quotas);
+            same = same && self.quotas.get(at).is_some_and(|own| own.is(quotas));
             at += 1;
         });
         same && at == self.quotas.len()
@@ -111,27 +129,26 @@ impl<V> Prepared<V> {
         self.field.as_ref()
     }
 
-    /// What is left of the quota that leaves the least.
-    pub(crate) fn tightest(&self, status: &Status) -> Option<ServiceLimit<'_>> {
-        let quotas = self.quotas.first()?;
-        // The status has the limit of that quota. Of those with the same limit, the longest window
-        // has the fewest permits left.
-        let same_limit = quotas.iter().enumerate().filter(|(_, quota)| quota.limit() == status.limit());
-        let (at, quota) = same_limit.max_by_key(|(_, quota)| quota.window())?;
-        let usage = Usage::from(status);
-        // The status tells when the permits of all quotas are free. Those of this one are free when
-        // its window has passed.
-        let is_shorter = quotas.len() > 1 && usage.remaining > 0;
-        let next_after = if is_shorter { usage.next_after.min(quota.window()) } else { usage.next_after };
-        Some(self.policies.as_ref()?.get(at)?.admitted(Usage { next_after, ..usage }))
+    /// What an admitted request leaves of these quotas.
+    pub(crate) fn admitted(&self, items: &[Item]) -> impl Iterator<Item = ServiceLimit<'_>> {
+        items.iter().filter_map(|item| Some(self.policy(item)?.admitted(item.usage)))
     }
 
     /// The limits that are in the way of a request that can be sent again after `wait`.
-    pub(crate) fn violated(&self, violated: &[Violated], wait: Duration) -> Vec<ServiceLimit<'_>> {
-        let policy = |&Violated { dimension, quota, .. }: &Violated| {
-            let before: usize = self.quotas.get(..dimension)?.iter().map(|quotas| quotas.len()).sum();
-            self.policies.as_ref()?.get(before + quota)
-        };
-        violated.iter().filter_map(|violated| Some(policy(violated)?.violated(violated.usage, wait))).collect()
+    pub(crate) fn violated(&self, items: &[Item], wait: Duration) -> impl Iterator<Item = ServiceLimit<'_>> {
+        items.iter().filter_map(move |item| Some(self.policy(item)?.violated(item.usage, wait)))
+    }
+
+    /// The policy of a quota, unless the item is of another: the quotas have just changed.
+    fn policy(&self, item: &Item) -> Option<&Policy> {
+        let before = self.quotas.get(item.dimension)?.before;
+        self.policies.as_ref()?.get(before + item.quota).filter(|policy| policy.quota() == item.limit)
+    }
+}
+
+impl OfDimension {
+    fn is(&self, quotas: &[Quota]) -> bool {
+        let is_there = (self.address, self.quotas.len()) == (quotas.as_ptr().addr(), quotas.len());
+        is_there || *self.quotas == *quotas
     }
 }

@@ -11,4 +11,5 @@ mod keys;
 mod log;
 mod modes;
 mod refunds;
+mod several;
 mod support;

@@ -2,18 +2,18 @@
 
 use core::time::Duration;
 
-use tollgate::{Algorithm, Clock, CostExceedsLimit, Decision, DirectLimiter, Quota, Receipt, ReserveError, Status};
+use tollgate::{Algorithm, Clock, CostExceedsLimit, DirectLimiter, Quota, Receipt, ReserveError, Status};
 
 use super::single::{self, Single};
-use super::{Left, Request, Verdict, sealed};
+use super::{Left, Request, Tell, Verdict, sealed};
 
 impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     fn decide(&self, (): &(), request: Request) -> Verdict {
         single::decide(self, request)
     }
 
-    fn left(&self, (): &()) -> Left {
-        single::left(self)
+    fn left(&self, (): &(), tell: Tell) -> Left {
+        single::left(self, tell)
     }
 
     fn each_quotas(&self, (): &(), mut each: impl FnMut(Option<&str>, &[Quota])) {
@@ -27,16 +27,13 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
 }
 
 impl<C: Clock> Single for DirectLimiter<C> {
-    fn acquire(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.try_acquire_n(cost)
-    }
-
-    fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.try_acquire_n_status(cost)
     }
 
-    fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError> {
-        Ok(Self::reserve(self, cost, Duration::ZERO)?.commit())
+    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
+        let reservation = Self::reserve(self, cost, Duration::ZERO)?;
+        Ok((*reservation.status(), reservation.commit()))
     }
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {

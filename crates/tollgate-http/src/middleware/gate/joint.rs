@@ -3,11 +3,11 @@
 use core::hash::Hash;
 
 use tollgate::{
-    Algorithm, Clock, Decision, Denial, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError,
+    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, JointQuotaStatus, JointStatus, Keys, Quota,
+    Receipt, ReserveError,
 };
 
-use super::single::none_left;
-use super::{Granted, Left, Refusal, Request, Verdict, Violated, sealed};
+use super::{Granted, Item, Left, Refusal, Request, Tell, Verdict, sealed, violated_by};
 use crate::limit::Usage;
 use crate::problem::DenialKind;
 
@@ -60,26 +60,30 @@ tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6, J 7);
 impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
     fn decide(&self, keys: &K, request: Request) -> Verdict {
         if request.refundable || queues(self).next().is_some() {
-            return reserve(self, keys.refs(), request.cost);
+            return reserve(self, keys, request);
         }
-        match self.try_acquire_n(keys.refs(), request.cost) {
-            Ok(Decision::Admitted(admission)) if admission.is_counted() => {
-                Verdict::Admitted(Granted { status: None, receipt: None })
-            }
-            Ok(Decision::Admitted(_)) => Verdict::Uncounted,
-            Ok(Decision::Denied(denial)) => refused(self, &denial),
+        match self.try_acquire_n_status(keys.refs(), request.cost) {
+            Ok(status) => match status.decision() {
+                Decision::Admitted(admission) if admission.is_counted() => {
+                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
+                }
+                Decision::Admitted(_) => Verdict::Uncounted,
+                Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(&status))),
+            },
             Err(_) => Verdict::Refused(Refusal::cost()),
         }
     }
 
-    /// A joint limiter does not tell what is left.
-    fn left(&self, _: &K) -> Left {
-        Left::Unknown
+    fn left(&self, keys: &K, tell: Tell) -> Left {
+        self.peek(keys.refs()).map_or(Left::Untold, |status| of(&status, tell))
     }
 
-    fn each_quotas(&self, _: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
-        for (name, quotas) in self.dimensions() {
-            each(Some(name), quotas);
+    fn each_quotas(&self, keys: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
+        // It allocates.
+        let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
+        for (dimension, (name, of_all)) in self.dimensions().enumerate() {
+            let own = own.as_ref().and_then(|own| *own.get(dimension)?);
+            each(Some(name), own.unwrap_or(of_all));
         }
     }
 
@@ -89,40 +93,45 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 }
 
-fn reserve<D: Dimensions, C: Clock, F: Fingerprinter>(
-    limiter: &JointLimiter<D, C, F>,
-    keys: impl Keys<D>,
-    cost: u32,
-) -> Verdict {
-    match limiter.reserve(keys, cost) {
+fn of(status: &JointStatus, tell: Tell) -> Left {
+    Left::of(tell, || status.tightest(), status.items())
+}
+
+fn violated(status: &JointStatus) -> Vec<Item> {
+    status.items().filter(JointQuotaStatus::is_violated).map(Item::from).collect()
+}
+
+fn reserve<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, request: Request) -> Verdict
+where
+    K: JointKey,
+    C: Clock,
+    F: Fingerprinter,
+{
+    match limiter.reserve(keys.refs(), request.cost) {
         Ok(reservation) if !reservation.delay().is_zero() => {
             // Middleware does not wait.
             let wait = reservation.delay();
+            let is_queue = |item: &Item| queues(limiter).any(|queue| queue == item.dimension);
+            let none_left = |item| Item { usage: Usage { remaining: 0, next_after: wait }, ..item };
+            let violated = reservation.status().items().map(Item::from).filter(is_queue).map(none_left).collect();
             reservation.cancel();
-            let usage = Usage { remaining: 0, next_after: wait };
-            let violated = queues(limiter).map(|dimension| Violated { dimension, quota: 0, usage }).collect();
             Verdict::Refused(Refusal { kind: DenialKind::Quota, wait, violated })
         }
-        Ok(reservation) => Verdict::Admitted(Granted { status: None, receipt: Some(reservation.commit()) }),
-        Err(ReserveError::Denied(denial)) => refused(limiter, &denial),
+        Ok(reservation) => match reservation.status().decision() {
+            Decision::Admitted(admission) if admission.is_counted() => {
+                let left = of(reservation.status(), request.tell);
+                let receipt = reservation.commit();
+                Verdict::Admitted(Granted { left, receipt: request.refundable.then_some(receipt) })
+            }
+            _ => Verdict::Uncounted,
+        },
+        Err(ReserveError::Denied(denial)) => {
+            let violated = |status: JointStatus| violated_by(status.items().map(Item::from), &denial, request.cost);
+            let now = || limiter.peek_n(keys.refs(), request.cost);
+            Verdict::Refused(Refusal::of(&denial, || now().map(violated).unwrap_or_default()))
+        }
         Err(_) => Verdict::Refused(Refusal::cost()),
     }
-}
-
-/// A denial. Of a dimension with several quotas, which of them is in the way is known where it
-/// decides the wait.
-fn refused<D: Dimensions, C: Clock, F: Fingerprinter>(limiter: &JointLimiter<D, C, F>, denial: &Denial) -> Verdict {
-    let usage = none_left(denial);
-    let violated = || {
-        let quotas = limiter.dimensions().map(|(_, quotas)| quotas.len()).enumerate();
-        let is_violated = |dimension| denial.violated().any(|violated| violated == dimension);
-        let of_dimension = |(dimension, quotas)| {
-            let quota = if dimension == denial.dimension() { Some(denial.quota()) } else { (quotas == 1).then_some(0) };
-            quota.filter(|_| is_violated(dimension)).map(|quota| Violated { dimension, quota, usage })
-        };
-        quotas.filter_map(of_dimension).collect()
-    };
-    Verdict::Refused(Refusal::of(denial, violated))
 }
 
 /// The dimensions whose admissions may have a delay.

@@ -3,24 +3,22 @@
 use core::hash::Hash;
 use core::time::Duration;
 
-use tollgate::{
-    Algorithm, Clock, CostExceedsLimit, Decision, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status,
-};
+use tollgate::{Algorithm, Clock, CostExceedsLimit, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status};
 
 use super::single::{self, Single};
-use super::{Left, Request, Verdict, sealed};
+use super::{Left, Request, Tell, Verdict, sealed};
 
 impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
     fn decide(&self, key: &K, request: Request) -> Verdict {
         single::decide(&OfKey { limiter: self, key }, request)
     }
 
-    fn left(&self, key: &K) -> Left {
-        single::left(&OfKey { limiter: self, key })
+    fn left(&self, key: &K, tell: Tell) -> Left {
+        single::left(&OfKey { limiter: self, key }, tell)
     }
 
     fn each_quotas(&self, key: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
-        each(None, self.quotas_of(key));
+        each(None, if self.keys_may_have_quotas() { self.quotas_of(key) } else { self.quotas() });
     }
 
     fn give_back(&self, receipt: Receipt) {
@@ -35,16 +33,13 @@ struct OfKey<'a, K, C, F> {
 }
 
 impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
-    fn acquire(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        self.limiter.try_acquire_n(self.key, cost)
-    }
-
-    fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.limiter.try_acquire_n_status(self.key, cost)
     }
 
-    fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError> {
-        Ok(self.limiter.reserve(self.key, cost, Duration::ZERO)?.commit())
+    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
+        let reservation = self.limiter.reserve(self.key, cost, Duration::ZERO)?;
+        Ok((*reservation.status(), reservation.commit()))
     }
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {

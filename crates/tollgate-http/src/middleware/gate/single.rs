@@ -1,67 +1,61 @@
 //! A limiter with one key, or the key of a request.
 
-use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
+use tollgate::{CostExceedsLimit, Decision, Receipt, ReserveError, Status};
 
-use super::{Granted, Left, Refusal, Request, Verdict, Violated};
-use crate::limit::Usage;
+use super::{Granted, Item, Left, Refusal, Request, Tell, Verdict, violated_by};
 
 /// What a keyed limiter, for one key, and a direct one have in common.
 pub(super) trait Single {
-    fn acquire(&self, cost: u32) -> Result<Decision, CostExceedsLimit>;
-    fn acquire_status(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
-    fn reserve(&self, cost: u32) -> Result<Receipt, ReserveError>;
+    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
+    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError>;
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
     /// Whether an admission may have a delay. Middleware does not wait: it reserves for now.
     fn has_queue(&self) -> bool;
 }
 
 pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
-    let decided = if request.refundable || limiter.has_queue() {
-        reserve(limiter, request.cost)
-    } else if request.with_status {
-        limiter.acquire_status(request.cost).map(|status| match status.decision() {
-            Decision::Admitted(admission) if admission.is_counted() => {
-                Verdict::Admitted(Granted { status: Some(status), receipt: None })
-            }
-            Decision::Admitted(_) => Verdict::Uncounted,
-            Decision::Denied(denial) => refused(&denial, (&status).into()),
-        })
-    } else {
-        limiter.acquire(request.cost).map(|decision| match decision {
-            Decision::Admitted(_) => Verdict::Admitted(Granted { status: None, receipt: None }),
-            Decision::Denied(denial) => refused(&denial, none_left(&denial)),
-        })
-    };
-    decided.unwrap_or_else(|_| Verdict::Refused(Refusal::cost()))
-}
-
-fn reserve(limiter: &impl Single, cost: u32) -> Result<Verdict, CostExceedsLimit> {
-    match limiter.reserve(cost) {
-        Ok(receipt) => Ok(Verdict::Admitted(Granted { status: None, receipt: Some(receipt) })),
-        Err(ReserveError::Denied(denial)) => {
-            // A denied reservation does not tell what is left, and by now more may be.
-            let left = limiter.peek(cost)?.remaining().min(cost - 1);
-            Ok(refused(&denial, Usage { remaining: left, ..none_left(&denial) }))
-        }
-        Err(_) => Ok(Verdict::Refused(Refusal::cost())),
+    if request.refundable || limiter.has_queue() {
+        return reserve(limiter, request);
     }
-}
-
-/// What is left after a request was admitted. A limiter in shadow mode may have overruled it, and
-/// does not tell.
-pub(super) fn left(limiter: &impl Single) -> Left {
-    let Ok(status) = limiter.peek(1) else { return Left::Unknown };
+    let Ok(status) = limiter.acquire(request.cost) else { return Verdict::Refused(Refusal::cost()) };
     match status.decision() {
-        Decision::Admitted(admission) if !admission.is_counted() && admission.overruled().is_none() => Left::Uncounted,
-        _ => Left::Known(status),
+        Decision::Admitted(admission) if admission.is_counted() => {
+            Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
+        }
+        Decision::Admitted(_) => Verdict::Uncounted,
+        Decision::Denied(denial) => {
+            Verdict::Refused(Refusal::of(&denial, || violated(&status, request.cost).collect()))
+        }
     }
 }
 
-fn refused(denial: &Denial, usage: Usage) -> Verdict {
-    let violated = || vec![Violated { dimension: 0, quota: denial.quota(), usage }];
-    Verdict::Refused(Refusal::of(denial, violated))
+fn reserve(limiter: &impl Single, request: Request) -> Verdict {
+    match limiter.reserve(request.cost) {
+        Ok((status, receipt)) => match status.decision() {
+            Decision::Admitted(admission) if admission.is_counted() => {
+                let receipt = request.refundable.then_some(receipt);
+                Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+            }
+            _ => Verdict::Uncounted,
+        },
+        Err(ReserveError::Denied(denial)) => {
+            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
+            Verdict::Refused(Refusal::of(&denial, || limiter.peek(request.cost).map(violated).unwrap_or_default()))
+        }
+        Err(_) => Verdict::Refused(Refusal::cost()),
+    }
 }
 
-pub(super) fn none_left(denial: &Denial) -> Usage {
-    Usage { remaining: 0, next_after: denial.retry_after() }
+/// What is left now.
+pub(super) fn left(limiter: &impl Single, tell: Tell) -> Left {
+    limiter.peek(1).map_or(Left::Untold, |status| of(&status, tell))
+}
+
+fn of(status: &Status, tell: Tell) -> Left {
+    Left::of(tell, || Some(status.tightest()), status.quotas())
+}
+
+/// The quotas that leave less than a request costs.
+fn violated(status: &Status, cost: u32) -> impl Iterator<Item = Item> + use<> {
+    status.quotas().filter(move |quota| quota.remaining() < cost).map(Item::from)
 }

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of};
+use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
 use crate::key::{Head, KeyError};
@@ -77,12 +77,15 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
                 fields.append(LIMIT, limit);
             }
         }
-        Told::XRateLimit { remaining, values } => {
+        Told::XRateLimit { limit, remaining, reset } => {
             // These fields are not lists: of several limits, the tightest is shown.
             let told = fields.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
             if told.is_none_or(|told| remaining < told) {
-                for (name, Value(value)) in [X_LIMIT, X_REMAINING, X_RESET].into_iter().zip(values) {
-                    fields.insert(name, value);
+                let numbers = [(X_LIMIT, limit.into()), (X_REMAINING, remaining.into()), (X_RESET, reset)];
+                for (name, number) in numbers {
+                    if let Some(Value(value)) = Value::of(digits_of(number)) {
+                        fields.insert(name, value);
+                    }
                 }
             }
         }
@@ -92,8 +95,16 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
 
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    // All values are printable ASCII.
-    let Ok(value) = HeaderValue::from_maybe_shared(bytes_of(value)) else { return };
+    let value = match value {
+        // As they mostly are, and then they are not checked.
+        b"no-store" => HeaderValue::from_static("no-store"),
+        b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
+        value => match HeaderValue::from_maybe_shared(bytes_of(value)) {
+            Ok(value) => value,
+            // All values are printable ASCII.
+            Err(_) => return,
+        },
+    };
     if name == "ratelimit" {
         fields.append(HeaderName::from_static(name), value);
     } else {

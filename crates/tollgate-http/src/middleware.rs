@@ -45,4 +45,4 @@ pub use limits::{Denied, Limits, Options, Outcome};
 pub use missing::Missing;
 pub use path::{hash_path, same_path};
 pub use shadow::ShadowSwitch;
-pub use values::{FieldValue, bytes_of};
+pub use values::{FieldValue, bytes_of, digits_of};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of};
+use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of, digits_of};
 use tollgate_http::{Problem, grpc_content_type, write_grpc_message};
 
 use crate::key::{Head, KeyError};
@@ -90,12 +90,15 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
                 fields.append(LIMIT, limit);
             }
         }
-        Told::XRateLimit { remaining, values } => {
+        Told::XRateLimit { limit, remaining, reset } => {
             // These fields are not lists: of several limits, the tightest is shown.
             let told = fields.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
             if told.is_none_or(|told| remaining < told) {
-                for (name, Value(value)) in [X_LIMIT, X_REMAINING, X_RESET].into_iter().zip(values) {
-                    fields.insert(name, value);
+                let numbers = [(X_LIMIT, limit.into()), (X_REMAINING, remaining.into()), (X_RESET, reset)];
+                for (name, number) in numbers {
+                    if let Some(Value(value)) = Value::of(digits_of(number)) {
+                        fields.insert(name, value);
+                    }
                 }
             }
         }
@@ -105,8 +108,16 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
 
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    // All values are printable ASCII.
-    let Ok(value) = HeaderValue::from_maybe_shared(bytes_of(value)) else { return };
+    let value = match value {
+        // As they mostly are, and then they are not checked.
+        b"no-store" => HeaderValue::from_static("no-store"),
+        b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
+        value => match HeaderValue::from_maybe_shared(bytes_of(value)) {
+            Ok(value) => value,
+            // All values are printable ASCII.
+            Err(_) => return,
+        },
+    };
     if name == "ratelimit" {
         fields.append(LIMIT, value);
     } else {

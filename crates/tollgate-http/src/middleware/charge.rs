@@ -5,16 +5,22 @@ use std::sync::Arc;
 
 use tollgate::Receipt;
 
-use super::gate::{Gate, Left};
+use super::gate::{Gate, Items};
 use super::limits::Inner;
 use super::values::FieldValue;
 
 /// What an admitted request was charged. Dropped without an answer, it gives the permits back if
 /// the middleware was told so.
 pub struct Charge<L: Gate<K>, K, V> {
-    /// What header fields tell, if it was known with the decision.
-    pub(crate) told: Option<Told<V>>,
-    pub(crate) loan: Option<Loan<L, K, V>>,
+    pub(crate) state: State<L, K, V>,
+}
+
+/// One or the other, because it is moved about with the request.
+pub(crate) enum State<L: Gate<K>, K, V> {
+    /// What header fields tell. The permits are kept.
+    Told(Told<V>),
+    Loan(Loan<L, K, V>),
+    Nothing,
 }
 
 /// Permits that may be given back, and their keys.
@@ -22,8 +28,8 @@ pub(crate) struct Loan<L: Gate<K>, K, V> {
     limits: Arc<Inner<L, V>>,
     receipt: Option<Receipt>,
     keys: K,
-    /// What was left when they were granted.
-    left: Left,
+    /// What was left when they were granted, where that is told.
+    left: Option<Items>,
     /// Whether they are given back when this is dropped.
     refund: bool,
 }
@@ -39,13 +45,15 @@ pub enum Told<V> {
         /// The value of `RateLimit`, if the limiter tells what is left.
         limit: Option<V>,
     },
-    /// The values of fields that take the place of what inner services have set, unless those have
+    /// The numbers of fields that take the place of what inner services have set, unless those have
     /// as few permits left.
     XRateLimit {
-        /// The permits that are left.
+        /// The value of `X-RateLimit-Limit`.
+        limit: u32,
+        /// The value of `X-RateLimit-Remaining`.
         remaining: u32,
-        /// The values of `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
-        values: [V; 3],
+        /// The value of `X-RateLimit-Reset`.
+        reset: u64,
     },
 }
 
@@ -53,7 +61,7 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
     /// The inner service has answered: gives the permits back if `refund` says so, and keeps them
     /// else. If `refund` panics, they are given back.
     pub fn settle(&mut self, refund: impl FnOnce() -> bool) {
-        if let Some(loan) = &mut self.loan {
+        if let State::Loan(loan) = &mut self.state {
             loan.refund = true;
             loan.refund = refund();
             if loan.refund {
@@ -68,24 +76,34 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
     /// left is asked again.
     #[must_use]
     pub fn told(&mut self) -> Option<Told<V>> {
-        match &self.loan {
-            Some(loan) => loan.told(),
-            None => self.told.take(),
+        if let State::Loan(loan) = &self.state {
+            return loan.told();
+        }
+        match core::mem::replace(&mut self.state, State::Nothing) {
+            State::Told(told) => Some(told),
+            State::Loan(_) | State::Nothing => None,
         }
     }
 }
 
 impl<L: Gate<K>, K, V: FieldValue> Loan<L, K, V> {
-    pub(crate) const fn new(limits: Arc<Inner<L, V>>, receipt: Receipt, left: Left, keys: K, refund: bool) -> Self {
+    pub(crate) const fn new(
+        limits: Arc<Inner<L, V>>,
+        receipt: Receipt,
+        left: Option<Items>,
+        keys: K,
+        refund: bool,
+    ) -> Self {
         Self { limits, receipt: Some(receipt), keys, left, refund }
     }
 
     fn told(&self) -> Option<Told<V>> {
         let is_given_back = self.refund && self.receipt.is_none();
         if is_given_back {
-            self.limits.told(&self.keys, &self.limits.limiter.left(&self.keys, self.limits.tell()))
+            let left = self.limits.limiter.left(&self.keys, self.limits.tell());
+            self.limits.told(&self.keys, &left?)
         } else {
-            self.limits.told(&self.keys, &self.left)
+            self.limits.told(&self.keys, self.left.as_ref()?)
         }
     }
 }
@@ -108,6 +126,8 @@ impl<L: Gate<K>, K, V> Drop for Loan<L, K, V> {
 
 impl<L: Gate<K>, K, V> fmt::Debug for Charge<L, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Charge").field("may_be_given_back", &self.loan.is_some()).finish_non_exhaustive()
+        f.debug_struct("Charge")
+            .field("may_be_given_back", &matches!(self.state, State::Loan(_)))
+            .finish_non_exhaustive()
     }
 }

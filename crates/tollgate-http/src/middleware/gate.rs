@@ -24,7 +24,7 @@ pub trait Gate<K>: sealed::Ask<K> {}
 impl<K, L: sealed::Ask<K>> Gate<K> for L {}
 
 pub(crate) mod sealed {
-    use super::{Left, Quota, Receipt, Request, Tell, Verdict};
+    use super::{Items, Quota, Receipt, Request, Tell, Verdict};
 
     /// Asks a limiter.
     pub trait Ask<K> {
@@ -32,7 +32,7 @@ pub(crate) mod sealed {
         fn decide(&self, keys: &K, request: Request) -> Verdict;
 
         /// What is left of the quotas now.
-        fn left(&self, keys: &K, tell: Tell) -> Left;
+        fn left(&self, keys: &K, tell: Tell) -> Option<Items>;
 
         /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
         /// has one. The limiter keeps a slice as long as it lives, and never changes it.
@@ -78,21 +78,10 @@ pub enum Verdict {
 /// What was granted.
 #[derive(Debug)]
 pub struct Granted {
-    /// What is left.
-    pub(crate) left: Left,
+    /// What is left, where that is told.
+    pub(crate) left: Option<Items>,
     /// For permits that may be given back.
     pub(crate) receipt: Option<Receipt>,
-}
-
-/// What is left of the quotas of a request's keys.
-#[derive(Debug)]
-pub enum Left {
-    /// It is not told.
-    Untold,
-    /// Of the tightest quota.
-    Tightest(Item),
-    /// Of all quotas.
-    All(Vec<Item>),
 }
 
 /// Why a request is denied.
@@ -102,50 +91,95 @@ pub struct Refusal {
     /// [`Duration::MAX`] where no wait helps.
     pub(crate) wait: Duration,
     /// The quotas that are in the way.
-    pub(crate) violated: Vec<Item>,
+    pub(crate) violated: Items,
+}
+
+/// Some quotas. One, as it mostly is, takes no allocation.
+#[derive(Debug)]
+pub enum Items {
+    /// One of them.
+    One(Item),
+    /// None, or several.
+    Several(Vec<Item>),
 }
 
 /// What is left of one quota.
 #[derive(Debug, Clone, Copy)]
 pub struct Item {
-    pub(crate) dimension: usize,
-    pub(crate) quota: usize,
-    pub(crate) limit: u32,
     pub(crate) usage: Usage,
+    pub(crate) limit: u32,
+    // In octets, because items are moved about with what is admitted.
+    dimension: u8,
+    quota: u8,
 }
 
-impl Left {
-    /// What is left by a status with these items, of which one is the tightest.
-    fn of<T>(tell: Tell, tightest: impl FnOnce() -> Option<T>, items: impl Iterator<Item = T>) -> Self
+impl Item {
+    pub(crate) const fn dimension(&self) -> usize {
+        self.dimension as usize
+    }
+
+    pub(crate) const fn quota(&self) -> usize {
+        self.quota as usize
+    }
+}
+
+impl Items {
+    pub(crate) const NONE: Self = Self::Several(Vec::new());
+
+    /// What is told of a status with these items, of which one is the tightest.
+    fn told<T, I>(tell: Tell, tightest: impl FnOnce() -> Option<T>, items: impl FnOnce() -> I) -> Option<Self>
     where
         Item: From<T>,
+        I: Iterator<Item = T>,
     {
         match tell {
-            Tell::Nothing => Self::Untold,
-            Tell::Tightest => tightest().map_or(Self::Untold, |item| Self::Tightest(item.into())),
-            Tell::All => Self::All(items.map(Item::from).collect()),
+            Tell::Nothing => None,
+            Tell::Tightest => tightest().map(|item| Self::One(item.into())),
+            Tell::All => Some(items().map(Item::from).collect()),
+        }
+    }
+}
+
+impl core::ops::Deref for Items {
+    type Target = [Item];
+
+    fn deref(&self) -> &[Item] {
+        match self {
+            Self::One(item) => core::slice::from_ref(item),
+            Self::Several(items) => items,
+        }
+    }
+}
+
+impl FromIterator<Item> for Items {
+    fn from_iter<T: IntoIterator<Item = Item>>(items: T) -> Self {
+        let mut items = items.into_iter();
+        match (items.next(), items.next()) {
+            (None, _) => Self::NONE,
+            (Some(one), None) => Self::One(one),
+            (Some(first), Some(second)) => Self::Several([first, second].into_iter().chain(items).collect()),
         }
     }
 }
 
 impl Refusal {
     /// A denial by these quotas, if it is by quota.
-    fn of(denial: &Denial, violated: impl FnOnce() -> Vec<Item>) -> Self {
+    fn of(denial: &Denial, violated: impl FnOnce() -> Items) -> Self {
         let kind = DenialKind::from(denial.reason());
-        let violated = if kind == DenialKind::Quota { violated() } else { Vec::new() };
+        let violated = if kind == DenialKind::Quota { violated() } else { Items::NONE };
         Self { kind, wait: denial.retry_after(), violated }
     }
 
     /// More than the limit was asked for.
     const fn cost() -> Self {
-        Self { kind: DenialKind::CostExceedsLimit, wait: Duration::MAX, violated: Vec::new() }
+        Self { kind: DenialKind::CostExceedsLimit, wait: Duration::MAX, violated: Items::NONE }
     }
 }
 
 /// The quotas that are in the way of a request of which no more than the denial is known, by what is
 /// left a moment later. By then fewer may be in the way; the one that decides the wait was.
-fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Vec<Item> {
-    let decides = |item: &Item| (item.dimension, item.quota) == (denial.dimension(), denial.quota());
+fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
+    let decides = |item: &Item| (item.dimension(), item.quota()) == (denial.dimension(), denial.quota());
     let of_then = |item: Item| {
         let now = item.usage;
         let then = Usage { remaining: cost - 1, next_after: denial.retry_after() };
@@ -157,12 +191,17 @@ fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> 
 impl From<QuotaStatus> for Item {
     fn from(status: QuotaStatus) -> Self {
         let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
-        Self { dimension: 0, quota: status.quota(), limit: status.limit(), usage }
+        Self { usage, limit: status.limit(), dimension: 0, quota: octet(status.quota()) }
     }
 }
 
 impl From<JointQuotaStatus> for Item {
     fn from(status: JointQuotaStatus) -> Self {
-        Self { dimension: status.dimension(), ..status.status().into() }
+        Self { dimension: octet(status.dimension()), ..status.status().into() }
     }
+}
+
+/// There are at most eight dimensions, and eight quotas of a key.
+fn octet(place: usize) -> u8 {
+    u8::try_from(place).unwrap_or(u8::MAX)
 }

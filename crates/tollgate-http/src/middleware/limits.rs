@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::cache::Cache;
-use super::charge::{Charge, Loan, Told};
-use super::gate::{Gate, Granted, Item, Left, Refusal, Request, Tell, Verdict};
+use super::charge::{Charge, Loan, State, Told};
+use super::gate::{Gate, Granted, Item, Refusal, Request, Tell, Verdict};
 use super::prepared::{Collect, Prepared, check_name};
-use super::values::{FieldValue, digits, written};
+use super::values::{FieldValue, written};
 use crate::headers::{Headers, SEPARATOR};
 use crate::limit::ServiceLimit;
 use crate::policy::{PolicyError, QuotaUnit};
@@ -127,11 +127,11 @@ impl<L, V: FieldValue> Limits<L, V> {
             Verdict::Uncounted => Outcome::Admitted(None),
             Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
                 let loan = Loan::new(Arc::clone(inner), receipt, left, keys, inner.options.refund_unanswered);
-                Outcome::Admitted(Some(Charge { told: None, loan: Some(loan) }))
+                Outcome::Admitted(Some(Charge { state: State::Loan(loan) }))
             }
             Verdict::Admitted(Granted { left, receipt: None }) => {
-                let told = inner.told(&keys, &left);
-                Outcome::Admitted(told.map(|told| Charge { told: Some(told), loan: None }))
+                let told = left.and_then(|left| inner.told(&keys, &left));
+                Outcome::Admitted(told.map(|told| Charge { state: State::Told(told) }))
             }
             Verdict::Refused(refusal) => {
                 let prepared = inner.prepared(&keys, Arc::clone);
@@ -158,15 +158,10 @@ impl<L, V: FieldValue> Inner<L, V> {
     }
 
     /// What the response to an admitted request tells.
-    pub(crate) fn told<K>(&self, keys: &K, left: &Left) -> Option<Told<V>>
+    pub(crate) fn told<K>(&self, keys: &K, items: &[Item]) -> Option<Told<V>>
     where
         L: Gate<K>,
     {
-        let items = match left {
-            Left::Untold => return None,
-            Left::Tightest(item) => core::slice::from_ref(item),
-            Left::All(items) => items,
-        };
         self.prepared(keys, |prepared| match self.options.headers {
             Headers::Draft11 => {
                 let limit = listed(prepared, items);
@@ -175,11 +170,7 @@ impl<L, V: FieldValue> Inner<L, V> {
             }
             Headers::XRateLimit => {
                 let limit = ServiceLimit::tightest(prepared.admitted(items))?;
-                let numbers = [limit.limit().into(), limit.remaining().into(), limit.reset()];
-                let [Some(most), Some(left), Some(reset)] = numbers.map(|number| V::of(digits(number))) else {
-                    return None;
-                };
-                Some(Told::XRateLimit { remaining: limit.remaining(), values: [most, left, reset] })
+                Some(Told::XRateLimit { limit: limit.limit(), remaining: limit.remaining(), reset: limit.reset() })
             }
             Headers::Off => None,
         })
@@ -213,10 +204,16 @@ impl<V> Denied<'_, V> {
             DenialKind::CostExceedsLimit if counts_bytes => DenialKind::ContentExceedsLimit,
             kind => kind,
         };
-        let violated: Vec<_> = self.prepared.violated(&self.refusal.violated, self.refusal.wait).collect();
-        let problem = Problem::new(kind, self.refusal.wait).violated(&violated);
+        let Refusal { wait, violated, .. } = &self.refusal;
+        let mut violated = self.prepared.violated(violated, *wait).peekable();
         let has_field = self.options.headers == Headers::Draft11;
-        answer(&problem, if has_field { self.prepared.field() } else { None })
+        let field = if has_field { self.prepared.field() } else { None };
+        let answer = |violated: &[ServiceLimit<'_>]| answer(&Problem::new(kind, *wait).violated(violated), field);
+        match (violated.next(), violated.peek()) {
+            // As it mostly is.
+            (Some(one), None) => answer(&[one]),
+            (first, _) => answer(&first.into_iter().chain(violated).collect::<Vec<_>>()),
+        }
     }
 }
 

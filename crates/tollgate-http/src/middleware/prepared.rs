@@ -141,8 +141,8 @@ impl<V> Prepared<V> {
 
     /// The policy of a quota, unless the item is of another: the quotas have just changed.
     fn policy(&self, item: &Item) -> Option<&Policy> {
-        let before = self.quotas.get(item.dimension)?.before;
-        self.policies.as_ref()?.get(before + item.quota).filter(|policy| policy.quota() == item.limit)
+        let before = self.quotas.get(item.dimension())?.before;
+        self.policies.as_ref()?.get(before + item.quota()).filter(|policy| policy.quota() == item.limit)
     }
 }
 

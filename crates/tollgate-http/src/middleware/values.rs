@@ -40,8 +40,15 @@ pub fn bytes_of(value: &[u8]) -> Bytes {
     written(value.len(), |room| room.extend_from_slice(value))
 }
 
-/// The digits of a number, in memory that the values of a thread share.
-pub(crate) fn digits(number: u64) -> Bytes {
+/// The digits of a number, as [`bytes_of`].
+///
+/// ```
+/// use tollgate_http::middleware::digits_of;
+///
+/// assert_eq!(digits_of(120), "120");
+/// ```
+#[must_use]
+pub fn digits_of(number: u64) -> Bytes {
     bytes_of(itoa::Buffer::new().format(number).as_bytes())
 }
 

@@ -5,14 +5,14 @@ use core::time::Duration;
 use tollgate::{Algorithm, Clock, CostExceedsLimit, DirectLimiter, Quota, Receipt, ReserveError, Status};
 
 use super::single::{self, Single};
-use super::{Left, Request, Tell, Verdict, sealed};
+use super::{Items, Request, Tell, Verdict, sealed};
 
 impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     fn decide(&self, (): &(), request: Request) -> Verdict {
         single::decide(self, request)
     }
 
-    fn left(&self, (): &(), tell: Tell) -> Left {
+    fn left(&self, (): &(), tell: Tell) -> Option<Items> {
         single::left(self, tell)
     }
 

@@ -7,7 +7,7 @@ use tollgate::{
     Receipt, ReserveError,
 };
 
-use super::{Granted, Item, Left, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated_by};
 use crate::limit::Usage;
 use crate::problem::DenialKind;
 
@@ -74,8 +74,8 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         }
     }
 
-    fn left(&self, keys: &K, tell: Tell) -> Left {
-        self.peek(keys.refs()).map_or(Left::Untold, |status| of(&status, tell))
+    fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
+        self.peek(keys.refs()).ok().and_then(|status| of(&status, tell))
     }
 
     fn each_quotas(&self, keys: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
@@ -93,11 +93,11 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 }
 
-fn of(status: &JointStatus, tell: Tell) -> Left {
-    Left::of(tell, || status.tightest(), status.items())
+fn of(status: &JointStatus, tell: Tell) -> Option<Items> {
+    Items::told(tell, || status.tightest(), || status.items())
 }
 
-fn violated(status: &JointStatus) -> Vec<Item> {
+fn violated(status: &JointStatus) -> Items {
     status.items().filter(JointQuotaStatus::is_violated).map(Item::from).collect()
 }
 
@@ -111,7 +111,7 @@ where
         Ok(reservation) if !reservation.delay().is_zero() => {
             // Middleware does not wait.
             let wait = reservation.delay();
-            let is_queue = |item: &Item| queues(limiter).any(|queue| queue == item.dimension);
+            let is_queue = |item: &Item| queues(limiter).any(|queue| queue == item.dimension());
             let none_left = |item| Item { usage: Usage { remaining: 0, next_after: wait }, ..item };
             let violated = reservation.status().items().map(Item::from).filter(is_queue).map(none_left).collect();
             reservation.cancel();
@@ -128,7 +128,7 @@ where
         Err(ReserveError::Denied(denial)) => {
             let violated = |status: JointStatus| violated_by(status.items().map(Item::from), &denial, request.cost);
             let now = || limiter.peek_n(keys.refs(), request.cost);
-            Verdict::Refused(Refusal::of(&denial, || now().map(violated).unwrap_or_default()))
+            Verdict::Refused(Refusal::of(&denial, || now().map_or(Items::NONE, violated)))
         }
         Err(_) => Verdict::Refused(Refusal::cost()),
     }

@@ -6,14 +6,14 @@ use core::time::Duration;
 use tollgate::{Algorithm, Clock, CostExceedsLimit, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status};
 
 use super::single::{self, Single};
-use super::{Left, Request, Tell, Verdict, sealed};
+use super::{Items, Request, Tell, Verdict, sealed};
 
 impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
     fn decide(&self, key: &K, request: Request) -> Verdict {
         single::decide(&OfKey { limiter: self, key }, request)
     }
 
-    fn left(&self, key: &K, tell: Tell) -> Left {
+    fn left(&self, key: &K, tell: Tell) -> Option<Items> {
         single::left(&OfKey { limiter: self, key }, tell)
     }
 

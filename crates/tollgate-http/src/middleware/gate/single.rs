@@ -2,7 +2,7 @@
 
 use tollgate::{CostExceedsLimit, Decision, Receipt, ReserveError, Status};
 
-use super::{Granted, Item, Left, Refusal, Request, Tell, Verdict, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated_by};
 
 /// What a keyed limiter, for one key, and a direct one have in common.
 pub(super) trait Single {
@@ -17,15 +17,14 @@ pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
     if request.refundable || limiter.has_queue() {
         return reserve(limiter, request);
     }
-    let Ok(status) = limiter.acquire(request.cost) else { return Verdict::Refused(Refusal::cost()) };
+    // By reference: a status is large.
+    let Ok(status) = &limiter.acquire(request.cost) else { return Verdict::Refused(Refusal::cost()) };
     match status.decision() {
         Decision::Admitted(admission) if admission.is_counted() => {
-            Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
+            Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
         }
         Decision::Admitted(_) => Verdict::Uncounted,
-        Decision::Denied(denial) => {
-            Verdict::Refused(Refusal::of(&denial, || violated(&status, request.cost).collect()))
-        }
+        Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(status, request.cost).collect())),
     }
 }
 
@@ -40,19 +39,19 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
         },
         Err(ReserveError::Denied(denial)) => {
             let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
-            Verdict::Refused(Refusal::of(&denial, || limiter.peek(request.cost).map(violated).unwrap_or_default()))
+            Verdict::Refused(Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated)))
         }
         Err(_) => Verdict::Refused(Refusal::cost()),
     }
 }
 
 /// What is left now.
-pub(super) fn left(limiter: &impl Single, tell: Tell) -> Left {
-    limiter.peek(1).map_or(Left::Untold, |status| of(&status, tell))
+pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
+    limiter.peek(1).ok().and_then(|status| of(&status, tell))
 }
 
-fn of(status: &Status, tell: Tell) -> Left {
-    Left::of(tell, || Some(status.tightest()), status.quotas())
+fn of(status: &Status, tell: Tell) -> Option<Items> {
+    Items::told(tell, || Some(status.tightest()), || status.quotas())
 }
 
 /// The quotas that leave less than a request costs.

@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(doc)]
+#[doc = include_str!("../PITFALLS.md")]
+pub mod pitfalls {}
+
 mod client;
 mod grpc;
 mod headers;

@@ -15,7 +15,7 @@
 //! // `Bytes` stands for the value of a header field, as a framework has it.
 //! let limits = Limits::<_, Bytes>::new(limiter, Options::default());
 //!
-//! let Outcome::Admitted(Some(mut charge)) = limits.decide("alice", 1) else { panic!("the first") };
+//! let Outcome::Admitted(Some(charge)) = limits.decide("alice", 1) else { panic!("the first") };
 //! let told = Told::Draft11 {
 //!     policies: Some(r#""default";q=1;w=60"#.into()),
 //!     limit: Some(r#""default";r=0;t=60"#.into()),

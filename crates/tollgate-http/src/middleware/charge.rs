@@ -20,7 +20,6 @@ pub(crate) enum State<L: Gate<K>, K, V> {
     /// What header fields tell. The permits are kept.
     Told(Told<V>),
     Loan(Loan<L, K, V>),
-    Nothing,
 }
 
 /// Permits that may be given back, and their keys.
@@ -75,13 +74,10 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
     /// What the response tells; `None` if it tells nothing. After permits were given back, what is
     /// left is asked again.
     #[must_use]
-    pub fn told(&mut self) -> Option<Told<V>> {
-        if let State::Loan(loan) = &self.state {
-            return loan.told();
-        }
-        match core::mem::replace(&mut self.state, State::Nothing) {
+    pub fn told(self) -> Option<Told<V>> {
+        match self.state {
             State::Told(told) => Some(told),
-            State::Loan(_) | State::Nothing => None,
+            State::Loan(loan) => loan.told(),
         }
     }
 }

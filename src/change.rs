@@ -232,6 +232,22 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
         &self.engine.table.version_for(self.fingerprint(key)).quotas
     }
+
+    /// Whether keys may have quotas of their own: whether the limiter was built with
+    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = || Limiter::<String>::builder(Quota::per_minute(2));
+    /// assert!(!builder().build()?.keys_may_have_quotas());
+    /// assert!(builder().keys_with_quotas(1000).build()?.keys_may_have_quotas());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn keys_may_have_quotas(&self) -> bool {
+        self.engine.table.keys_may_have_quotas()
+    }
 }
 
 impl<C: Clock> DirectLimiter<C> {
@@ -346,6 +362,22 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         let keys = self.fingerprints(keys, 0)?;
         let quotas = |key| &*self.engine.table.version_for(key).quotas;
         Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
+    }
+
+    /// Whether keys may have quotas of their own: whether the limiter was built with
+    /// [`keys_with_quotas`](crate::JointLimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = || JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_minute(2)]);
+    /// assert!(!builder().build()?.keys_may_have_quotas());
+    /// assert!(builder().keys_with_quotas(1000).build()?.keys_may_have_quotas());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn keys_may_have_quotas(&self) -> bool {
+        self.engine.table.keys_may_have_quotas()
     }
 
     /// Makes all of these changes, or none. An error has the dimension.

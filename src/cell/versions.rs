@@ -161,6 +161,11 @@ impl Versions {
         ForKey { all: self, current: own.unwrap_or(for_all) }
     }
 
+    /// Whether keys may have quotas of their own.
+    pub(crate) fn may_have_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     /// The current version for a key.
     pub(crate) fn current_for(&self, key: Fingerprint) -> &Version {
         self.for_key(|| key).current

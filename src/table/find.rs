@@ -106,6 +106,11 @@ impl Table {
         self.cells.versions(key.plan()).current_for(key)
     }
 
+    /// Whether keys may have quotas of their own.
+    pub(crate) fn keys_may_have_quotas(&self) -> bool {
+        self.cells.versions(0).may_have_own()
+    }
+
     /// Changes the quotas of a plan's keys to other validated ones, from now on.
     pub(crate) fn change(
         &self,

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -22,7 +22,7 @@ use tower::{Layer, Service, ServiceExt};
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 
-use crate::scenario::{Around, Scenario};
+use crate::scenario::{Around, Scenario, request};
 
 /// The layers that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,17 +150,20 @@ impl Service<Request> for Inner {
 /// A service as the rounds see it. The call is dynamic once a round; the loop inside is compiled for
 /// each contender.
 pub trait Requests {
-    /// Sends these requests, one after the other, each to a clone of the service. Gives the number of
-    /// those that the inner service has answered.
-    fn send(&self, requests: Vec<Request>) -> usize;
+    /// Makes and sends a request of each of these clients, one after the other, each to a clone of the
+    /// service. Gives the number of those that the inner service has answered.
+    ///
+    /// Requests are made here, as a server makes one when it has dropped the one before: memory that
+    /// one gives back serves the next.
+    fn send(&self, clients: &[SocketAddr]) -> usize;
 }
 
 impl<S, B> Requests for S
 where
     S: Service<Request, Response = Response<B>, Error = Infallible> + Clone,
 {
-    fn send(&self, requests: Vec<Request>) -> usize {
-        requests.into_iter().map(|request| usize::from(one(self, request))).sum()
+    fn send(&self, clients: &[SocketAddr]) -> usize {
+        clients.iter().map(|&client| usize::from(one(self, request(client)))).sum()
     }
 }
 

@@ -17,8 +17,11 @@ struct Options {
     /// Timed rounds of each scenario.
     #[arg(long, default_value_t = 301, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
+    /// Only the scenarios whose names contain this.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    scenario: String,
     /// Write the tables into BENCHMARKS.md.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "scenario")]
     report: bool,
     /// Only the requests of a contender in a scenario; how the program calls itself under valgrind.
     #[arg(long, hide = true, value_delimiter = ',', num_args = 1)]
@@ -34,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rounds = usize::try_from(options.rounds)?;
     let allocations = count_allocations()?;
     let mut rows = Vec::new();
-    for (scenario, allocations) in Scenario::all().into_iter().zip(allocations) {
+    let chosen = |(scenario, _): &(Scenario, OfEach)| scenario.label().contains(&options.scenario);
+    for (scenario, allocations) in Scenario::all().into_iter().zip(allocations).filter(chosen) {
         eprintln!("{}", scenario.label());
         let times = rounds::measure(scenario, rounds);
         let mut instructions: OfEach = [None; Name::ALL.len()];

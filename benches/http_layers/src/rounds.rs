@@ -4,11 +4,10 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use axum::extract::Request;
 use side_by_side::rounds::median;
 
 use crate::contender::{Name, Requests};
-use crate::scenario::{Scenario, request};
+use crate::scenario::Scenario;
 
 /// Requests of a contender in a round.
 pub const BATCH: usize = 1_000;
@@ -37,28 +36,27 @@ impl Turns {
         let turns = Self { service: name.service(scenario), scenario, admitted, clients, at: 0 };
         for _ in 0..2 {
             for some in turns.clients.chunks(BATCH) {
-                let _ = turns.service.send(some.iter().copied().map(request).collect());
+                let _ = turns.service.send(some);
             }
         }
         turns
     }
 
-    /// The next requests.
-    pub fn requests(&mut self, count: usize) -> Vec<Request> {
-        let clients = self.clients.iter().copied().cycle().skip(self.at).take(count);
+    /// The clients whose turn it is.
+    pub fn next(&mut self, count: usize) -> Vec<SocketAddr> {
+        let clients = self.clients.iter().copied().cycle().skip(self.at).take(count).collect();
         self.at = (self.at + count) % self.clients.len();
-        clients.map(request).collect()
+        clients
     }
 
-    /// Sends requests.
+    /// Sends their requests.
     ///
     /// # Panics
     ///
     /// When any is admitted or denied that should not be.
-    pub fn send(&self, requests: Vec<Request>) {
-        let expected = if self.admitted { requests.len() } else { 0 };
-        let admitted = self.service.send(requests);
-        assert_eq!(admitted, expected, "{}", self.scenario.label());
+    pub fn send(&self, clients: &[SocketAddr]) {
+        let expected = if self.admitted { clients.len() } else { 0 };
+        assert_eq!(self.service.send(clients), expected, "{}", self.scenario.label());
     }
 }
 
@@ -98,11 +96,10 @@ pub fn measure(scenario: Scenario, rounds: usize) -> Times {
     for round in 0..=rounds {
         for turn in 0..count {
             let (_, turns, times) = &mut contenders[(round + turn) % count];
-            let warm_up = turns.requests(WARM_UP);
-            let requests = turns.requests(BATCH);
-            turns.send(warm_up);
+            let (warm_up, clients) = (turns.next(WARM_UP), turns.next(BATCH));
+            turns.send(&warm_up);
             let began = Instant::now();
-            turns.send(requests);
+            turns.send(&clients);
             let elapsed = began.elapsed();
             if round > 0 {
                 times.push(elapsed.as_secs_f64() * 1e9 / BATCH as f64);

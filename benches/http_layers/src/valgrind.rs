@@ -1,9 +1,8 @@
 //! Counts the instructions of a request under valgrind.
 
 use std::hint::black_box;
+use std::net::SocketAddr;
 use std::process::Command;
-
-use axum::extract::Request;
 
 use crate::contender::Name;
 use crate::rounds::Turns;
@@ -50,11 +49,13 @@ pub fn instructions(name: Name, scenario: Scenario) -> Result<Option<f64>, Box<d
 pub fn repeat(scenario: usize, contender: usize) {
     let (Some(&scenario), Some(&name)) = (Scenario::all().get(scenario), Name::ALL.get(contender)) else { return };
     let mut turns = Turns::new(name, scenario);
-    let requests = turns.requests(COUNTED_TIMES);
-    counted(&turns, requests);
+    let warm_up = turns.next(COUNTED_TIMES);
+    turns.send(&warm_up);
+    let clients = turns.next(COUNTED_TIMES);
+    counted(&turns, &clients);
 }
 
 #[inline(never)]
-fn counted(turns: &Turns, requests: Vec<Request>) {
-    turns.send(black_box(requests));
+fn counted(turns: &Turns, clients: &[SocketAddr]) {
+    turns.send(black_box(clients));
 }

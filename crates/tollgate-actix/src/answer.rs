@@ -2,12 +2,30 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
+use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
 use crate::key::{Head, KeyError};
-use crate::prepared::Prepared;
 use crate::settings::Settings;
+
+/// The value of a header field.
+#[derive(Debug, Clone)]
+pub(crate) struct Value(pub(crate) HeaderValue);
+
+impl FieldValue for Value {
+    fn of(text: Bytes) -> Option<Self> {
+        HeaderValue::from_maybe_shared(text).ok().map(Self)
+    }
+}
+
+// They are checked at compile time.
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Problem details, with the fields that do not depend on the quotas.
 pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
@@ -17,15 +35,21 @@ pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
 }
 
 /// The answer to a denied request.
-pub(crate) fn denied(problem: &Problem<'_>, prepared: &Prepared, settings: &Settings, head: &Head<'_>) -> HttpResponse {
+pub(crate) fn denied(
+    problem: &Problem<'_>,
+    policies: Option<&Value>,
+    options: &Options,
+    settings: &Settings,
+    head: &Head<'_>,
+) -> HttpResponse {
     let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(problem, head));
     let is_own = own.is_some();
     let mut response = own.unwrap_or_else(|| with_body(problem.status(), problem.to_json()));
     let fields = response.headers_mut();
-    if let Some((name, value)) = prepared.policy_field(settings.headers) {
-        fields.append(HeaderName::from_static(name), value.clone());
+    if let Some(Value(policies)) = policies {
+        fields.append(POLICIES, policies.clone());
     }
-    problem.write_fields(settings.headers, |name, value| match name {
+    problem.write_fields(options.headers, |name, value| match name {
         // It describes the body that is not ours.
         "content-type" if is_own => {}
         "cache-control" if is_own && fields.contains_key(header::CACHE_CONTROL) => {}
@@ -36,37 +60,51 @@ pub(crate) fn denied(problem: &Problem<'_>, prepared: &Prepared, settings: &Sett
 
 /// The answer to a request without a key. It says nothing about the set-up.
 pub(crate) fn rejected(error: KeyError) -> HttpResponse {
-    let status = error.status();
-    let title = status.canonical_reason().unwrap_or_default();
-    let body = format!(r#"{{"title":"{title}","status":{}}}"#, status.as_u16());
-    let mut response = with_body(status.as_u16(), body);
+    let mut response = with_body(error.status(), error.to_json());
     write(response.headers_mut(), "cache-control", b"no-store");
     write(response.headers_mut(), "content-type", b"application/problem+json");
     response
 }
 
-/// Writes what is left of an admitted request's limit.
-pub(crate) fn write_limit(
-    fields: &mut HeaderMap,
-    prepared: &Prepared,
-    limit: Option<tollgate_http::ServiceLimit<'_>>,
-    headers: Headers,
-) {
-    if let Some((name, value)) = prepared.policy_field(headers) {
-        fields.append(HeaderName::from_static(name), value.clone());
+/// Writes what an admitted request is told.
+pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
+    match told {
+        Told::Draft11 { policies, limit } => {
+            if let Some(Value(policies)) = policies {
+                fields.append(POLICIES, policies);
+            }
+            if let Some(Value(limit)) = limit {
+                fields.append(LIMIT, limit);
+            }
+        }
+        Told::XRateLimit { limit, remaining, reset } => {
+            // These fields are not lists: of several limits, the tightest is shown.
+            let told = fields.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
+            if told.is_none_or(|told| remaining < told) {
+                let numbers = [(X_LIMIT, limit.into()), (X_REMAINING, remaining.into()), (X_RESET, reset)];
+                for (name, number) in numbers {
+                    if let Some(Value(value)) = Value::of(digits_of(number)) {
+                        fields.insert(name, value);
+                    }
+                }
+            }
+        }
+        _ => {}
     }
-    // These fields are not lists: of several limits, the tightest is shown.
-    let told = fields.get("x-ratelimit-remaining").and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
-    if headers == Headers::XRateLimit && limit.is_some_and(|own| told.is_some_and(|told| told <= own.remaining())) {
-        return;
-    }
-    headers.write(limit, |name, value| write(fields, name, value));
 }
 
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    // All values are printable ASCII.
-    let Ok(value) = HeaderValue::from_bytes(value) else { return };
+    let value = match value {
+        // As they mostly are, and then they are not checked.
+        b"no-store" => HeaderValue::from_static("no-store"),
+        b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
+        value => match HeaderValue::from_maybe_shared(bytes_of(value)) {
+            Ok(value) => value,
+            // All values are printable ASCII.
+            Err(_) => return,
+        },
+    };
     if name == "ratelimit" {
         fields.append(HeaderName::from_static(name), value);
     } else {

@@ -1,7 +1,6 @@
 //! What a request is counted by: [`KeyExtractor`] and the extractors that come with it.
 
 mod client_ip;
-mod error;
 mod extension;
 mod from_fn;
 mod head;
@@ -15,14 +14,14 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 pub use client_ip::ClientIp;
-pub use error::KeyError;
 pub use extension::{Constant, FromExtension, constant, extension};
 pub use from_fn::{FromHead, from_head};
 pub use head::Head;
 pub use header::{Header, header};
-pub use missing::{Missing, OnMissing};
+pub use missing::OnMissing;
 pub use path::{NormalPath, PathKey, path};
 pub use route::{MatchedRoute, Route, matched_path};
+pub use tollgate_http::middleware::{KeyError, Missing};
 pub use tuples::JointKeys;
 
 /// Finds the key of a request in its head.

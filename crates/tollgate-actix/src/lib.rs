@@ -8,9 +8,7 @@ mod gate;
 mod key;
 mod limit;
 mod middleware;
-mod prepared;
 mod settings;
-mod shadow;
 mod shared;
 
 pub use denied::Denied;
@@ -20,6 +18,6 @@ pub use key::{
     ClientIp, Constant, FromExtension, FromHead, Head, Header, JointKeys, KeyError, KeyExtractor, MatchedRoute,
     Missing, NoKey, NormalPath, OnMissing, PathKey, Route, constant, extension, from_head, header, matched_path, path,
 };
-pub use limit::{KeyCountError, RateLimit};
+pub use limit::RateLimit;
 pub use middleware::RateLimitMiddleware;
-pub use shadow::ShadowSwitch;
+pub use tollgate_http::middleware::ShadowSwitch;

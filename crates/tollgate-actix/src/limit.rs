@@ -8,14 +8,13 @@ use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::http::StatusCode;
 use actix_web::{Error, HttpResponse};
+use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, Problem, QuotaUnit};
 
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing, NoKey};
 use crate::middleware::RateLimitMiddleware;
-use crate::prepared::check_name;
 use crate::settings::Settings;
-use crate::shadow::ShadowSwitch;
 use crate::shared::Shared;
 
 /// Limits the requests to a service, a scope, a resource or a route.
@@ -49,48 +48,21 @@ pub struct RateLimit<L, X: KeyExtractor = NoKey> {
 impl<L> RateLimit<L> {
     /// A limit by this limiter, without a key yet.
     pub fn new(limiter: Arc<L>) -> Self {
-        Self { shared: Arc::new(Shared::new(limiter, NoKey, Settings::default())) }
+        let limits = Limits::new(limiter, Options::default());
+        Self { shared: Arc::new(Shared::new(limits, NoKey, Settings::default())) }
     }
 }
 
 impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// What requests are counted by: an extractor, or a tuple of them. Forgets what
     /// [`on_missing`](Self::on_missing) said.
-    ///
-    /// # Panics
-    ///
-    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions, which its type does not let
-    /// happen.
     pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
     where
         Y: KeyExtractor,
         L: Gate<Y>,
     {
-        match self.try_key(extractor) {
-            Ok(limit) => limit,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// As [`key`](Self::key).
-    ///
-    /// # Errors
-    ///
-    /// [`KeyCountError`] when a [`JointLimiter`](tollgate::JointLimiter) has another number of
-    /// dimensions.
-    pub fn try_key<Y>(self, extractor: Y) -> Result<RateLimit<L, Y>, KeyCountError>
-    where
-        Y: KeyExtractor,
-        L: Gate<Y>,
-    {
-        let limiter = Arc::clone(&self.shared.limiter);
-        if let (Some(extractors), Some(dimensions)) = (L::keys_given(), limiter.keys_needed())
-            && extractors != dimensions
-        {
-            return Err(KeyCountError { extractors, dimensions });
-        }
-        let shared = Shared::new(limiter, extractor, self.shared.settings.clone());
-        Ok(RateLimit { shared: Arc::new(shared) })
+        let shared = Shared::new(self.shared.limits.clone(), extractor, self.shared.settings.clone());
+        RateLimit { shared: Arc::new(shared) }
     }
 
     /// What happens to a request without a key; [`Missing::Reject`] unless said.
@@ -139,7 +111,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn refund_when(self, refund: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|shared| shared.settings.refund_when = Some(Arc::new(refund)))
+        self.with(|shared| {
+            shared.settings.refund_when = Some(Arc::new(refund));
+            shared.limits = shared.limits.with(|options| options.refunds = true);
+        })
     }
 
     /// Whether the permits are given back of a request that gets no answer, because its connection
@@ -149,7 +124,13 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// By default actix-web goes on with a request whose client has closed its half of an HTTP/1
     /// connection. `HttpServer::h1_allow_half_closed(false)` makes it stop there.
     pub fn refund_unanswered(self, refund: bool) -> Self {
-        self.with(|shared| shared.settings.refund_unanswered = refund)
+        self.with(|shared| {
+            let refunds = refund || shared.settings.refund_when.is_some();
+            shared.limits = shared.limits.with(|options| {
+                options.refund_unanswered = refund;
+                options.refunds = refunds;
+            });
+        })
     }
 
     /// The answer to a denied request; problem details (RFC 9457) unless said, and where `answer`
@@ -190,30 +171,40 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// Which header fields tell clients about their limits; [`Headers::Draft11`] unless said.
     /// `Retry-After` is told in any case.
     pub fn headers(self, headers: Headers) -> Self {
-        self.with(|shared| shared.settings.headers = headers)
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.headers = headers))
     }
 
-    /// The name of the limit, as clients see it; `default` unless said. Of several quotas, each has
-    /// its window behind it, such as `default-1m`. A joint limiter's dimensions have names
-    /// themselves; those that cannot be told are called `dimension-1` and so on.
+    /// Whether `RateLimit` tells what is left of each quota to an admitted request; of the tightest
+    /// alone unless said. [`Headers::XRateLimit`] tells the tightest in any case.
+    ///
+    /// A list of all costs an allocation.
+    pub fn all_limits(self, all: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.all_limits = all))
+    }
+
+    /// The name of quotas without a [name of their own](tollgate::Quota::named), as clients see it;
+    /// `default` unless said. Of several quotas of a key, each has its window behind it, such as
+    /// `default-1m`. The quotas of a joint limiter go by the names of their dimensions; those that
+    /// cannot be told are called `dimension-1` and so on.
     ///
     /// # Errors
     ///
     /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
     pub fn name(self, name: &str) -> Result<Self, PolicyError> {
-        check_name(name)?;
-        Ok(self.with(|shared| shared.settings.name = name.into()))
+        let mut named = Ok(());
+        let limit = self.with(|shared| shared.limits = shared.limits.with(|options| named = options.set_name(name)));
+        named.map(|()| limit)
     }
 
     /// What permits count; [`QuotaUnit::Requests`] unless said.
     pub fn unit(self, unit: QuotaUnit) -> Self {
-        self.with(|shared| shared.settings.unit = unit)
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.unit = unit))
     }
 
     /// The limiter.
     #[must_use]
     pub fn limiter(&self) -> &Arc<L> {
-        &self.shared.limiter
+        self.shared.limits.limiter()
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {
@@ -248,39 +239,6 @@ where
 
 impl<L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimit<L, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit").field("limiter", &self.shared.limiter).finish_non_exhaustive()
+        f.debug_struct("RateLimit").field("limiter", self.limiter()).finish_non_exhaustive()
     }
 }
-
-/// A [`JointLimiter`](tollgate::JointLimiter) was given another number of extractors than it has
-/// dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyCountError {
-    extractors: usize,
-    dimensions: usize,
-}
-
-impl KeyCountError {
-    /// The extractors that were given.
-    #[must_use]
-    pub const fn extractors(&self) -> usize {
-        self.extractors
-    }
-
-    /// The dimensions that there are.
-    #[must_use]
-    pub const fn dimensions(&self) -> usize {
-        self.dimensions
-    }
-}
-
-impl fmt::Display for KeyCountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { extractors, dimensions } = self;
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let (s, t) = (plural(*extractors), plural(*dimensions));
-        write!(f, "{extractors} extractor{s} for {dimensions} dimension{t}: give one for each")
-    }
-}
-
-impl core::error::Error for KeyCountError {}

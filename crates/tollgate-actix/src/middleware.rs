@@ -55,7 +55,7 @@ impl<S: fmt::Debug, L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimitMidd
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitMiddleware")
             .field("inner", &self.inner)
-            .field("limiter", &self.shared.limiter)
+            .field("limiter", self.shared.limits.limiter())
             .finish_non_exhaustive()
     }
 }

@@ -7,13 +7,14 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
+use actix_web::dev::Service;
 use actix_web::{App, HttpServer, web};
 use server::Server;
 use tollgate::{DirectLimiter, Limiter, Quota};
 use tollgate_actix::{ClientIp, RateLimit};
 use tollgate_http::{Peer, TrustedProxies};
 
-/// Tells when the future that holds it is dropped.
+/// Tells when the future that holds it has been dropped.
 struct Dropped(Sender<&'static str>);
 
 impl Drop for Dropped {
@@ -24,9 +25,7 @@ impl Drop for Dropped {
 }
 
 async fn for_ever(events: web::Data<Mutex<Sender<&'static str>>>) -> &'static str {
-    let events = events.lock().unwrap().clone();
-    events.send("started").unwrap();
-    let _dropped = Dropped(events);
+    events.lock().unwrap().send("started").unwrap();
     std::future::pending().await
 }
 
@@ -34,7 +33,19 @@ async fn for_ever(events: web::Data<Mutex<Sender<&'static str>>>) -> &'static st
 fn pending(limit: &RateLimit<DirectLimiter>) -> (Server, Receiver<&'static str>) {
     let (send, receive) = channel();
     let (limit, events) = (limit.clone(), web::Data::new(Mutex::new(send)));
-    let app = move || App::new().app_data(events.clone()).wrap(limit.clone()).default_service(web::to(for_ever));
+    let app = move || {
+        let dropped = events.clone();
+        let app = App::new().app_data(events.clone()).default_service(web::to(for_ever)).wrap(limit.clone());
+        app.wrap_fn(move |request, limited| {
+            let dropped = Dropped(dropped.lock().unwrap().clone());
+            let answer = limited.call(request);
+            async move {
+                // It goes after what is awaited: then the charge is settled.
+                let _dropped = dropped;
+                answer.await
+            }
+        })
+    };
     (Server::of(app), receive)
 }
 
@@ -48,9 +59,6 @@ fn left_of_ten(limit: &RateLimit<DirectLimiter>) -> usize {
         drop(connection);
         assert_eq!(events.recv().unwrap(), "dropped");
     }
-    // The charge is part of the future around the handler's, which is dropped with it on the thread of a worker. When the
-    // server has stopped, all of that is over.
-    drop(server);
     (0..20).filter(|_| limit.limiter().try_acquire().is_admitted()).count()
 }
 

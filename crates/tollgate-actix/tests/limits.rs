@@ -11,7 +11,7 @@ use actix_web::http::StatusCode;
 use actix_web::{App, HttpMessage, HttpResponse, web};
 use server::{Server, item};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
-use tollgate_actix::{ClientIp, Missing, RateLimit, ShadowSwitch, extension, header, matched_path};
+use tollgate_actix::{ClientIp, Missing, RateLimit, ShadowSwitch, constant, extension, header, matched_path};
 use tollgate_http::{Headers, TrustedProxies};
 
 async fn hello() -> &'static str {
@@ -84,6 +84,29 @@ fn other_header_fields_or_none_can_be_chosen() {
     assert_eq!([server.status("/off"), server.status("/off")], [200, 429], "both limits share a limiter");
     let denied = server.get("/off", &[]);
     assert_eq!((denied.field("retry-after"), denied.field("ratelimit-policy")), (Some("60"), None));
+}
+
+#[test]
+fn several_limits_are_told_by_their_names() {
+    let burst = Quota::per_second(4).named("burst");
+    let limiter = Limiter::<&str>::builder(burst).and(Quota::per_minute(5)).clock(MockClock::new()).build().unwrap();
+    let tightest = RateLimit::new(Arc::new(limiter)).key(constant("alice")).cost(|_| 2).name("api").unwrap();
+    let all = tightest.clone().all_limits(true);
+    let server = Server::of(move || {
+        App::new()
+            .service(web::resource("/tightest").wrap(tightest.clone()).to(hello))
+            .service(web::resource("/all").wrap(all.clone()).to(hello))
+    });
+    let told = |name, r, t| item(name, [("r", r), ("t", t)]);
+    assert_eq!(server.get("/tightest", &[]).list("ratelimit"), [told("burst", 2, 1)]);
+    let answer = server.get("/all", &[]);
+    assert_eq!(answer.list("ratelimit"), [told("burst", 0, 1), told("api-1m", 1, 60)]);
+    let policies = [item("burst", [("q", 4), ("w", 1)]), item("api-1m", [("q", 5), ("w", 60)])];
+    assert_eq!(answer.list("ratelimit-policy"), policies);
+    let denied = server.get("/tightest", &[]);
+    assert_eq!((denied.status, denied.field("retry-after")), (429, Some("60")));
+    assert_eq!(denied.list("ratelimit"), [told("burst", 0, 1), told("api-1m", 1, 60)]);
+    assert_eq!(denied.json()["violated-policies"], serde_json::json!(["burst", "api-1m"]));
 }
 
 #[test]
@@ -163,7 +186,9 @@ fn requests_without_a_key_are_rejected_or_share_one_or_are_skipped() {
     assert_eq!(statuses("/reject"), [500, 500]);
     let rejected = server.get("/reject", &[]);
     assert_eq!(rejected.json(), serde_json::json!({ "title": "Internal Server Error", "status": 500 }));
-    assert_eq!((rejected.field("retry-after"), rejected.field("ratelimit-policy")), (None, None));
+    for name in ["retry-after", "ratelimit-policy", "ratelimit"] {
+        assert_eq!(rejected.field(name), None, "{name}");
+    }
     assert_eq!(statuses("/share"), [200, 429]);
     assert_eq!(statuses("/skip"), [200, 200]);
     assert_eq!(server.get("/skip", &[]).field("ratelimit-policy"), None, "not limited");

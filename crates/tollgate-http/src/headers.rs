@@ -92,7 +92,8 @@ fn write_list<'a>(limits: impl IntoIterator<Item = ServiceLimit<'a>>, mut value:
     }
 }
 
-const SEPARATOR: &str = ", ";
+/// Between the items of a list.
+pub(crate) const SEPARATOR: &str = ", ";
 
 /// A field's value on the stack.
 pub(crate) struct Line {

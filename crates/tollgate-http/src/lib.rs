@@ -1,9 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(doc)]
+#[doc = include_str!("../PITFALLS.md")]
+pub mod pitfalls {}
+
 mod client;
 mod grpc;
 mod headers;
 mod limit;
+pub mod middleware;
 mod policy;
 mod problem;
 #[cfg(feature = "axum")]

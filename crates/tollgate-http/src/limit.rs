@@ -4,6 +4,7 @@ use core::cmp::Reverse;
 use core::fmt;
 use core::time::Duration;
 
+use bytes::BytesMut;
 use tollgate::Status;
 
 use crate::policy::Policy;
@@ -105,6 +106,15 @@ impl<'a> ServiceLimit<'a> {
     /// byte is escaped, a `u32`, an integer of 15 digits and a partition key.
     pub(crate) const MOST_BYTES: usize = (2 * Policy::MAX_NAME + 2) + (3 + 10) + (3 + 15) + (5 + 12 + 1);
 
+    /// Appends the item of `RateLimit`, which has no partition key.
+    pub(crate) fn put(&self, out: &mut BytesMut) {
+        let mut digits = itoa::Buffer::new();
+        out.extend_from_slice(self.policy.item().as_bytes());
+        out.extend_from_slice(digits.format(self.remaining).as_bytes());
+        out.extend_from_slice(b";t=");
+        out.extend_from_slice(digits.format(self.reset).as_bytes());
+    }
+
     /// Writes the item of `RateLimit`. Allocates nothing itself.
     ///
     /// # Errors
@@ -112,8 +122,7 @@ impl<'a> ServiceLimit<'a> {
     /// Those of `out`.
     pub fn write_to(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let mut digits = itoa::Buffer::new();
-        out.write_str(self.policy.quoted())?;
-        out.write_str(";r=")?;
+        out.write_str(self.policy.item())?;
         out.write_str(digits.format(self.remaining))?;
         out.write_str(";t=")?;
         out.write_str(digits.format(self.reset))?;

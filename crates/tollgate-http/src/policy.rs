@@ -24,13 +24,17 @@ use crate::seconds;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Policy {
     name: Box<str>,
-    /// The name as a string of a structured field, which is a string of JSON as well.
-    quoted: Box<str>,
+    /// What an item of `RateLimit` begins with: the name as a string of a structured field, which is
+    /// a string of JSON as well, and [`REMAINING`].
+    item: Box<str>,
     quota: u32,
     /// In seconds.
     window: u32,
     unit: QuotaUnit,
 }
+
+/// The parameter that comes first in an item of `RateLimit`.
+const REMAINING: &str = ";r=";
 
 impl Policy {
     /// The longest name, in bytes.
@@ -62,9 +66,9 @@ impl Policy {
         let Ok(seconds) = u32::try_from(seconds::ceil(window)) else {
             return Err(PolicyError::WindowTooLong { window });
         };
-        let quoted = format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
-        let (name, quoted) = (name.into(), quoted.into());
-        Ok(Self { name, quoted, quota, window: seconds, unit: QuotaUnit::Requests })
+        let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
+        let (name, item) = (name.into(), format!("\"{escaped}\"{REMAINING}").into());
+        Ok(Self { name, item, quota, window: seconds, unit: QuotaUnit::Requests })
     }
 
     /// The policy of one of a limiter's quotas: its [limit](Quota::limit) in its
@@ -131,14 +135,19 @@ impl Policy {
 
     /// The name in quotes.
     pub(crate) fn quoted(&self) -> &str {
-        &self.quoted
+        &self.item[..self.item.len() - REMAINING.len()]
+    }
+
+    /// What an item of `RateLimit` begins with.
+    pub(crate) fn item(&self) -> &str {
+        &self.item
     }
 }
 
 /// The item of `RateLimit-Policy`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{};q={}", self.quoted, self.quota)?;
+        write!(f, "{};q={}", self.quoted(), self.quota)?;
         match self.unit {
             QuotaUnit::Requests => {}
             QuotaUnit::ContentBytes => f.write_str(";qu=\"content-bytes\"")?,

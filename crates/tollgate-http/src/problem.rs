@@ -174,13 +174,16 @@ impl<'a> Problem<'a> {
     ///
     /// Those of `out`.
     pub fn write_json(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        out.write_char('{')?;
+        // Piece by piece: that takes a third of the instructions of `write!`.
+        out.write_str("{")?;
         if let Some(problem_type) = self.kind.problem_type() {
-            write!(out, "\"type\":\"{problem_type}\",")?;
+            write_all(out, ["\"type\":\"", problem_type, "\","])?;
         }
-        write!(out, "\"title\":\"{}\",\"status\":{},\"detail\":\"", self.kind.title(), self.status())?;
+        let mut digits = itoa::Buffer::new();
+        write_all(out, ["\"title\":\"", self.kind.title(), "\",\"status\":"])?;
+        write_all(out, [digits.format(self.status()), ",\"detail\":\""])?;
         self.write_detail(out)?;
-        out.write_char('"')?;
+        out.write_str("\"")?;
         for (at, limit) in self.violated.iter().enumerate() {
             out.write_str(if at == 0 { ",\"violated-policies\":[" } else { "," })?;
             out.write_str(limit.policy().quoted())?;
@@ -201,7 +204,7 @@ impl<'a> Problem<'a> {
         match self.retry_after() {
             None => out.write_str("Trying again does not help."),
             Some(1) => out.write_str("Try again in 1 second."),
-            Some(seconds) => write!(out, "Try again in {seconds} seconds."),
+            Some(seconds) => write_all(out, ["Try again in ", itoa::Buffer::new().format(seconds), " seconds."]),
         }
     }
 
@@ -222,6 +225,10 @@ impl<'a> Problem<'a> {
         field("grpc-message", message.bytes());
         field("grpc-retry-pushback-ms", itoa::Buffer::new().format(pushback).as_bytes());
     }
+}
+
+fn write_all<const N: usize>(out: &mut impl fmt::Write, texts: [&str; N]) -> fmt::Result {
+    texts.into_iter().try_for_each(|text| out.write_str(text))
 }
 
 impl From<&Denial> for Problem<'static> {

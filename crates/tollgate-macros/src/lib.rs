@@ -138,6 +138,49 @@ use syn::Error;
 /// # assert!(open(7, "/").is_ok());
 /// ```
 ///
+/// Functions share a file, each with a dimension of its own. The field is checked by the compiler, and the name of the
+/// dimension when the file is read: at the first call, or at start-up by `LazyLock::force(&LIMITS)`.
+///
+/// ```
+/// use std::sync::LazyLock;
+/// use tollgate::{Denial, Limiter, Policy, rate_limit};
+///
+/// struct Limits {
+///     login: Limiter<String>,
+///     search: Limiter<String>,
+/// }
+///
+/// static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+///     // A service reads a file here.
+///     let file = r#"
+///         dimension = [
+///             { name = "login", quota = [{ limit = 1, per = "1m" }] },
+///             { name = "search", quota = [{ limit = 10, per = "1s" }, { limit = 100, per = "1m" }] },
+///         ]
+///     "#;
+///     let policy = Policy::from_toml(file).unwrap();
+///     let limiter = |name: &str| {
+///         let dimension = policy.dimensions().iter().find(|dimension| dimension.name() == name);
+///         let (first, more) = dimension.unwrap().quotas().split_first().unwrap();
+///         more.iter().fold(Limiter::builder(*first), |builder, quota| builder.and(*quota)).build().unwrap()
+///     };
+///     Limits { login: limiter("login"), search: limiter("search") }
+/// });
+///
+/// #[rate_limit(limiter = LIMITS.login, key = user)]
+/// fn log_in(user: &str) -> Result<(), Denial> {
+///     Ok(())
+/// }
+///
+/// #[rate_limit(limiter = LIMITS.search, key = user)]
+/// fn search(user: &str) -> Result<(), Denial> {
+///     Ok(())
+/// }
+///
+/// assert!(log_in("alice").is_ok() && log_in("alice").is_err());
+/// assert!(search("alice").is_ok() && search("alice").is_ok());
+/// ```
+///
 /// The attribute never waits. It does not read the delay of a leaky queue, which is refused as a `policy`.
 ///
 /// Two attributes on one function are two decisions: the lower one is asked first and keeps its charge if the upper one

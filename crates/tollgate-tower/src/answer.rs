@@ -1,23 +1,42 @@
 //! The layer's own answers.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
-use tollgate_http::{Headers, Problem, grpc_content_type, write_grpc_message};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of, digits_of};
+use tollgate_http::{Problem, grpc_content_type, write_grpc_message};
 
 use crate::key::{Head, KeyError};
-use crate::prepared::Prepared;
 use crate::settings::Settings;
+
+/// The value of a header field.
+#[derive(Debug, Clone)]
+pub(crate) struct Value(pub(crate) HeaderValue);
+
+impl FieldValue for Value {
+    fn of(text: Bytes) -> Option<Self> {
+        HeaderValue::from_maybe_shared(text).ok().map(Self)
+    }
+}
+
+// They are checked at compile time.
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// The answer to a denied request.
 pub(crate) fn denied(
     problem: &Problem<'_>,
-    prepared: &Prepared,
+    policies: Option<&Value>,
+    options: &Options,
     settings: &Settings,
     head: &Head<'_>,
 ) -> Response<Bytes> {
     if let Some(content_type) = grpc(head) {
         let mut response = grpc_response(content_type);
-        problem.write_grpc(|name, value| set(response.headers_mut(), name, value));
+        problem.write_grpc(|name, value| write(response.headers_mut(), name, value));
         return response;
     }
     let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(problem, head));
@@ -28,85 +47,103 @@ pub(crate) fn denied(
         response
     });
     let fields = response.headers_mut();
-    if let Some((name, value)) = prepared.policy_field(settings.headers) {
-        fields.append(HeaderName::from_static(name), value.clone());
+    if let Some(Value(policies)) = policies {
+        fields.append(POLICIES, policies.clone());
     }
-    problem.write_fields(settings.headers, |name, value| match name {
+    problem.write_fields(options.headers, |name, value| match name {
         // It describes the body that is not ours.
         "content-type" if is_own => {}
-        "cache-control" if is_own && fields.contains_key(header::CACHE_CONTROL) => {}
-        "ratelimit" => add(fields, name, value),
-        _ => set(fields, name, value),
+        "cache-control" if is_own && fields.contains_key(CACHE_CONTROL) => {}
+        _ => write(fields, name, value),
     });
     without_body_for_head(response, head)
 }
 
 /// The answer to a request without a key. It says nothing about the set-up.
 pub(crate) fn rejected(error: KeyError, head: &Head<'_>) -> Response<Bytes> {
-    let status = error.status();
-    let title = status.canonical_reason().unwrap_or_default();
     if let Some(content_type) = grpc(head) {
         let mut response = grpc_response(content_type);
         let mut message = String::new();
         // A `String` takes everything.
-        let _ = write_grpc_message(title, &mut message);
+        let _ = write_grpc_message(error.title(), &mut message);
         // `INTERNAL` or `INVALID_ARGUMENT`.
-        let code: &[u8] = if status.is_server_error() { b"13" } else { b"3" };
-        set(response.headers_mut(), "grpc-status", code);
-        set(response.headers_mut(), "grpc-message", message.as_bytes());
+        let code: &[u8] = if error.status() == 500 { b"13" } else { b"3" };
+        write(response.headers_mut(), "grpc-status", code);
+        write(response.headers_mut(), "grpc-message", message.as_bytes());
         return response;
     }
-    let body = format!(r#"{{"title":"{title}","status":{}}}"#, status.as_u16());
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    set(response.headers_mut(), "cache-control", b"no-store");
-    set(response.headers_mut(), "content-type", b"application/problem+json");
+    let mut response = Response::new(error.to_json().into());
+    *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    write(response.headers_mut(), "cache-control", b"no-store");
+    write(response.headers_mut(), "content-type", b"application/problem+json");
     without_body_for_head(response, head)
 }
 
-/// Writes what is left of an admitted request's limit.
-pub(crate) fn write_limit(
-    fields: &mut HeaderMap,
-    prepared: &Prepared,
-    limit: Option<tollgate_http::ServiceLimit<'_>>,
-    headers: Headers,
-) {
-    if let Some((name, value)) = prepared.policy_field(headers) {
-        fields.append(HeaderName::from_static(name), value.clone());
+/// Writes what an admitted request is told.
+pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
+    match told {
+        Told::Draft11 { policies, limit } => {
+            if let Some(Value(policies)) = policies {
+                fields.append(POLICIES, policies);
+            }
+            if let Some(Value(limit)) = limit {
+                fields.append(LIMIT, limit);
+            }
+        }
+        Told::XRateLimit { limit, remaining, reset } => {
+            // These fields are not lists: of several limits, the tightest is shown.
+            let told = fields.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
+            if told.is_none_or(|told| remaining < told) {
+                let numbers = [(X_LIMIT, limit.into()), (X_REMAINING, remaining.into()), (X_RESET, reset)];
+                for (name, number) in numbers {
+                    if let Some(Value(value)) = Value::of(digits_of(number)) {
+                        fields.insert(name, value);
+                    }
+                }
+            }
+        }
+        _ => {}
     }
-    // These fields are not lists: of several layers, the tightest limit is shown.
-    let told = fields.get("x-ratelimit-remaining").and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
-    if headers == Headers::XRateLimit && limit.is_some_and(|own| told.is_some_and(|told| told <= own.remaining())) {
-        return;
-    }
-    headers.write(limit, |name, value| match name {
-        "ratelimit" => add(fields, name, value),
-        _ => set(fields, name, value),
-    });
 }
 
-fn add(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    // All values are printable ASCII.
-    if let Ok(value) = HeaderValue::from_bytes(value) {
-        fields.append(HeaderName::from_static(name), value);
+/// Appends to `RateLimit`, which is a list, and sets any other field.
+fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
+    let value = match value {
+        // As they mostly are, and then they are not checked.
+        b"no-store" => HeaderValue::from_static("no-store"),
+        b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
+        value => match HeaderValue::from_maybe_shared(bytes_of(value)) {
+            Ok(value) => value,
+            // All values are printable ASCII.
+            Err(_) => return,
+        },
+    };
+    if name == "ratelimit" {
+        fields.append(LIMIT, value);
+    } else {
+        fields.insert(field(name), value);
     }
 }
 
-fn set(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    if let Ok(value) = HeaderValue::from_bytes(value) {
-        fields.insert(HeaderName::from_static(name), value);
+/// The name of a field.
+fn field(name: &'static str) -> HeaderName {
+    match name {
+        "retry-after" => RETRY_AFTER,
+        "cache-control" => CACHE_CONTROL,
+        "content-type" => CONTENT_TYPE,
+        name => HeaderName::from_static(name),
     }
 }
 
 /// The content type of the answer if the request is a gRPC call.
 fn grpc(head: &Head<'_>) -> Option<&'static str> {
-    grpc_content_type(head.headers.get(header::CONTENT_TYPE)?.as_bytes())
+    grpc_content_type(head.headers.get(CONTENT_TYPE)?.as_bytes())
 }
 
 /// A response of header fields only.
 fn grpc_response(content_type: &'static str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -114,7 +151,7 @@ fn grpc_response(content_type: &'static str) -> Response<Bytes> {
 fn without_body_for_head(mut response: Response<Bytes>, head: &Head<'_>) -> Response<Bytes> {
     if *head.method == Method::HEAD {
         let length = core::mem::take(response.body_mut()).len();
-        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(length.into());
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert(length.into());
     }
     response
 }

@@ -1,21 +1,15 @@
 //! A limiter as a layer asks it: [`Gate`].
 
-mod direct;
-mod joint;
-mod keyed;
-mod single;
+use core::hash::Hash;
 
-use core::time::Duration;
+use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
 
-use tollgate::{Denial, Quota, Receipt, Status};
-use tollgate_http::{DenialKind, Usage};
-
-use crate::key::{Head, KeyError, KeyExtractor, Missing};
+use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
 
 /// A limiter that a layer can ask about requests with such keys:
-/// - a [`DirectLimiter`](tollgate::DirectLimiter), without a key ([`NoKey`](crate::NoKey));
-/// - a [`Limiter<K>`](tollgate::Limiter), with an extractor of `K`;
-/// - a [`JointLimiter`](tollgate::JointLimiter), with a tuple of extractors.
+/// - a [`DirectLimiter`], without a key ([`NoKey`]);
+/// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
+/// - a [`JointLimiter`], with a tuple of extractors.
 ///
 /// This trait is implemented for these limiters; it is not meant to be implemented elsewhere.
 #[diagnostic::on_unimplemented(
@@ -25,123 +19,56 @@ use crate::key::{Head, KeyError, KeyExtractor, Missing};
             a `JointLimiter` needs `.key((..,))` with a tuple of one extractor for each dimension; \
             a `DirectLimiter` needs no key"
 )]
-pub trait Gate<X: KeyExtractor>: sealed::Ask<X> {}
+pub trait Gate<X: KeyExtractor>: sealed::Find<X> {}
 
-impl<X: KeyExtractor, L: sealed::Ask<X>> Gate<X> for L {}
+impl<X: KeyExtractor, L: sealed::Find<X>> Gate<X> for L {}
 
 pub(crate) mod sealed {
-    use super::{Head, KeyError, KeyExtractor, Left, Missing, Quota, Receipt, Request, Verdict};
+    use tollgate_http::middleware;
 
-    /// Asks a limiter.
-    pub trait Ask<X: KeyExtractor> {
+    use super::{Head, KeyError, KeyExtractor, Missing};
+
+    /// Finds the keys that a limiter is asked by.
+    pub trait Find<X: KeyExtractor>: middleware::Gate<<Self as Find<X>>::Keys> {
         /// The keys of a request.
         type Keys;
 
-        /// How many extractors there have to be, if that is not known from their type.
-        fn keys_needed(&self) -> Option<usize> {
-            None
-        }
-
-        /// How many extractors there are.
-        fn keys_given() -> Option<usize> {
-            None
-        }
-
         /// The keys to ask for; `None` if the request is not limited.
-        fn find(
-            &self,
-            extractor: &X,
-            missing: &Missing<X::Key>,
-            head: &Head<'_>,
-        ) -> Result<Option<Self::Keys>, KeyError>;
-
-        /// Decides.
-        fn decide(&self, keys: &Self::Keys, request: Request) -> Verdict;
-
-        /// What is left of the quotas now.
-        fn left(&self, keys: &Self::Keys) -> Left;
-
-        /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
-        /// has one.
-        fn each_quotas(&self, keys: &Self::Keys, each: &mut dyn FnMut(Option<&str>, &[Quota]));
-
-        /// Takes permits back.
-        fn give_back(&self, receipt: Receipt);
+        fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<Self::Keys>, KeyError>;
     }
 }
 
-/// What a request asks for.
-#[derive(Debug, Clone, Copy)]
-pub struct Request {
-    /// At least 1.
-    pub(crate) cost: u32,
-    /// Whether the permits may be given back.
-    pub(crate) refundable: bool,
-    /// Whether header fields will tell what is left.
-    pub(crate) with_status: bool,
-}
+impl<C: Clock> sealed::Find<NoKey> for DirectLimiter<C> {
+    type Keys = ();
 
-/// What a limiter says.
-#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
-#[derive(Debug)]
-pub enum Verdict {
-    /// It may pass and was not charged.
-    Uncounted,
-    /// It may pass.
-    Admitted(Granted),
-    /// It may not.
-    Refused(Refusal),
-}
-
-/// What was granted.
-#[derive(Debug)]
-pub struct Granted {
-    /// What is left, where it is known already.
-    pub(crate) status: Option<Status>,
-    /// For permits that may be given back.
-    pub(crate) receipt: Option<Receipt>,
-}
-
-/// What is left of the quotas of a request's keys.
-#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation per request")]
-#[derive(Debug, Clone, Copy)]
-pub enum Left {
-    /// So much.
-    Known(Status),
-    /// The limiter cannot tell.
-    Unknown,
-    /// The keys are not counted.
-    Uncounted,
-}
-
-/// Why a request is denied.
-#[derive(Debug)]
-pub struct Refusal {
-    pub(crate) kind: DenialKind,
-    /// [`Duration::MAX`] where no wait helps.
-    pub(crate) wait: Duration,
-    /// The quotas that are in the way.
-    pub(crate) violated: Vec<Violated>,
-}
-
-/// A quota that is in the way.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Violated {
-    pub(crate) dimension: usize,
-    pub(crate) quota: usize,
-    pub(crate) usage: Usage,
-}
-
-impl Refusal {
-    /// A denial by these quotas, if it is by quota.
-    fn of(denial: &Denial, violated: impl FnOnce() -> Vec<Violated>) -> Self {
-        let kind = DenialKind::from(denial.reason());
-        let violated = if kind == DenialKind::Quota { violated() } else { Vec::new() };
-        Self { kind, wait: denial.retry_after(), violated }
+    fn find(_: &NoKey, _: &Missing<()>, _: &Head<'_>) -> Result<Option<()>, KeyError> {
+        Ok(Some(()))
     }
+}
 
-    /// More than the limit was asked for.
-    const fn cost() -> Self {
-        Self { kind: DenialKind::CostExceedsLimit, wait: Duration::MAX, violated: Vec::new() }
+impl<K, C, F, X> sealed::Find<X> for Limiter<K, C, F>
+where
+    K: Hash + Clone,
+    C: Clock,
+    F: Fingerprinter,
+    X: KeyExtractor<Key = K>,
+{
+    type Keys = K;
+
+    fn find(extractor: &X, missing: &Missing<K>, head: &Head<'_>) -> Result<Option<K>, KeyError> {
+        missing.resolve(extractor.extract(head))
+    }
+}
+
+impl<C, F, X> sealed::Find<X> for JointLimiter<X::Key, C, F>
+where
+    C: Clock,
+    F: Fingerprinter,
+    X: JointKeys,
+{
+    type Keys = X::Found;
+
+    fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<X::Found>, KeyError> {
+        extractor.find(missing, head)
     }
 }

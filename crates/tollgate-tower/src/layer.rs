@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, Problem, QuotaUnit};
 use tower_layer::Layer;
 
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing, NoKey};
-use crate::prepared::check_name;
 use crate::service::RateLimit;
 use crate::settings::Settings;
-use crate::shadow::ShadowSwitch;
 use crate::shared::Shared;
 
 /// Limits the requests to a service.
@@ -43,48 +42,21 @@ pub struct RateLimitLayer<L, X: KeyExtractor = NoKey> {
 impl<L> RateLimitLayer<L> {
     /// A layer in front of this limiter, without a key yet.
     pub fn new(limiter: Arc<L>) -> Self {
-        Self { shared: Arc::new(Shared::new(limiter, NoKey, Settings::default())) }
+        let limits = Limits::new(limiter, Options::default());
+        Self { shared: Arc::new(Shared::new(limits, NoKey, Settings::default())) }
     }
 }
 
 impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// What requests are counted by: an extractor, or a tuple of them. Forgets what
     /// [`on_missing`](Self::on_missing) said.
-    ///
-    /// # Panics
-    ///
-    /// When a [`JointLimiter`](tollgate::JointLimiter) has another number of dimensions, which its type does not let
-    /// happen.
     pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
     where
         Y: KeyExtractor,
         L: Gate<Y>,
     {
-        match self.try_key(extractor) {
-            Ok(layer) => layer,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// As [`key`](Self::key).
-    ///
-    /// # Errors
-    ///
-    /// [`KeyCountError`] when a [`JointLimiter`](tollgate::JointLimiter) has another number of
-    /// dimensions.
-    pub fn try_key<Y>(self, extractor: Y) -> Result<RateLimitLayer<L, Y>, KeyCountError>
-    where
-        Y: KeyExtractor,
-        L: Gate<Y>,
-    {
-        let limiter = Arc::clone(&self.shared.limiter);
-        if let (Some(extractors), Some(dimensions)) = (L::keys_given(), limiter.keys_needed())
-            && extractors != dimensions
-        {
-            return Err(KeyCountError { extractors, dimensions });
-        }
-        let shared = Shared::new(limiter, extractor, self.shared.settings.clone());
-        Ok(RateLimitLayer { shared: Arc::new(shared) })
+        let shared = Shared::new(self.shared.limits.clone(), extractor, self.shared.settings.clone());
+        RateLimitLayer { shared: Arc::new(shared) }
     }
 
     /// What happens to a request without a key; [`Missing::Reject`] unless said.
@@ -132,7 +104,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn refund_when(self, refund: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|shared| shared.settings.refund_when = Some(Arc::new(refund)))
+        self.with(|shared| {
+            shared.settings.refund_when = Some(Arc::new(refund));
+            shared.limits = shared.limits.with(|options| options.refunds = true);
+        })
     }
 
     /// Whether the permits are given back of a request that gets no answer: its connection was
@@ -140,7 +115,13 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// unless said, because work was done, and a client could otherwise close its connection to get
     /// them back.
     pub fn refund_unanswered(self, refund: bool) -> Self {
-        self.with(|shared| shared.settings.refund_unanswered = refund)
+        self.with(|shared| {
+            let refunds = refund || shared.settings.refund_when.is_some();
+            shared.limits = shared.limits.with(|options| {
+                options.refund_unanswered = refund;
+                options.refunds = refunds;
+            });
+        })
     }
 
     /// The answer to a denied request; problem details (RFC 9457) unless said, and where `answer`
@@ -181,30 +162,40 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// Which header fields tell clients about their limits; [`Headers::Draft11`] unless said.
     /// `Retry-After` is told in any case.
     pub fn headers(self, headers: Headers) -> Self {
-        self.with(|shared| shared.settings.headers = headers)
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.headers = headers))
     }
 
-    /// The name of the limit, as clients see it; `default` unless said. Of several quotas, each has
-    /// its window behind it, such as `default-1m`. A joint limiter's dimensions have names
-    /// themselves; those that cannot be told are called `dimension-1` and so on.
+    /// Whether `RateLimit` tells what is left of each quota to an admitted request; of the tightest
+    /// alone unless said. [`Headers::XRateLimit`] tells the tightest in any case.
+    ///
+    /// A list of all costs an allocation.
+    pub fn all_limits(self, all: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.all_limits = all))
+    }
+
+    /// The name of quotas without a [name of their own](tollgate::Quota::named), as clients see it;
+    /// `default` unless said. Of several quotas of a key, each has its window behind it, such as
+    /// `default-1m`. The quotas of a joint limiter go by the names of their dimensions; those that
+    /// cannot be told are called `dimension-1` and so on.
     ///
     /// # Errors
     ///
     /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
     pub fn name(self, name: &str) -> Result<Self, PolicyError> {
-        check_name(name)?;
-        Ok(self.with(|shared| shared.settings.name = name.into()))
+        let mut named = Ok(());
+        let limit = self.with(|shared| shared.limits = shared.limits.with(|options| named = options.set_name(name)));
+        named.map(|()| limit)
     }
 
     /// What permits count; [`QuotaUnit::Requests`] unless said.
     pub fn unit(self, unit: QuotaUnit) -> Self {
-        self.with(|shared| shared.settings.unit = unit)
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.unit = unit))
     }
 
     /// The limiter.
     #[must_use]
     pub fn limiter(&self) -> &Arc<L> {
-        &self.shared.limiter
+        self.shared.limits.limiter()
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {
@@ -229,39 +220,6 @@ impl<S, L: Gate<X>, X: KeyExtractor> Layer<S> for RateLimitLayer<L, X> {
 
 impl<L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimitLayer<L, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitLayer").field("limiter", &self.shared.limiter).finish_non_exhaustive()
+        f.debug_struct("RateLimitLayer").field("limiter", self.limiter()).finish_non_exhaustive()
     }
 }
-
-/// A [`JointLimiter`](tollgate::JointLimiter) was given another number of extractors than it has
-/// dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyCountError {
-    extractors: usize,
-    dimensions: usize,
-}
-
-impl KeyCountError {
-    /// The extractors that were given.
-    #[must_use]
-    pub const fn extractors(&self) -> usize {
-        self.extractors
-    }
-
-    /// The dimensions that there are.
-    #[must_use]
-    pub const fn dimensions(&self) -> usize {
-        self.dimensions
-    }
-}
-
-impl fmt::Display for KeyCountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { extractors, dimensions } = self;
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let (s, t) = (plural(*extractors), plural(*dimensions));
-        write!(f, "{extractors} extractor{s} for {dimensions} dimension{t}: give one for each")
-    }
-}
-
-impl core::error::Error for KeyCountError {}

@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(any(doc, doctest))]
+#[doc = include_str!("../GUIDE.md")]
+pub mod guide {}
+
 mod answer;
 mod body;
 mod charge;
@@ -7,10 +11,8 @@ mod future;
 mod gate;
 mod key;
 mod layer;
-mod prepared;
 mod service;
 mod settings;
-mod shadow;
 mod shared;
 
 pub use body::ResponseBody;
@@ -22,6 +24,6 @@ pub use key::{
 };
 #[cfg(feature = "axum")]
 pub use key::{MatchedRoute, Route, matched_path};
-pub use layer::{KeyCountError, RateLimitLayer};
+pub use layer::RateLimitLayer;
 pub use service::RateLimit;
-pub use shadow::ShadowSwitch;
+pub use tollgate_http::middleware::ShadowSwitch;

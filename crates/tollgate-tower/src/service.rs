@@ -82,7 +82,7 @@ impl<S: fmt::Debug, L: fmt::Debug, X: KeyExtractor> fmt::Debug for RateLimit<S, 
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimit")
             .field("inner", &self.inner)
-            .field("limiter", &self.shared.limiter)
+            .field("limiter", self.shared.limits.limiter())
             .finish_non_exhaustive()
     }
 }

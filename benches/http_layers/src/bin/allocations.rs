@@ -20,12 +20,12 @@ fn main() {
     println!("{}", json!(counts.collect::<Vec<_>>()));
 }
 
-/// Allocations of a request, on average. Those of making the requests are not among them.
+/// Allocations of a request, on average, those of making it included.
 fn count(name: Name, scenario: Scenario) -> f64 {
     let mut turns = Turns::new(name, scenario);
-    let requests = turns.requests(BATCH);
+    let clients = turns.next(BATCH);
     let region = Region::new(COUNTED);
-    turns.send(requests);
+    turns.send(&clients);
     let change = region.change();
     (change.allocations + change.reallocations) as f64 / BATCH as f64
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use tollgate::{JointLimiter, Limiter, Quota};
 use tollgate_http::{ClientAddress, Peer, TrustedProxies};
-use tollgate_tower::{ClientIp, Head, KeyError, KeyExtractor, Missing, RateLimitLayer, extension, header};
+use tollgate_tower::{ClientIp, Head, KeyError, KeyExtractor, Missing, RateLimitLayer, extension, from_head, header};
 
 use crate::support::{Inner, ask, from, get, with};
 
@@ -30,7 +30,7 @@ async fn a_request_without_a_peer_is_rejected_and_told_nothing_about_the_set_up(
     assert_eq!(answer.status, 500);
     assert_eq!(&answer.body[..], br#"{"title":"Internal Server Error","status":500}"#);
     assert_eq!(answer.one("content-type"), "application/problem+json");
-    assert!(!answer.fields.contains_key("ratelimit-policy"));
+    assert!(!answer.fields.contains_key("ratelimit-policy") && !answer.fields.contains_key("ratelimit"));
     assert_eq!(inner.calls(), 0);
     // Or one key for all.
     let call = ask(&service, with(get("/"), "content-type", "application/grpc")).await;
@@ -180,13 +180,18 @@ async fn a_malformed_part_of_a_key_is_not_forgiven_for_a_missing_one() {
 
 #[tokio::test]
 async fn parts_of_a_key_do_not_run_into_one_another() {
+    // As they come, and as strings.
     let limiter = Arc::new(Limiter::<(HeaderValue, HeaderValue)>::new(Quota::per_hour(1)).unwrap());
     let key = (header(HeaderName::from_static("x-one")), header(HeaderName::from_static("x-two")));
-    let service = Inner::default().behind(&RateLimitLayer::new(limiter).key(key));
+    let bytes = Inner::default().behind(&RateLimitLayer::new(limiter).key(key));
+    let limiter = Arc::new(Limiter::<(String, String)>::new(Quota::per_hour(1)).unwrap());
+    let text = |name| from_head(move |head| Ok(head.headers[name].to_str().unwrap().to_owned()));
+    let texts = Inner::default().behind(&RateLimitLayer::new(limiter).key((text("x-one"), text("x-two"))));
     let request = |one, two| with(with(get("/"), "x-one", one), "x-two", two);
-    assert_eq!(ask(&service, request("a", "bc")).await.status, 200);
-    assert_eq!(ask(&service, request("ab", "c")).await.status, 200);
-    assert_eq!(ask(&service, request("a", "bc")).await.status, 429);
+    for (one, two, status) in [("a", "bc", 200), ("ab", "c", 200), ("a", "bc", 429)] {
+        assert_eq!(ask(&bytes, request(one, two)).await.status, status);
+        assert_eq!(ask(&texts, request(one, two)).await.status, status);
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The layer in front of a service in the same process, without a server.
 
 mod addresses;
+mod bodies;
 #[path = "../common/mod.rs"]
 mod common;
 mod denied;
@@ -11,4 +12,5 @@ mod keys;
 mod log;
 mod modes;
 mod refunds;
+mod several;
 mod support;

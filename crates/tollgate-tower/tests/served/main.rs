@@ -1,6 +1,7 @@
 //! The layer in real servers on loopback, asked by real clients.
 
 mod addresses;
+mod bodies;
 #[path = "../common/mod.rs"]
 mod common;
 mod connect_info;
@@ -11,3 +12,4 @@ mod http2;
 mod routes;
 mod stacks;
 mod support;
+mod upgrades;

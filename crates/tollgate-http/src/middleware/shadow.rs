@@ -3,26 +3,19 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// Whether a layer answers requests that it would deny, or lets them pass. It can be flipped while
-/// requests come; clones are the same switch.
+/// Lets requests pass that would be denied, as long as it is on. It can be flipped while requests
+/// come; clones are the same switch.
 ///
 /// On, all is decided and charged as ever, and then each request passes: also one without a key.
 /// Requests that pass for that reason have no header fields about limits.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use tollgate::{DirectLimiter, Quota};
-/// use tollgate_tower::{RateLimitLayer, ShadowSwitch};
+/// use tollgate_http::middleware::ShadowSwitch;
 ///
 /// let shadow = ShadowSwitch::on();
-/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-/// let layer = RateLimitLayer::new(limiter).shadow(shadow.clone());
-///
-/// // A week later: how many requests would have been denied?
+/// // The middleware has a clone of it. A week later: how many requests would have been denied?
 /// println!("{}", shadow.overruled());
 /// shadow.set(false);
-/// # let _ = layer;
-/// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct ShadowSwitch {
@@ -61,14 +54,15 @@ impl ShadowSwitch {
         self.state.is_on.load(Ordering::Relaxed)
     }
 
-    /// How many requests have passed that would have been answered by the layer.
+    /// How many requests have passed that would have been denied, or had no key.
     #[must_use]
     pub fn overruled(&self) -> u64 {
         self.state.overruled.load(Ordering::Relaxed)
     }
 
-    /// Whether a request passes that would be answered by the layer; counts it if so.
-    pub(crate) fn overrule(&self) -> bool {
+    /// Whether a request passes that would be denied or has no key; counts it if so. For middleware.
+    #[must_use = "whether the request passes"]
+    pub fn overrule(&self) -> bool {
         let is_on = self.is_on();
         if is_on {
             self.state.overruled.fetch_add(1, Ordering::Relaxed);

@@ -2,12 +2,10 @@
 
 use core::fmt;
 
-use actix_web::http::StatusCode;
-
 /// Why a request has no key.
 ///
 /// ```
-/// use tollgate_actix::KeyError;
+/// use tollgate_http::middleware::KeyError;
 ///
 /// assert_eq!(KeyError::not_provided().status(), 500);
 /// assert_eq!(KeyError::not_sent().status(), 400);
@@ -16,7 +14,7 @@ use actix_web::http::StatusCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyError {
     reason: Reason,
-    /// Whether the middleware's answer to a missing key still counts.
+    /// Whether the middleware's own answer to a missing key still counts.
     is_open: bool,
 }
 
@@ -31,7 +29,7 @@ enum Reason {
 }
 
 impl KeyError {
-    /// The server or an outer middleware did not leave it with the request: a matter of the set-up.
+    /// The server or an outer layer did not leave it with the request: a matter of the set-up.
     #[must_use]
     pub const fn not_provided() -> Self {
         Self { reason: Reason::NotProvided, is_open: true }
@@ -50,11 +48,14 @@ impl KeyError {
         Self { reason: Reason::Malformed, is_open: false }
     }
 
-    pub(super) const fn skipped() -> Self {
+    /// The extractor passes the request over: a [joint](tollgate::JointLimiter) limiter is asked about
+    /// the other keys.
+    #[must_use]
+    pub const fn skipped() -> Self {
         Self { reason: Reason::Skipped, is_open: false }
     }
 
-    /// Whether the key is missing, so that [`Missing`](crate::Missing) decides.
+    /// Whether the key is missing, so that [`Missing`](super::Missing) decides.
     #[must_use]
     pub const fn is_missing(self) -> bool {
         matches!(self.reason, Reason::NotSent | Reason::NotProvided)
@@ -63,28 +64,53 @@ impl KeyError {
     /// The status code of the answer when the request is rejected: 500 if it is a matter of the
     /// set-up, else 400.
     #[must_use]
-    pub const fn status(self) -> StatusCode {
+    pub const fn status(self) -> u16 {
         match self.reason {
-            Reason::NotProvided => StatusCode::INTERNAL_SERVER_ERROR,
-            Reason::Skipped | Reason::NotSent | Reason::Malformed => StatusCode::BAD_REQUEST,
+            Reason::NotProvided => 500,
+            Reason::Skipped | Reason::NotSent | Reason::Malformed => 400,
         }
     }
 
-    pub(super) const fn is_skipped(self) -> bool {
+    /// The title of the answer when the request is rejected: the phrase of the status code.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        if self.status() == 500 { "Internal Server Error" } else { "Bad Request" }
+    }
+
+    /// The answer's body when the request is rejected: problem details, which say nothing about the
+    /// set-up.
+    ///
+    /// ```
+    /// use tollgate_http::middleware::KeyError;
+    ///
+    /// assert_eq!(KeyError::not_sent().to_json(), r#"{"title":"Bad Request","status":400}"#);
+    /// ```
+    #[must_use]
+    pub fn to_json(self) -> String {
+        format!(r#"{{"title":"{}","status":{}}}"#, self.title(), self.status())
+    }
+
+    /// Whether the extractor has passed the request over.
+    #[must_use]
+    pub const fn is_skipped(self) -> bool {
         matches!(self.reason, Reason::Skipped)
     }
 
-    pub(super) const fn is_open(self) -> bool {
+    /// Whether the middleware's own answer to a missing key still counts.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
         self.is_open
     }
 
-    /// The same, and the middleware has no say in it.
-    pub(super) const fn closed(self) -> Self {
+    /// The same, and the middleware's own answer to a missing key does not count.
+    #[must_use]
+    pub const fn closed(self) -> Self {
         Self { is_open: false, ..self }
     }
 
     /// The more severe of two. What is rejected for certain comes first.
-    pub(super) fn or_worse(self, other: Self) -> Self {
+    #[must_use]
+    pub fn or_worse(self, other: Self) -> Self {
         let severity = |error: Self| (!error.is_open && !error.is_skipped(), error.reason);
         if severity(other) > severity(self) { other } else { self }
     }
@@ -96,8 +122,7 @@ impl fmt::Display for KeyError {
             Reason::Skipped => "the request is not counted",
             Reason::NotSent => "the client did not send the key of the request",
             Reason::NotProvided => {
-                "the server did not provide the key of the request: insert it into the extensions in an outer \
-                 middleware; for the peer's address, listen on a socket that has addresses or write `peer_from`"
+                "the server did not provide the key of the request: insert it into the extensions in outer middleware"
             }
             Reason::Malformed => "the client sent the key of the request twice, or it is too long",
         })

@@ -1,0 +1,48 @@
+//! What rate-limiting middleware for any web framework has in common: the crates for tower and for
+//! actix-web are made of this.
+//!
+//! A middleware finds the key of a request in its own way, and asks [`Limits`] with it. What comes
+//! back holds no types of a framework: an admitted request has a [`Charge`], which is settled when
+//! its response has come, and a denied one has what its answer needs.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use bytes::Bytes;
+//! use tollgate::{Limiter, Quota};
+//! use tollgate_http::middleware::{Limits, Options, Outcome, Told};
+//!
+//! let limiter = Arc::new(Limiter::<&str>::new(Quota::per_minute(1))?);
+//! // `Bytes` stands for the value of a header field, as a framework has it.
+//! let limits = Limits::<_, Bytes>::new(limiter, Options::default());
+//!
+//! let Outcome::Admitted(Some(charge)) = limits.decide("alice", 1) else { panic!("the first") };
+//! let told = Told::Draft11 {
+//!     policies: Some(r#""default";q=1;w=60"#.into()),
+//!     limit: Some(r#""default";r=0;t=60"#.into()),
+//! };
+//! assert_eq!(charge.told(), Some(told));
+//!
+//! let Outcome::Denied(denied) = limits.decide("alice", 1) else { panic!("the second") };
+//! assert_eq!(denied.answer(|problem, _| problem.status()), 429);
+//! # Ok::<(), tollgate::BuildError>(())
+//! ```
+
+mod cache;
+mod charge;
+mod gate;
+mod key_error;
+mod limits;
+mod missing;
+mod path;
+mod prepared;
+mod shadow;
+mod values;
+
+pub use charge::{Charge, Told};
+pub use gate::{Gate, JointKey};
+pub use key_error::KeyError;
+pub use limits::{Denied, Limits, Options, Outcome};
+pub use missing::Missing;
+pub use path::{hash_path, same_path};
+pub use shadow::ShadowSwitch;
+pub use values::{FieldValue, bytes_of, digits_of};

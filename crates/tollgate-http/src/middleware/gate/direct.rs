@@ -1,0 +1,46 @@
+//! A direct limiter as middleware asks it.
+
+use core::time::Duration;
+
+use tollgate::{Algorithm, Clock, CostExceedsLimit, DirectLimiter, Quota, Receipt, ReserveError, Status};
+
+use super::single::{self, Single};
+use super::{Items, Request, Tell, Verdict, sealed};
+
+impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
+    fn decide(&self, (): &(), request: Request) -> Verdict {
+        single::decide(self, request)
+    }
+
+    fn left(&self, (): &(), tell: Tell) -> Option<Items> {
+        single::left(self, tell)
+    }
+
+    fn each_quotas(&self, (): &(), mut each: impl FnMut(Option<&str>, &[Quota])) {
+        each(None, self.quotas());
+    }
+
+    fn give_back(&self, receipt: Receipt) {
+        // It is this limiter's.
+        let _ = self.refund(receipt);
+    }
+}
+
+impl<C: Clock> Single for DirectLimiter<C> {
+    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.try_acquire_n_status(cost)
+    }
+
+    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
+        let reservation = Self::reserve(self, cost, Duration::ZERO)?;
+        Ok((*reservation.status(), reservation.commit()))
+    }
+
+    fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.peek_n(cost)
+    }
+
+    fn has_queue(&self) -> bool {
+        self.quotas()[0].algorithm() == Algorithm::LeakyQueue
+    }
+}

@@ -1,0 +1,141 @@
+//! A joint limiter as middleware asks it.
+
+use core::hash::Hash;
+
+use tollgate::{
+    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, JointQuotaStatus, JointStatus, Keys, Quota,
+    Receipt, ReserveError,
+};
+
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use crate::limit::Usage;
+use crate::problem::DenialKind;
+
+/// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight `Option`s.
+///
+/// This trait is implemented for such tuples; it is not meant to be implemented elsewhere.
+pub trait JointKey: tuples::Sealed {
+    /// The dimensions: the types of the keys.
+    #[doc(hidden)]
+    type Dimensions: Dimensions;
+
+    /// The keys by reference.
+    #[doc(hidden)]
+    type Refs<'a>: Keys<Self::Dimensions>
+    where
+        Self: 'a;
+
+    #[doc(hidden)]
+    fn refs(&self) -> Self::Refs<'_>;
+}
+
+mod tuples {
+    pub trait Sealed {}
+}
+
+macro_rules! tuples {
+    ($($K:ident $at:tt),*) => {
+        impl<$($K),*> tuples::Sealed for ($(Option<$K>,)*) {}
+
+        impl<$($K: Hash),*> JointKey for ($(Option<$K>,)*) {
+            type Dimensions = ($($K,)*);
+            type Refs<'a> = ($(Option<&'a $K>,)*) where Self: 'a;
+
+            fn refs(&self) -> Self::Refs<'_> {
+                ($(self.$at.as_ref(),)*)
+            }
+        }
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0, B 1);
+tuples!(A 0, B 1, D 2);
+tuples!(A 0, B 1, D 2, E 3);
+tuples!(A 0, B 1, D 2, E 3, G 4);
+tuples!(A 0, B 1, D 2, E 3, G 4, H 5);
+tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6);
+tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6, J 7);
+
+impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
+    fn decide(&self, keys: &K, request: Request) -> Verdict {
+        if request.refundable || queues(self).next().is_some() {
+            return reserve(self, keys, request);
+        }
+        match self.try_acquire_n_status(keys.refs(), request.cost) {
+            Ok(status) => match status.decision() {
+                Decision::Admitted(admission) if admission.is_counted() => {
+                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
+                }
+                Decision::Admitted(_) => Verdict::Uncounted,
+                Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(&status))),
+            },
+            Err(_) => Verdict::Refused(Refusal::cost()),
+        }
+    }
+
+    fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
+        self.peek(keys.refs()).ok().and_then(|status| of(&status, tell))
+    }
+
+    fn each_quotas(&self, keys: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
+        // It allocates.
+        let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
+        for (dimension, (name, of_all)) in self.dimensions().enumerate() {
+            let own = own.as_ref().and_then(|own| *own.get(dimension)?);
+            each(Some(name), own.unwrap_or(of_all));
+        }
+    }
+
+    fn give_back(&self, receipt: Receipt) {
+        // It is this limiter's.
+        let _ = self.refund(receipt);
+    }
+}
+
+fn of(status: &JointStatus, tell: Tell) -> Option<Items> {
+    Items::told(tell, || status.tightest(), || status.items())
+}
+
+fn violated(status: &JointStatus) -> Items {
+    status.items().filter(JointQuotaStatus::is_violated).map(Item::from).collect()
+}
+
+fn reserve<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, request: Request) -> Verdict
+where
+    K: JointKey,
+    C: Clock,
+    F: Fingerprinter,
+{
+    match limiter.reserve(keys.refs(), request.cost) {
+        Ok(reservation) if !reservation.delay().is_zero() => {
+            // Middleware does not wait.
+            let wait = reservation.delay();
+            let is_queue = |item: &Item| queues(limiter).any(|queue| queue == item.dimension());
+            let none_left = |item| Item { usage: Usage { remaining: 0, next_after: wait }, ..item };
+            let violated = reservation.status().items().map(Item::from).filter(is_queue).map(none_left).collect();
+            reservation.cancel();
+            Verdict::Refused(Refusal { kind: DenialKind::Quota, wait, violated })
+        }
+        Ok(reservation) => match reservation.status().decision() {
+            Decision::Admitted(admission) if admission.is_counted() => {
+                let left = of(reservation.status(), request.tell);
+                let receipt = reservation.commit();
+                Verdict::Admitted(Granted { left, receipt: request.refundable.then_some(receipt) })
+            }
+            _ => Verdict::Uncounted,
+        },
+        Err(ReserveError::Denied(denial)) => {
+            let violated = |status: JointStatus| violated_by(status.items().map(Item::from), &denial, request.cost);
+            let now = || limiter.peek_n(keys.refs(), request.cost);
+            Verdict::Refused(Refusal::of(&denial, || now().map_or(Items::NONE, violated)))
+        }
+        Err(_) => Verdict::Refused(Refusal::cost()),
+    }
+}
+
+/// The dimensions whose admissions may have a delay.
+fn queues<D: Dimensions, C: Clock, F: Fingerprinter>(limiter: &JointLimiter<D, C, F>) -> impl Iterator<Item = usize> {
+    let is_queue = |quotas: &[Quota]| quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
+    limiter.dimensions().enumerate().filter(move |(_, (_, quotas))| is_queue(quotas)).map(|(dimension, _)| dimension)
+}

@@ -1,0 +1,52 @@
+//! A keyed limiter as middleware asks it.
+
+use core::hash::Hash;
+use core::time::Duration;
+
+use tollgate::{Algorithm, Clock, CostExceedsLimit, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status};
+
+use super::single::{self, Single};
+use super::{Items, Request, Tell, Verdict, sealed};
+
+impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
+    fn decide(&self, key: &K, request: Request) -> Verdict {
+        single::decide(&OfKey { limiter: self, key }, request)
+    }
+
+    fn left(&self, key: &K, tell: Tell) -> Option<Items> {
+        single::left(&OfKey { limiter: self, key }, tell)
+    }
+
+    fn each_quotas(&self, key: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
+        each(None, if self.keys_may_have_quotas() { self.quotas_of(key) } else { self.quotas() });
+    }
+
+    fn give_back(&self, receipt: Receipt) {
+        // It is this limiter's.
+        let _ = self.refund(receipt);
+    }
+}
+
+struct OfKey<'a, K, C, F> {
+    limiter: &'a Limiter<K, C, F>,
+    key: &'a K,
+}
+
+impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
+    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.limiter.try_acquire_n_status(self.key, cost)
+    }
+
+    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
+        let reservation = self.limiter.reserve(self.key, cost, Duration::ZERO)?;
+        Ok((*reservation.status(), reservation.commit()))
+    }
+
+    fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.limiter.peek_n(self.key, cost)
+    }
+
+    fn has_queue(&self) -> bool {
+        self.limiter.quotas()[0].algorithm() == Algorithm::LeakyQueue
+    }
+}

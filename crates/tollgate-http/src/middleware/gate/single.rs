@@ -1,0 +1,60 @@
+//! A limiter with one key, or the key of a request.
+
+use tollgate::{CostExceedsLimit, Decision, Receipt, ReserveError, Status};
+
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated_by};
+
+/// What a keyed limiter, for one key, and a direct one have in common.
+pub(super) trait Single {
+    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
+    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError>;
+    fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
+    /// Whether an admission may have a delay. Middleware does not wait: it reserves for now.
+    fn has_queue(&self) -> bool;
+}
+
+pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
+    if request.refundable || limiter.has_queue() {
+        return reserve(limiter, request);
+    }
+    // By reference: a status is large.
+    let Ok(status) = &limiter.acquire(request.cost) else { return Verdict::Refused(Refusal::cost()) };
+    match status.decision() {
+        Decision::Admitted(admission) if admission.is_counted() => {
+            Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
+        }
+        Decision::Admitted(_) => Verdict::Uncounted,
+        Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(status, request.cost).collect())),
+    }
+}
+
+fn reserve(limiter: &impl Single, request: Request) -> Verdict {
+    match limiter.reserve(request.cost) {
+        Ok((status, receipt)) => match status.decision() {
+            Decision::Admitted(admission) if admission.is_counted() => {
+                let receipt = request.refundable.then_some(receipt);
+                Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+            }
+            _ => Verdict::Uncounted,
+        },
+        Err(ReserveError::Denied(denial)) => {
+            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
+            Verdict::Refused(Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated)))
+        }
+        Err(_) => Verdict::Refused(Refusal::cost()),
+    }
+}
+
+/// What is left now.
+pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
+    limiter.peek(1).ok().and_then(|status| of(&status, tell))
+}
+
+fn of(status: &Status, tell: Tell) -> Option<Items> {
+    Items::told(tell, || Some(status.tightest()), || status.quotas())
+}
+
+/// The quotas that leave less than a request costs.
+fn violated(status: &Status, cost: u32) -> impl Iterator<Item = Item> + use<> {
+    status.quotas().filter(move |quota| quota.remaining() < cost).map(Item::from)
+}

@@ -1,0 +1,230 @@
+//! A limiter, and what clients are told about it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::cache::Cache;
+use super::charge::{Charge, Loan, State, Told};
+use super::gate::{Gate, Granted, Item, Refusal, Request, Tell, Verdict};
+use super::prepared::{Collect, Prepared, check_name};
+use super::values::{FieldValue, written};
+use crate::headers::{Headers, SEPARATOR};
+use crate::limit::ServiceLimit;
+use crate::policy::{PolicyError, QuotaUnit};
+use crate::problem::{DenialKind, Problem};
+
+/// How middleware goes by its limiter.
+#[derive(Debug, Clone)]
+pub struct Options {
+    name: Box<str>,
+    /// What permits count.
+    pub unit: QuotaUnit,
+    /// Which header fields tell clients about their limits.
+    pub headers: Headers,
+    /// Whether `RateLimit` tells what is left of all quotas, and not of the tightest alone.
+    pub all_limits: bool,
+    /// Whether permits may be given back.
+    pub refunds: bool,
+    /// Whether they are given back of a request that gets no answer.
+    pub refund_unanswered: bool,
+}
+
+impl Default for Options {
+    /// Requests under the name `default`, the tightest limit told in the format of draft 11, without refunds.
+    fn default() -> Self {
+        Self {
+            name: "default".into(),
+            unit: QuotaUnit::default(),
+            headers: Headers::default(),
+            all_limits: false,
+            refunds: false,
+            refund_unanswered: false,
+        }
+    }
+}
+
+impl Options {
+    /// Sets the name of a limiter that has none itself.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] when it is empty, longer than 32 bytes or not printable ASCII.
+    pub fn set_name(&mut self, name: &str) -> Result<(), PolicyError> {
+        check_name(name)?;
+        self.name = name.into();
+        Ok(())
+    }
+}
+
+/// A limiter, and what clients are told about it. `V` is the value of a header field.
+#[derive(Debug)]
+pub struct Limits<L, V> {
+    inner: Arc<Inner<L, V>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner<L, V> {
+    pub(crate) limiter: Arc<L>,
+    options: Options,
+    prepared: Cache<V>,
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Outcome<'a, L: Gate<K>, K, V> {
+    /// It goes on. What it was charged is to be settled, if there is anything to settle or to tell.
+    Admitted(Option<Charge<L, K, V>>),
+    /// It is denied.
+    Denied(Denied<'a, V>),
+}
+
+/// Why a request is denied.
+#[derive(Debug)]
+pub struct Denied<'a, V> {
+    refusal: Refusal,
+    prepared: Arc<Prepared<V>>,
+    options: &'a Options,
+}
+
+impl<L, V> Limits<L, V> {
+    /// The limits of this limiter.
+    #[must_use]
+    pub fn new(limiter: Arc<L>, options: Options) -> Self {
+        Self { inner: Arc::new(Inner { limiter, options, prepared: Cache::default() }) }
+    }
+
+    /// The limiter.
+    #[must_use]
+    pub fn limiter(&self) -> &Arc<L> {
+        &self.inner.limiter
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// The same limiter by other options.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = self.inner.options.clone();
+        change(&mut options);
+        Self::new(Arc::clone(&self.inner.limiter), options)
+    }
+}
+
+impl<L, V: FieldValue> Limits<L, V> {
+    /// Decides a request of these keys, of cost 1 at least.
+    pub fn decide<K>(&self, keys: K, cost: u32) -> Outcome<'_, L, K, V>
+    where
+        L: Gate<K>,
+    {
+        let inner = &self.inner;
+        let request = Request { cost, refundable: inner.options.refunds, tell: inner.tell() };
+        match inner.limiter.decide(&keys, request) {
+            Verdict::Uncounted => Outcome::Admitted(None),
+            Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
+                let loan = Loan::new(Arc::clone(inner), receipt, left, keys, inner.options.refund_unanswered);
+                Outcome::Admitted(Some(Charge { state: State::Loan(loan) }))
+            }
+            Verdict::Admitted(Granted { left, receipt: None }) => {
+                let told = left.and_then(|left| inner.told(&keys, &left));
+                Outcome::Admitted(told.map(|told| Charge { state: State::Told(told) }))
+            }
+            Verdict::Refused(refusal) => {
+                let prepared = inner.prepared(&keys, Arc::clone);
+                Outcome::Denied(Denied { refusal, prepared, options: &inner.options })
+            }
+        }
+    }
+}
+
+impl<L, V> Clone for Limits<L, V> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<L, V: FieldValue> Inner<L, V> {
+    /// Of which quotas responses to admitted requests tell what is left.
+    pub(crate) const fn tell(&self) -> Tell {
+        match self.options.headers {
+            Headers::Off => Tell::Nothing,
+            Headers::Draft11 if self.options.all_limits => Tell::All,
+            Headers::Draft11 | Headers::XRateLimit => Tell::Tightest,
+        }
+    }
+
+    /// What the response to an admitted request tells.
+    pub(crate) fn told<K>(&self, keys: &K, items: &[Item]) -> Option<Told<V>>
+    where
+        L: Gate<K>,
+    {
+        self.prepared(keys, |prepared| match self.options.headers {
+            Headers::Draft11 => {
+                let limit = listed(prepared, items);
+                let limit = if limit.is_empty() { None } else { V::of(limit) };
+                Some(Told::Draft11 { policies: prepared.field().cloned(), limit })
+            }
+            Headers::XRateLimit => {
+                let limit = ServiceLimit::tightest(prepared.admitted(items))?;
+                Some(Told::XRateLimit { limit: limit.limit(), remaining: limit.remaining(), reset: limit.reset() })
+            }
+            Headers::Off => None,
+        })
+    }
+
+    /// What clients are told about the quotas of these keys. It is made anew when they have changed.
+    fn prepared<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
+    where
+        L: Gate<K>,
+    {
+        let is_current = |prepared: &Prepared<V>| prepared.is_of(&*self.limiter, keys);
+        self.prepared.find_or_make(is_current, || self.prepare(keys), look)
+    }
+
+    #[cold]
+    fn prepare<K>(&self, keys: &K) -> Prepared<V>
+    where
+        L: Gate<K>,
+    {
+        let mut collect = Collect::new(&self.options.name, self.options.unit);
+        self.limiter.each_quotas(keys, |name, quotas| collect.push(name, quotas));
+        collect.finish()
+    }
+}
+
+impl<V> Denied<'_, V> {
+    /// Answers, by what the answer is made of: the problem, and the value of `RateLimit-Policy`.
+    pub fn answer<R>(&self, answer: impl FnOnce(&Problem<'_>, Option<&V>) -> R) -> R {
+        let counts_bytes = self.options.unit == QuotaUnit::ContentBytes;
+        let kind = match self.refusal.kind {
+            DenialKind::CostExceedsLimit if counts_bytes => DenialKind::ContentExceedsLimit,
+            kind => kind,
+        };
+        let Refusal { wait, violated, .. } = &self.refusal;
+        let mut violated = self.prepared.violated(violated, *wait).peekable();
+        let has_field = self.options.headers == Headers::Draft11;
+        let field = if has_field { self.prepared.field() } else { None };
+        let answer = |violated: &[ServiceLimit<'_>]| answer(&Problem::new(kind, *wait).violated(violated), field);
+        match (violated.next(), violated.peek()) {
+            // As it mostly is.
+            (Some(one), None) => answer(&[one]),
+            (first, _) => answer(&first.into_iter().chain(violated).collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// The value of `RateLimit` that lists these items.
+fn listed<V>(prepared: &Prepared<V>, items: &[Item]) -> Bytes {
+    written(items.len() * (ServiceLimit::MOST_BYTES + SEPARATOR.len()), |out| {
+        for (place, limit) in prepared.admitted(items).enumerate() {
+            if place > 0 {
+                out.extend_from_slice(SEPARATOR.as_bytes());
+            }
+            limit.put(out);
+        }
+    })
+}

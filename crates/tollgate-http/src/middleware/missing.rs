@@ -1,0 +1,96 @@
+//! What happens to a request without a key.
+
+use super::KeyError;
+
+/// What happens to a request without a key.
+///
+/// A request whose key is [malformed](KeyError::malformed) is rejected in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Missing<K> {
+    /// It is answered with 500 if the server should have provided the key, and with 400 if the
+    /// client should have sent it.
+    #[default]
+    Reject,
+    /// All such requests have this key together.
+    Share(K),
+    /// It is not limited. Over a joint limiter, the dimension is not asked.
+    Skip,
+}
+
+impl<K> Missing<K> {
+    /// The same for a key by reference.
+    #[must_use]
+    pub fn as_ref(&self) -> Missing<&K> {
+        match self {
+            Self::Reject => Missing::Reject,
+            Self::Share(key) => Missing::Share(key),
+            Self::Skip => Missing::Skip,
+        }
+    }
+
+    /// The same for a part of the key.
+    #[must_use]
+    pub fn map<T>(self, part: impl FnOnce(K) -> T) -> Missing<T> {
+        match self {
+            Self::Reject => Missing::Reject,
+            Self::Share(key) => Missing::Share(part(key)),
+            Self::Skip => Missing::Skip,
+        }
+    }
+
+    /// The key to ask for; `None` where none is asked.
+    ///
+    /// ```
+    /// use tollgate_http::middleware::{KeyError, Missing};
+    ///
+    /// let missing = Missing::Share("anonymous");
+    /// assert_eq!(missing.resolve(Ok("alice")), Ok(Some("alice")));
+    /// assert_eq!(missing.resolve(Err(KeyError::not_sent())), Ok(Some("anonymous")));
+    /// assert!(missing.resolve(Err(KeyError::malformed())).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `found`, where the request is to be rejected.
+    pub fn resolve(&self, found: Result<K, KeyError>) -> Result<Option<K>, KeyError>
+    where
+        K: Clone,
+    {
+        match (found, self) {
+            (Ok(key), _) => Ok(Some(key)),
+            (Err(error), _) if error.is_skipped() => Ok(None),
+            (Err(error), Self::Share(key)) if error.is_open() => Ok(Some(key.clone())),
+            (Err(error), Self::Skip) if error.is_open() => Ok(None),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// The key of an extractor that has this answer to a missing key, and is asked before the
+    /// middleware's own answer.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when there is no key to ask for.
+    pub fn settle(&self, found: Result<K, KeyError>) -> Result<K, KeyError>
+    where
+        K: Clone,
+    {
+        match self.resolve(found) {
+            Ok(Some(key)) => Ok(key),
+            Ok(None) => Err(KeyError::skipped()),
+            Err(error) => Err(error.closed()),
+        }
+    }
+}
+
+impl<K: Clone> Missing<&K> {
+    /// As [`resolve`](Self::resolve), for a key that was found by value.
+    ///
+    /// # Errors
+    ///
+    /// `found`, where the request is to be rejected.
+    pub fn resolve_part(self, found: Result<K, KeyError>) -> Result<Option<K>, KeyError> {
+        self.map(K::clone).resolve(found)
+    }
+}

@@ -1,0 +1,154 @@
+//! The policies of quotas, made once for each revision of them.
+
+use core::time::Duration;
+
+use bytes::Bytes;
+use tollgate::Quota;
+
+use super::gate::Item;
+use super::gate::sealed::Ask;
+use super::values::FieldValue;
+use crate::limit::ServiceLimit;
+use crate::policy::{Policies, Policy, PolicyError, QuotaUnit};
+
+/// The quotas of a limiter, and what clients are told about them.
+#[derive(Debug)]
+pub(crate) struct Prepared<V> {
+    /// Those of each dimension.
+    quotas: Vec<OfDimension>,
+    /// One for each quota, dimension by dimension. There are none if no policy can be made, of which
+    /// no quota is known that a limiter would take.
+    policies: Option<Policies>,
+    /// The value of `RateLimit-Policy`, as the framework has it.
+    field: Option<V>,
+}
+
+/// The quotas of a dimension.
+#[derive(Debug)]
+struct OfDimension {
+    quotas: Box<[Quota]>,
+    /// Where the limiter keeps them. It never changes them there.
+    address: usize,
+    /// The policies of the dimensions before this one.
+    before: usize,
+}
+
+/// Collects the quotas of each dimension.
+pub(crate) struct Collect<'a> {
+    name: &'a str,
+    unit: QuotaUnit,
+    quotas: Vec<OfDimension>,
+    /// The name of each quota by its dimension.
+    names: Vec<String>,
+}
+
+impl<'a> Collect<'a> {
+    /// `name` is for quotas without a dimension.
+    pub(crate) const fn new(name: &'a str, unit: QuotaUnit) -> Self {
+        Self { name, unit, quotas: Vec::new(), names: Vec::new() }
+    }
+
+    /// The quotas of the next dimension.
+    pub(crate) fn push(&mut self, dimension: Option<&str>, quotas: &[Quota]) {
+        let place = self.quotas.len() + 1;
+        let name = dimension.unwrap_or(self.name);
+        let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{place}") };
+        let before = self.names.len();
+        self.names.extend(quotas.iter().map(|quota| match quotas {
+            [_] => name.clone(),
+            _ => format!("{name}-{}", window(quota.window())),
+        }));
+        self.quotas.push(OfDimension { quotas: quotas.into(), address: quotas.as_ptr().addr(), before });
+    }
+
+    pub(crate) fn finish<V: FieldValue>(self) -> Prepared<V> {
+        let Self { unit, quotas, names, .. } = self;
+        let all = || quotas.iter().flat_map(|dimension| &dimension.quotas);
+        let own: Vec<&str> = all().filter_map(Quota::name).collect();
+        let mut taken: Vec<String> = Vec::new();
+        for (quota, name) in all().zip(names) {
+            // A name that a quota was given goes before one that is made up.
+            let name = match quota.name() {
+                Some(own) => numbered(own, |name| taken.iter().any(|taken| taken == name)),
+                None => numbered(&name, |name| own.contains(&name) || taken.iter().any(|taken| taken == name)),
+            };
+            taken.push(name);
+        }
+        let policies = all().zip(&taken).map(|(quota, name)| Ok(Policy::of(name, quota)?.unit(unit)));
+        let policies = policies.collect::<Result<Vec<_>, PolicyError>>().and_then(Policies::new).ok();
+        let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
+        Prepared { quotas, policies, field }
+    }
+}
+
+/// The name, or one with a number if it is taken.
+fn numbered(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut names = core::iter::once(name.to_owned()).chain((2_u32..).map(|number| format!("{name}-{number}")));
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// The longest name of a limiter or a dimension, so that there is room for what tells its quotas
+/// apart: a hyphen and 20 digits with `ns`, and another hyphen and number.
+const MAX_NAME: usize = 32;
+
+/// Whether a limiter or a dimension may have this name.
+pub(crate) fn check_name(name: &str) -> Result<(), PolicyError> {
+    Policy::new(name, 1, Duration::from_secs(1))?;
+    if name.len() > MAX_NAME { Err(PolicyError::NameTooLong { bytes: name.len() }) } else { Ok(()) }
+}
+
+/// A window in its largest unit.
+fn window(window: Duration) -> String {
+    let nanos = window.as_nanos();
+    let units = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+    ];
+    let unit = units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "ns"));
+    format!("{}{name}", nanos / unit)
+}
+
+impl<V> Prepared<V> {
+    /// Whether these are the quotas of the keys.
+    pub(crate) fn is_of<K>(&self, limiter: &impl Ask<K>, keys: &K) -> bool {
+        let (mut at, mut same) = (0, true);
+        limiter.each_quotas(keys, |_, quotas: &[Quota]| {
+            same = same && self.quotas.get(at).is_some_and(|own| own.is(quotas));
+            at += 1;
+        });
+        same && at == self.quotas.len()
+    }
+
+    /// The value of `RateLimit-Policy`, if there is one.
+    pub(crate) const fn field(&self) -> Option<&V> {
+        self.field.as_ref()
+    }
+
+    /// What an admitted request leaves of these quotas.
+    pub(crate) fn admitted(&self, items: &[Item]) -> impl Iterator<Item = ServiceLimit<'_>> {
+        items.iter().filter_map(|item| Some(self.policy(item)?.admitted(item.usage)))
+    }
+
+    /// The limits that are in the way of a request that can be sent again after `wait`.
+    pub(crate) fn violated(&self, items: &[Item], wait: Duration) -> impl Iterator<Item = ServiceLimit<'_>> {
+        items.iter().filter_map(move |item| Some(self.policy(item)?.violated(item.usage, wait)))
+    }
+
+    /// The policy of a quota, unless the item is of another: the quotas have just changed.
+    fn policy(&self, item: &Item) -> Option<&Policy> {
+        let before = self.quotas.get(item.dimension())?.before;
+        self.policies.as_ref()?.get(before + item.quota()).filter(|policy| policy.quota() == item.limit)
+    }
+}
+
+impl OfDimension {
+    fn is(&self, quotas: &[Quota]) -> bool {
+        let is_there = (self.address, self.quotas.len()) == (quotas.as_ptr().addr(), quotas.len());
+        is_there || *self.quotas == *quotas
+    }
+}

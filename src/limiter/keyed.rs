@@ -213,6 +213,22 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.clear();
     }
 
+    /// Whether keys may have quotas of their own: whether the limiter was built with
+    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = || Limiter::<String>::builder(Quota::per_minute(2));
+    /// assert!(!builder().build()?.keys_may_have_quotas());
+    /// assert!(builder().keys_with_quotas(1000).build()?.keys_may_have_quotas());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn keys_may_have_quotas(&self) -> bool {
+        self.engine.table.keys_may_have_quotas()
+    }
+
     /// Counts the keys that the limiter holds, its memory and its decisions. Takes time in
     /// proportion to the cells, to count the live keys.
     ///

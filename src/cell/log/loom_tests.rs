@@ -19,7 +19,7 @@ fn loom_claims_after_expiry_admit_one() {
 }
 
 #[test]
-fn loom_three_claims_for_one_slot() {
+fn loom_long_three_claims_for_one_slot() {
     explore(|| {
         let one = Arc::new(One::log(1, 1, 0));
         let granted = race(&one, &[(1, 10), (1, 11), (1, 12)]);

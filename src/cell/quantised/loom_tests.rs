@@ -53,7 +53,7 @@ fn loom_two_begin_a_step_and_one_permit_is_left() {
 }
 
 #[test]
-fn loom_three_begin_a_step() {
+fn loom_long_three_begin_a_step() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
     crate::sync::check_model(&model, || {
@@ -178,7 +178,7 @@ fn loom_a_cell_with_steps_is_forgotten_while_a_step_begins() {
 /// A thread that begins a step stalls while another begins it, and then the next: its block is not
 /// taken.
 #[test]
-fn loom_a_block_that_comes_late_is_not_taken() {
+fn loom_long_a_block_that_comes_late_is_not_taken() {
     explore(|| {
         let one = Arc::new(log(3, 3, 1, 1));
         let worker = Arc::clone(&one);
@@ -193,7 +193,7 @@ fn loom_a_block_that_comes_late_is_not_taken() {
 /// Two steps begin between the loads of the head and of the block, which then has the same ring
 /// parity.
 #[test]
-fn loom_a_denial_is_explained_by_one_block() {
+fn loom_long_a_denial_is_explained_by_one_block() {
     explore(|| {
         let one = Arc::new(log(2, 2, 2, 1));
         let worker = Arc::clone(&one);
@@ -229,7 +229,7 @@ fn loom_permits_of_the_newest_step_come_back_once() {
 }
 
 #[test]
-fn loom_permits_of_an_older_step_come_back_once() {
+fn loom_long_permits_of_an_older_step_come_back_once() {
     explore(|| {
         let one = Arc::new(log(4, 2, 1, 1));
         let charge = charge(&one, 5);

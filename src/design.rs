@@ -2,7 +2,7 @@
 //!
 //! - [`glossary`]: the words of the code and of these pages.
 //! - [`internals`]: memory, states, claims, helpers, resizes, the table; where to start reading.
-//! - [`algorithms`]: how each algorithm and feature uses that machinery.
+//! - [`algorithms`]: how each algorithm and feature uses that machinery; where a new one goes.
 //! - [`invariants`], [`invariants_tables`]: what always holds, by name, with its tests.
 //! - [`limitations`]: known gaps, and numbers that run out.
 //! - [`evidence`]: which test shows which claim.

@@ -155,8 +155,8 @@ pub(super) trait Algorithm<'a>: Copy {
     /// Offers a ring in place of the old one, and opens the cell on it. Returns whether it was
     /// taken.
     ///
-    /// The offered ring lacks the stamps that had expired at the time `by`. No permit was claimed
-    /// in the old ring at a later time. The timestamp floor is raised to `by` *before* the ring
+    /// The offered ring lacks the stamps that had expired at the time `by`, or at that of the claim
+    /// in it. No permit was claimed in the old ring later than `by`. The timestamp floor is raised to `by` *before* the ring
     /// changes, so a thread that sees the new ring sees the floor, too (INV-FLOOR).
     fn offer(self, resizing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
         let store = self.store();

@@ -1,7 +1,7 @@
 //! Versions of quotas, which change while they are in use, for all keys or for one.
 //!
-//! A plan is a list of *versions* that only grows. One word names the current one for all keys;
-//! each key with quotas of its own has another. A decision reads them after the cell's head. So no
+//! The quotas of a dimension are a list of *versions* that only grows; each version has a plan. One
+//! word names the current one for all keys; each key with quotas of its own has another. A decision reads them after the cell's head. So no
 //! decision waits for a change, and a change waits only for another change. A request in progress
 //! is decided by one of the two versions.
 //!
@@ -26,7 +26,7 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// All versions of a plan.
+/// All versions of a dimension's quotas.
 pub(crate) struct Versions {
     first: Version,
     /// The later versions: 1, then 2 and 3, then 4 to 7, and so on.
@@ -49,7 +49,7 @@ const CHUNKS: usize = if cfg!(test) { 10 } else { 20 };
 
 type Chunk = OnceBox<Box<[OnceBox<Version>]>>;
 
-/// A version: a plan from one change to the next.
+/// A version: the quotas from one change to the next.
 pub(crate) struct Version {
     pub(crate) number: u64,
     /// The time at which it began.

@@ -12,8 +12,8 @@
 //! 1. Dropped stamps are older than all in the ring, so they expire first. They matter while live.
 //! 2. While one of them is live, nothing is granted as long as the ring has M stamps, which are
 //!    live, too.
-//! 3. At most M granted permits are live, unless windows became longer while permits were reserved
-//!    (see `docs/limitations.md`). The ring has 2M stamps when one is dropped. Later requests make
+//! 3. At most M granted permits are live. The ring has 2M stamps when one is dropped (fewer if M is
+//!    above half of the largest limit: see `docs/limitations.md`). Later requests make
 //!    it no shorter, and a refund removes as many as it refunds. So the ring has at least M.
 //! 4. A refund removes the oldest stamps from its own on (INV-REFUND). If its own were dropped,
 //!    these are the oldest of the ring, and by 3 the newest M stay.

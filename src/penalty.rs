@@ -90,7 +90,7 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// The largest number of denials: 16,777,216 (2^24), as the largest limit of a quota.
+    /// The largest number of denials: 8,388,608 (2^23), as the largest limit of a quota.
     ///
     /// ```
     /// use std::time::Duration;

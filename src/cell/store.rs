@@ -6,7 +6,7 @@ use super::descriptor::Descriptors;
 use super::log::ring::Ring;
 use super::memory::Cell;
 use super::quantised::blocks::Blocks;
-use super::words::{CLASSES, Head, RingRef, Slot};
+use super::words::{CLASSES, Head, MAX_SLOTS, RingRef, Slot};
 use crate::slab::{FIRST_PAGES, Slab};
 use crate::sync::{AtomicU64, CachePadded, Ordering};
 
@@ -96,8 +96,9 @@ impl Store {
         if is_enough { self.longest } else { slots(class) }
     }
 
-    /// The smallest class with this many slots, or the largest there is.
+    /// The smallest class with this many slots.
     fn class_for(&self, slots: usize) -> usize {
+        debug_assert!(slots <= MAX_SLOTS, "a ring of {slots} slots");
         (0..CLASSES).find(|&class| self.slots_of(class) >= slots).unwrap_or(CLASSES - 1)
     }
 

@@ -1,5 +1,7 @@
 //! The packed words of a cell, each with its layout and accessors.
 
+use crate::quota::Quota;
+
 /// The last time that fits in a slot: a little under 2^62 nanoseconds. Larger values mark links
 /// between free rings.
 pub(crate) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
@@ -320,6 +322,10 @@ pub(crate) struct RingRef(pub(crate) u64);
 /// Size classes of rings: the slot in the cell, 4, 8, ... 2^24. Blocks of steps have the classes
 /// after these.
 pub(super) const CLASSES: usize = 24;
+
+/// The most slots of a ring: twice the largest limit.
+pub(super) const MAX_SLOTS: usize = 2 << (CLASSES - 1);
+const _: () = assert!(MAX_SLOTS == 2 * Quota::MAX_LIMIT as usize && MAX_SLOTS <= 1 << Head::POS_BITS);
 
 impl RingRef {
     const RING: u64 = 2;

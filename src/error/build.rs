@@ -196,6 +196,6 @@ mod tests {
     #[test]
     fn messages_say_what_is_allowed() {
         let text = BuildError::from(QuotaError::LimitTooLarge { limit: 99_000_000 }).to_string();
-        assert!(text.contains("99000000") && text.contains("16777216"), "{text}");
+        assert!(text.contains("99000000") && text.contains("8388608"), "{text}");
     }
 }

@@ -72,7 +72,7 @@ impl Kind {
 }
 
 impl Quota {
-    /// The largest limit of a sliding window log: 16,777,216 permits per window (2^24).
+    /// The largest limit of a sliding window log: 8,388,608 permits per window (2^23).
     ///
     /// ```
     /// use tollgate::{Quota, QuotaError};

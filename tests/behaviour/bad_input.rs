@@ -41,7 +41,7 @@ fn a_limit_past_the_maximum() {
     for limit in [Quota::MAX_LIMIT + 1, u32::MAX] {
         let (error, text) = refused(Quota::per_second(limit));
         assert_eq!(error, BuildError::Quota(QuotaError::LimitTooLarge { limit }));
-        assert_eq!(text, format!("the limit {limit} is too large: at most 16777216 permits per window"));
+        assert_eq!(text, format!("the limit {limit} is too large: at most 8388608 permits per window"));
     }
 }
 
@@ -185,6 +185,22 @@ fn a_cost_past_the_least_of_several_limits() {
     let error = limiter.try_acquire_n(4).expect_err("never");
     assert_eq!((error.cost(), error.limit()), (4, 3));
     assert!(limiter.try_acquire_n(3).is_ok_and(|decision| decision.is_admitted()));
+}
+
+/// Either takes a ring of twice as many slots as the limit.
+#[test]
+fn the_largest_limit_is_reserved_ahead_and_counts_refused_requests() {
+    let second = Duration::from_secs(1);
+    let clock = MockClock::new();
+    for quota in [Quota::new(Quota::MAX_LIMIT, second), Quota::new(Quota::MAX_LIMIT, second).counting_refused()] {
+        let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("the maximum is allowed");
+        assert!(limiter.try_acquire_n("alice", Quota::MAX_LIMIT).expect("of that cost").is_admitted());
+        assert!(limiter.try_acquire("alice").is_denied());
+        let reserved = limiter.reserve("alice", 1, second);
+        assert_eq!(reserved.is_ok(), !quota.is_counting_refused());
+        drop(reserved);
+        assert_eq!(limiter.peek("alice").retry_after(), Some(second));
+    }
 }
 
 #[test]

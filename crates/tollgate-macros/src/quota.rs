@@ -10,7 +10,7 @@ use syn::{Error, Expr, Lit, Path, Result};
 use crate::duration;
 
 /// `tollgate::Quota::MAX_LIMIT`, for messages at the literal. Expansions check each quota again, in a constant.
-const MAX_LIMIT: u32 = 1 << 24;
+const MAX_LIMIT: u32 = 1 << 23;
 
 /// `tollgate::Quota::MAX_WINDOW`.
 const MAX_WINDOW: Duration = Duration::from_nanos((1 << 60) - 1);

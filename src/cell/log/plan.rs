@@ -5,6 +5,8 @@ use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;
 use crate::cell::words::Head;
+#[cfg(feature = "snapshot")]
+use crate::cell::words::MAX_SLOTS;
 use crate::decision::{Admission, Decision, FastDecision, Status};
 use crate::quota::Quota;
 
@@ -126,7 +128,7 @@ impl LogPlan {
 
     /// How many stamps a log that counts refused requests keeps (INV-REFUSED).
     pub(super) fn remembered(&self) -> usize {
-        (2 * self.most).min(Quota::MAX_LIMIT as usize)
+        2 * self.most
     }
 
     /// Whether only one quota was given.
@@ -243,7 +245,8 @@ impl NewKeys for LogPlan {
 
     #[cfg(feature = "snapshot")]
     fn can_have(&self, export: &Export) -> bool {
-        matches!(export, Export::Stamps(ages) if ages.is_sorted_by(|older, newer| older >= newer))
+        matches!(export, Export::Stamps(ages)
+            if ages.len() <= MAX_SLOTS && ages.is_sorted_by(|older, newer| older >= newer))
     }
 
     fn longest_ring(&self) -> usize {

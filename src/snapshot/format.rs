@@ -184,6 +184,15 @@ mod tests {
     }
 
     #[test]
+    fn a_key_with_more_stamps_than_a_log_holds_is_a_contradiction() {
+        let quota = Quota::per_hour(3);
+        let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
+        snapshot.keys.truncate(1);
+        snapshot.keys[0].1 = crate::cell::Export::Stamps(vec![0; 2 * Quota::MAX_LIMIT as usize + 1]);
+        assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
+    }
+
+    #[test]
     fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
         let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
         let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();

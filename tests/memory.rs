@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
-use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Quota};
+use tollgate::{AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, LimiterBuilder, MockClock, Quota};
 
 const WINDOW: Duration = Duration::from_secs(60);
 const MILLION: u64 = 1_000_000;
@@ -322,6 +322,17 @@ fn small_limiters_are_small() {
 }
 
 /// A limiter that has done everything gives back everything.
+/// As the documentation of each says.
+#[test]
+fn a_limiter_is_a_value_of_about_two_kilobytes() {
+    let keyed = size_of::<Limiter<str>>();
+    let direct = size_of::<DirectLimiter>();
+    let joint = size_of::<JointLimiter<(String, u64)>>();
+    for (what, size) in [("Limiter", keyed), ("DirectLimiter", direct), ("JointLimiter", joint)] {
+        assert!((1_800..2_250).contains(&size), "a {what} takes {size} bytes");
+    }
+}
+
 #[test]
 fn dropping_gives_everything_back() {
     for policy in POLICIES {

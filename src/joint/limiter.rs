@@ -52,6 +52,8 @@ use crate::snapshot::Snapshot;
 /// gave back. No thread waits for another: a thread that finds an unfinished request finishes it.
 /// The crate's `cell/joint.rs` names the sources.
 ///
+/// A limiter is a value of about 2 KB.
+///
 /// ```
 /// use std::net::IpAddr;
 /// use std::time::Duration;

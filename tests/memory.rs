@@ -7,7 +7,9 @@
 use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
-use tollgate::{AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, LimiterBuilder, MockClock, Quota};
+use tollgate::{
+    AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, LimiterBuilder, MockClock, Quota,
+};
 
 const WINDOW: Duration = Duration::from_secs(60);
 const MILLION: u64 = 1_000_000;

@@ -326,12 +326,14 @@ fn small_limiters_are_small() {
 /// A limiter that has done everything gives back everything.
 /// As the documentation of each says.
 #[test]
-fn a_limiter_is_a_value_of_about_two_kilobytes() {
-    let keyed = size_of::<Limiter<str>>();
-    let direct = size_of::<DirectLimiter>();
-    let joint = size_of::<JointLimiter<(String, u64)>>();
-    for (what, size) in [("Limiter", keyed), ("DirectLimiter", direct), ("JointLimiter", joint)] {
-        assert!((1_800..2_250).contains(&size), "a {what} takes {size} bytes");
+fn the_docs_tell_the_size_of_a_limiter() {
+    let sizes = [
+        ("Limiter", 1_900, size_of::<Limiter<str>>()),
+        ("DirectLimiter", 1_700, size_of::<DirectLimiter>()),
+        ("JointLimiter", 1_900, size_of::<JointLimiter<(String, u64)>>()),
+    ];
+    for (limiter, told, size) in sizes {
+        assert!(size.abs_diff(told) <= 100, "the docs of {limiter} tell about {told} bytes; it takes {size}");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::single::Single;
 use crate::snapshot::Snapshot;
 
 /// A rate limiter for one thing as a whole (a service, an outgoing connection): a
-/// [`Limiter`](crate::Limiter) without keys. It is a value of about 2 KB.
+/// [`Limiter`](crate::Limiter) without keys. It is a value of about 1.7 KB.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};

@@ -52,7 +52,7 @@ use crate::snapshot::Snapshot;
 /// gave back. No thread waits for another: a thread that finds an unfinished request finishes it.
 /// The crate's `cell/joint.rs` names the sources.
 ///
-/// A limiter is a value of about 2 KB.
+/// A limiter is a value of about 1.9 KB.
 ///
 /// ```
 /// use std::net::IpAddr;

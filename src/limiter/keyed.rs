@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 /// for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. They hash it once,
 /// and allocate nothing for a key that is known.
 ///
-/// A limiter is a value of about 2 KB, and never moves what it allocates. Put it into an `Arc`, a
+/// A limiter is a value of about 1.9 KB, and never moves what it allocates. Put it into an `Arc`, a
 /// `static` or the state of the application; [`counts`](Self::counts) tells the bytes of all of it.
 ///
 /// ```

@@ -34,8 +34,8 @@ fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Charges `cost` permits to `key` that can be refunded: all of them, or none. They are for
-    /// now, or for a later time `within` the given duration.
+    /// Charges `cost` refundable permits to `key`: all of them, or none. They are for now, or for a
+    /// later time `within` the given duration.
     ///
     /// Permits that do not fit now are reserved for the earliest time at which they fit.
     /// [`delay`](Reservation::delay) is the wait until then. **No request overtakes a
@@ -162,8 +162,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
 }
 
 impl<C: Clock> DirectLimiter<C> {
-    /// Charges `cost` permits that can be refunded, for now or for a later time `within` the given
-    /// duration, as [`Limiter::reserve`] does.
+    /// Charges `cost` refundable permits, for now or for a later time `within` the given duration,
+    /// as [`Limiter::reserve`] does.
     ///
     /// ```
     /// use std::time::Duration;
@@ -245,7 +245,7 @@ impl<C: Clock> Refund for DirectLimiter<C> {
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    /// Charges `cost` permits to each of the keys, now, that can be refunded: all of them, or none.
+    /// Charges `cost` refundable permits to each of the keys: all of them now, or none.
     ///
     /// No permits are reserved for later: they would block the other keys of all dimensions.
     ///

@@ -117,7 +117,7 @@ fn refusal(error: &BuildError) -> String {
             format!("the period {} of the rate is too long: at most {most}", words(per))
         }
         BuildError::Quota(QuotaError::ResetTooLong { reset }) => format!(
-            "a key that is left alone would be as new only after {}: that may take at most {most}",
+            "all permits of a key are free again only after {}: that may take at most {most}",
             words(reset)
         ),
         other => other.to_string(),

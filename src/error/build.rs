@@ -137,9 +137,9 @@ impl fmt::Display for BuildError {
             Self::NoSuchDimension { dimension, dimensions } => {
                 write!(f, "there is no dimension {dimension} for a penalty: there are {dimensions}, counted from zero")
             }
-            Self::CountingRefusedAlone => f.write_str(
-                "a joint limiter can't count refused requests: use a `Limiter` for that quota",
-            ),
+            Self::CountingRefusedAlone => {
+                f.write_str("a joint limiter can't count refused requests: use a `Limiter` for that quota")
+            }
             Self::NothingToShare => {
                 f.write_str("keys of several dimensions can't share a quota at the key cap: deny them or admit them")
             }

@@ -117,7 +117,10 @@ impl fmt::Display for ApplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInLimiter { dimension } => {
-                write!(f, "the limiter has no dimension {dimension:?}: build a new limiter, or remove it from the policy")
+                write!(
+                    f,
+                    "the limiter has no dimension {dimension:?}: build a new limiter, or remove it from the policy"
+                )
             }
             Self::NotInPolicy { dimension } => {
                 write!(f, "the policy lacks the dimension {dimension:?} of the limiter: add it")

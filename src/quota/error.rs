@@ -151,10 +151,7 @@ impl fmt::Display for QuotaError {
             }
             Self::ResetTooLong { reset } => {
                 let most = MAX_WINDOW;
-                write!(
-                    f,
-                    "all permits of a key are free again only after {reset:?}: that may take at most {most:?}"
-                )
+                write!(f, "all permits of a key are free again only after {reset:?}: that may take at most {most:?}")
             }
             Self::StartPastCapacity { start, capacity } => {
                 write!(f, "a token bucket of {capacity} permits cannot start with {start}: at most {capacity}")

@@ -313,7 +313,7 @@ fn a_denial_says_why_and_how_long() {
 }
 
 #[test]
-fn a_clock_that_goes_back_gives_nothing_away_and_the_wait_counts_from_what_it_reads() {
+fn a_clock_that_goes_back_admits_no_more_and_the_wait_counts_from_its_reading() {
     let clock = MockClock::new();
     let quota = Quota::new(2, Duration::from_nanos(100));
     let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a good quota");

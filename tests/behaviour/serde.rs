@@ -60,7 +60,10 @@ fn what_is_no_quota_is_an_error_that_says_why() {
         (r#"{"limit":5,"per":"10"}"#, "`per`: a unit is missing"),
         (r#"{"limit":5,"per":"1s","refill":1}"#, "a sliding window log has no field `refill`"),
         (r#"{"algorithm":"leaky-queue","leak":1,"per":"1s","max_delay":"1s","limit":1}"#, "has no field `limit`"),
-        (r#"{"algorithm":"token-bucket","capacity":5,"refill":1,"per":"1s","resolution":"1s"}"#, "no field `resolution`"),
+        (
+            r#"{"algorithm":"token-bucket","capacity":5,"refill":1,"per":"1s","resolution":"1s"}"#,
+            "no field `resolution`",
+        ),
         (r#"{"limit":0,"per":"1s"}"#, "the limit is zero"),
         (r#"{"limit":5,"per":"1s","start":1}"#, "only a token bucket"),
         (r#"{"limit":5,"per":"1s","name":"é"}"#, "printable ASCII"),

@@ -24,7 +24,10 @@ fn refused(penalty: Penalty) -> (PenaltyError, String) {
 fn penalties() {
     let too_long = Quota::MAX_WINDOW + NANOSECOND;
     let (error, text) = refused(Penalty::new(0, SECOND, SECOND));
-    assert_eq!((error, text.as_str()), (PenaltyError::ZeroDenials, "the number of a penalty's denials is zero: give at least one"));
+    assert_eq!(
+        (error, text.as_str()),
+        (PenaltyError::ZeroDenials, "the number of a penalty's denials is zero: give at least one")
+    );
     let denials = Penalty::MAX_DENIALS + 1;
     let (error, text) = refused(Penalty::new(denials, SECOND, SECOND));
     assert_eq!(error, PenaltyError::TooManyDenials { denials });

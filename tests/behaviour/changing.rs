@@ -166,7 +166,7 @@ fn a_shorter_window_frees_places_at_the_cap() {
 
 /// A bucket that becomes smaller is empty at most, and owes no more than what is reserved.
 #[test]
-fn all_of_a_smaller_bucket_is_missing_and_what_is_reserved() {
+fn a_smaller_bucket_lacks_all_permits_and_the_reserved_ones() {
     for (reserved, wait) in [(0, 1), (1, 2), (3, 4), (9, 4)] {
         let clock = MockClock::new();
         let builder = Limiter::<str>::builder(Quota::token_bucket(10, 1, SECOND)).clock(clock.clone());
@@ -182,7 +182,7 @@ fn all_of_a_smaller_bucket_is_missing_and_what_is_reserved() {
 
 /// A clock that stands still shows the same time however often the quotas change.
 #[test]
-fn a_thousand_changes_within_one_reading_put_nothing_off() {
+fn a_thousand_changes_within_one_reading_postpone_nothing() {
     for quota in [Quota::token_bucket(1, 1, SECOND), Quota::leaky_queue(1, SECOND, Duration::ZERO)] {
         let limiter = limiter(quota);
         let reserved = limiter.reserve("a", 1, Duration::ZERO).unwrap();

@@ -53,14 +53,17 @@ fn every_kind_of_quota_goes_to_bytes_and_back() {
 }
 
 #[test]
-fn what_is_no_quota_is_an_error_that_says_why() {
+fn an_invalid_quota_is_an_error_with_its_reason() {
     for (text, words) in [
         (r#"{"limit":5}"#, "`per` is missing"),
         (r#"{"per":"1s"}"#, "`limit` is missing"),
         (r#"{"limit":5,"per":"10"}"#, "`per`: a unit is missing"),
-        (r#"{"limit":5,"per":"1s","refill":1}"#, "`refill` is no field of a sliding window log"),
-        (r#"{"algorithm":"leaky-queue","leak":1,"per":"1s","max_delay":"1s","limit":1}"#, "`limit` is no field"),
-        (r#"{"algorithm":"token-bucket","capacity":5,"refill":1,"per":"1s","resolution":"1s"}"#, "`resolution` is no"),
+        (r#"{"limit":5,"per":"1s","refill":1}"#, "a sliding window log has no field `refill`"),
+        (r#"{"algorithm":"leaky-queue","leak":1,"per":"1s","max_delay":"1s","limit":1}"#, "has no field `limit`"),
+        (
+            r#"{"algorithm":"token-bucket","capacity":5,"refill":1,"per":"1s","resolution":"1s"}"#,
+            "no field `resolution`",
+        ),
         (r#"{"limit":0,"per":"1s"}"#, "the limit is zero"),
         (r#"{"limit":5,"per":"1s","start":1}"#, "only a token bucket"),
         (r#"{"limit":5,"per":"1s","name":"é"}"#, "printable ASCII"),

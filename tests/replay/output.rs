@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::support::{SAMPLE, Scratch, replay, text, tollgate, total};
 
 #[test]
-fn the_shipped_sample_is_what_its_generator_makes() {
+fn the_shipped_sample_is_the_output_of_its_generator() {
     let made = tollgate().args(["sample", "--seed", "1", "--lines", "2400"]).output().unwrap();
     assert!(made.status.success());
     assert!(made.stdout == fs::read(SAMPLE).unwrap(), "examples/sample/access.log is not `tollgate sample`");
@@ -89,7 +89,7 @@ fn the_report_fits_its_width_and_is_plain_text_in_a_pipe() {
 }
 
 #[test]
-fn whoever_stops_reading_is_no_reason_to_panic() {
+fn a_reader_that_closes_the_pipe_causes_no_panic() {
     for args in [
         ["sample", "--lines", "200000"].as_slice(),
         &["replay", "--limit", "1", "--per", "1s", "--top", "99999", SAMPLE],

@@ -15,8 +15,8 @@ use crate::gate::Gate;
 use crate::key::KeyExtractor;
 
 pin_project! {
-    /// The future of a response: that of the inner service, or the middleware's own answer. It is
-    /// not boxed.
+    /// The future of a response: that of the inner service, or of the middleware's own answer. It
+    /// is not boxed.
     pub struct ResponseFuture<F, B, L: Gate<X>, X: KeyExtractor> {
         #[pin]
         state: State<F, B, L, X>,
@@ -71,7 +71,7 @@ where
             },
             StateProjection::Own { response } => match response.take() {
                 Some(response) => Ok(response),
-                // It has been taken: nothing more will come.
+                // The answer has been taken, so none is left.
                 None => return Poll::Pending,
             },
         })

@@ -1,4 +1,4 @@
-//! What the workers share, and how they judge a request.
+//! The state that the workers share, and their judgement of a request.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing};
 use crate::settings::Settings;
 
-/// What the workers share.
+/// The state that the workers share.
 pub(crate) struct Shared<L, X: KeyExtractor> {
     pub(crate) limits: Limits<L, Value>,
     pub(crate) extractor: Arc<X>,
@@ -37,17 +37,17 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
     }
 }
 
-/// What becomes of a request.
+/// The judgement of a request.
 pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
-    /// It goes on to the inner service.
+    /// The request goes to the inner service.
     Pass(Option<Charge<L, X>>),
     /// The middleware answers it.
     Answer(HttpResponse),
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
-    /// Decides a request. All callbacks but that of refunds are called before it is charged, so that
-    /// one that panics leaves nothing charged.
+    /// Decides a request. All callbacks except that of refunds run before the charge, so a callback
+    /// that panics leaves nothing charged.
     pub(crate) fn judge(&self, head: &Head<'_>) -> Judgement<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);

@@ -23,8 +23,8 @@ use credentials::{ApiKey, Attempt};
 ///
 /// # Errors
 ///
-/// When the policy lacks one of the dimensions `login`, `key` and `endpoint`, or a limiter cannot be
-/// built.
+/// When the policy lacks one of the dimensions `login`, `key` and `endpoint`, or a limiter cannot
+/// be built.
 pub fn app<C>(policy: &Policy, clients: ClientIp, clock: C) -> Result<Router, Box<dyn Error>>
 where
     C: Clock + Clone + Send + Sync + 'static,

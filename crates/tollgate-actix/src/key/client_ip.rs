@@ -10,17 +10,17 @@ use tollgate_http::{ClientAddress, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The address of the client: that of the peer, or what trusted proxies say. IPv6 counts by
-/// network. [`ClientAddress`] has the rules.
+/// The address of the client, from the peer or from trusted proxies. IPv6 counts by network.
+/// [`ClientAddress`] has the rules.
 ///
 /// The peer is the [`Peer`] in the request's extensions, if an outer middleware inserts one, and
-/// else [`HttpRequest::peer_addr`]. Anything else is for [`peer_from`](Self::peer_from). What
-/// `connection_info` of actix-web says is never used, as it believes every proxy.
+/// [`HttpRequest::peer_addr`] otherwise. Use [`peer_from`](Self::peer_from) for other sources. The
+/// `connection_info` of actix-web is never used, because it trusts every proxy.
 ///
-/// Without a peer's address the key is [not provided](KeyError::not_provided), so that a request is
-/// answered with 500 unless [`Missing`](crate::Missing) says otherwise. A request by a Unix socket
-/// has none, unless `peer_from` says that it is one, and it is
-/// [trusted](TrustedProxies::unix_sockets) and names an address.
+/// Without a peer's address the key is [not provided](KeyError::not_provided), so the answer is
+/// 500, unless [`Missing`](crate::Missing) sets another treatment. A request by a Unix socket has
+/// an address only if `peer_from` returns [`Peer::UnixSocket`], the socket is
+/// [trusted](TrustedProxies::unix_sockets), and the request names an address.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -30,7 +30,7 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// let clients = ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"])?);
 ///
-/// // What the client wrote itself is on the left.
+/// // Entries that the client wrote are on the left.
 /// let lines = ("x-forwarded-for", "203.0.113.99, 192.0.2.7");
 /// let request = TestRequest::get().peer_addr("10.0.0.2:4711".parse()?).insert_header(lines).to_http_request();
 /// assert_eq!(clients.extract(&Head::of(&request)), Ok("192.0.2.7".parse::<IpAddr>()?));
@@ -39,7 +39,7 @@ use super::{Head, KeyError, KeyExtractor};
 #[derive(Clone)]
 pub struct ClientIp {
     clients: ClientAddress,
-    /// The field whose lines are read.
+    /// The name of the field to read.
     header: Option<HeaderName>,
     peer: Option<Arc<PeerFrom>>,
 }
@@ -47,13 +47,13 @@ pub struct ClientIp {
 type PeerFrom = dyn Fn(&HttpRequest) -> Option<Peer> + Send + Sync;
 
 impl ClientIp {
-    /// The address of the peer, whatever header fields say.
+    /// The address of the peer. Header fields are ignored.
     #[must_use]
     pub fn peer() -> Self {
         Self::new(ClientAddress::peer())
     }
 
-    /// What these proxies say in `X-Forwarded-For`.
+    /// The address that these proxies write in `X-Forwarded-For`.
     #[must_use]
     pub fn behind(proxies: TrustedProxies) -> Self {
         Self::new(ClientAddress::behind(proxies))
@@ -62,12 +62,12 @@ impl ClientIp {
     /// The address that these rules find: another header field, or another length of IPv6 prefixes.
     #[must_use]
     pub fn new(clients: ClientAddress) -> Self {
-        // It has been checked that this is the name of a header field.
+        // The name was checked to be that of a header field.
         let header = clients.header().and_then(|name| HeaderName::try_from(name).ok());
         Self { clients, header, peer: None }
     }
 
-    /// Another way to find the peer, in place of all others.
+    /// Finds the peer by this function, in place of all other ways.
     ///
     /// ```
     /// use tollgate_actix::ClientIp;

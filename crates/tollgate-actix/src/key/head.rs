@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, Uri};
 
-/// A request without its body, which is never read.
+/// A request without its body. No extractor reads the body.
 ///
 /// ```
 /// use actix_web::test::TestRequest;
@@ -22,7 +22,8 @@ pub struct Head<'a> {
     pub uri: &'a Uri,
     /// The header fields.
     pub headers: &'a HeaderMap,
-    /// The request: its extensions, its route, the address of the peer, and the data of the service.
+    /// The request: its extensions, its route, the address of the peer, and the data of the
+    /// service.
     pub request: &'a HttpRequest,
 }
 

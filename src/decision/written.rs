@@ -13,7 +13,7 @@ use super::status::Status;
 
 /// The wait in nanoseconds; `None` if it never ends.
 fn nanos(wait: Duration) -> Option<u64> {
-    if wait == Duration::MAX { None } else { u64::try_from(wait.as_nanos()).ok() }
+    u64::try_from(wait.as_nanos()).ok()
 }
 
 /// The fields have the names of the methods. `violated` lists dimensions.

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use serde_json::{from_str, to_string};
-use tollgate::{Limiter, MockClock, Quota};
+use tollgate::{JointLimiter, Limiter, MockClock, Quota};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -90,4 +90,28 @@ fn decisions_are_written_with_their_numbers() {
     let never = to_string(&limiter.try_acquire_status("mallory")).unwrap();
     assert!(never.contains(r#""reason":"deny-list","retry_after_ns":null"#), "{never}");
     assert!(never.contains(r#""remaining":0,"next_after_ns":null,"reset_after_ns":null"#), "{never}");
+}
+
+#[test]
+fn joint_statuses_are_written_quota_by_quota() {
+    let clock = MockClock::new();
+    let builder = JointLimiter::<[u8]>::builder().clock(clock.clone()).shadow(true);
+    let builder = builder.dimension("user", [Quota::per_second(2), Quota::per_minute(3)]);
+    let limiter = builder.dimension("path", [Quota::per_minute(2)]).build().unwrap();
+    let _ = limiter.try_acquire([1, 2]).unwrap();
+    clock.advance(Duration::from_nanos(5));
+    let _ = limiter.try_acquire([1, 2]).unwrap();
+    // The limiter is in shadow mode: the admission has the denial that it overrules.
+    let written = to_string(&limiter.try_acquire_status([1, 2]).unwrap()).unwrap();
+    let denial = r#"{"reason":"quota","retry_after_ns":59999999995,"dimension":1,"quota":0,"violated":[0,1]}"#;
+    let decision = format!(r#"{{"admitted":{{"delay_ns":0,"is_counted":false,"overruled":{denial}}}}}"#);
+    let item = |dimension: u8, is_violated: bool, numbers: &str| {
+        format!(r#"{{"dimension":{dimension},"is_violated":{is_violated},"status":{{{numbers}}}}}"#)
+    };
+    let items = [
+        item(0, true, r#""quota":0,"limit":2,"remaining":0,"next_after_ns":999999995,"reset_after_ns":1000000000"#),
+        item(0, false, r#""quota":1,"limit":3,"remaining":1,"next_after_ns":59999999995,"reset_after_ns":60000000000"#),
+        item(1, true, r#""quota":0,"limit":2,"remaining":0,"next_after_ns":59999999995,"reset_after_ns":60000000000"#),
+    ];
+    assert_eq!(written, format!(r#"{{"decision":{decision},"items":[{}]}}"#, items.join(",")));
 }

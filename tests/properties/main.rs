@@ -8,6 +8,7 @@ mod driver;
 mod joint_against_oracle;
 mod joint_at_cap_against_oracle;
 mod joint_models;
+mod joint_statuses;
 mod metered;
 mod meters_against_oracle;
 mod oracle;

@@ -1,6 +1,6 @@
 //! Five requests in any ten seconds, as a timeline: the sixth request gets its exact wait.
 //!
-//! ```text
+//! ```none
 //! 1 s  2.8 s  4 s  5.5 s  7 s |  8 s  | 11.1 s
 //!  ok    ok    ok    ok    ok | wait  |   ok     the request of 1 s is ten seconds old at 11 s
 //! ```

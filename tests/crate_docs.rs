@@ -52,3 +52,64 @@ fn the_recipe_for_axum_is_compiled_as_the_example_of_the_crate_for_tower() {
         assert!(compiled.lines().any(|other| other.trim() == line.trim()), "not in the example: {line}");
     }
 }
+
+#[test]
+fn the_program_for_axum_in_the_readme_is_that_of_the_crate_for_tower() {
+    let (readme, compiled) = (text_of("README.md"), text_of("crates/tollgate-tower/README.md"));
+    let program = between(&readme[readme.find("An HTTP service").unwrap()..], "```text", "```");
+    assert_eq!(program, between(&compiled, "```rust,no_run", "```"));
+}
+
+/// The tests of `login_service` play the session in the README of the crate for tower.
+#[test]
+fn the_session_in_the_readme_is_part_of_the_one_that_is_played() {
+    let (readme, played) = (text_of("README.md"), text_of("crates/tollgate-tower/README.md"));
+    let played = between(&played, "```console", "```");
+    let session = between(&readme, "```console", "```");
+    assert_eq!(session[0], played[0]);
+    let start = played.iter().position(|line| *line == session[1]).expect("the same command");
+    assert_eq!(session[1..], played[start..start + session.len() - 1]);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let words = text_of("README.md").split_whitespace().count();
+    assert!(words <= 900, "{words} words");
+}
+
+/// The names of tests and files in the changelog lead to something.
+#[test]
+fn names_in_the_changelog_exist() {
+    let changelog = text_of("CHANGELOG.md");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut source = String::new();
+    for folder in ["src", "tests", "crates", "benches", "examples"] {
+        read_all(&root.join(folder), &mut source);
+    }
+    let is_name =
+        |name: &&str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    let names = changelog.split('`').skip(1).step_by(2);
+    let mut checked = 0;
+    for name in names {
+        if name.starts_with("tests/") && !name.contains(' ') {
+            let there = |extension: &str| root.join(format!("{name}{extension}")).exists();
+            assert!(there("") || there(".rs"), "no file {name}");
+            checked += 1;
+        } else if is_name(&name) && name.split('_').filter(|word| !word.is_empty()).count() > 3 {
+            assert!(source.contains(&format!("fn {name}")), "no function {name}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+fn read_all(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_all(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
+}

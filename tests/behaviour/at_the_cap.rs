@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, Limiter, MockClock, Quota, Status,
+    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, JointQuotaStatus, JointStatus,
+    Limiter, MockClock, Quota, Status,
 };
 
 const fn seconds(count: u64) -> Duration {
@@ -172,5 +173,63 @@ fn a_joint_peek_at_the_cap_tells_whether_any_key_would_be_charged() {
     {
         let Decision::Admitted(admission) = ask(&limiter, &keys) else { panic!("{keys:?}") };
         assert_eq!(admission.is_counted(), counted, "{keys:?}");
+    }
+}
+
+/// The dimension and quota of each item, whether it is violated, the permits that remain, and when there are more.
+fn items(status: &JointStatus) -> Vec<(usize, usize, bool, u32, Duration)> {
+    let numbers = |item: JointQuotaStatus| {
+        (item.dimension(), item.quota(), item.is_violated(), item.remaining(), item.next_after())
+    };
+    status.items().map(numbers).collect()
+}
+
+#[test]
+fn a_joint_status_tells_the_key_without_a_place_from_the_others() {
+    let quotas = [Quota::new(2, seconds(10)), Quota::new(5, seconds(60))];
+    let (builder, clock) = joint(&quotas, 2);
+    let limiter = builder.build().unwrap();
+    assert!(limiter.try_acquire([Some(&"alice"), Some(&"here")]).unwrap().is_admitted());
+    clock.advance(seconds(4));
+    let keys = [Some(&"bob"), Some(&"here")];
+    let expected = [(0, 0, true, 0, seconds(6)), (1, 0, false, 4, seconds(56))];
+    for status in [limiter.peek(keys).unwrap(), limiter.try_acquire_status(keys).unwrap()] {
+        let denial = denial(status.decision());
+        assert_eq!((denial.reason(), denial.dimension(), denial.retry_after()), (DenialReason::KeyCap, 0, seconds(6)));
+        assert_eq!(items(&status), expected);
+    }
+    // Where both keys find no place, the first is the one that is told.
+    let neither = limiter.try_acquire_status([Some(&"bob"), Some(&"there")]).unwrap();
+    assert_eq!(items(&neither)[0], (0, 0, true, 0, seconds(6)));
+    assert_eq!(neither.tightest().map(|item| item.dimension()), Some(0));
+}
+
+#[test]
+fn a_joint_status_lists_the_quotas_of_keys_that_are_passed_over() {
+    // More quotas than a status holds without an allocation.
+    let quotas = |limit| (0..8).map(|nth| Quota::new(limit + nth, seconds(10 + u64::from(nth)))).collect::<Vec<_>>();
+    let clock = MockClock::new();
+    let builder = JointLimiter::<[&str]>::builder().clock(clock.clone());
+    let builder = builder.dimension("user", quotas(2)).dimension("address", quotas(12)).dimension("path", quotas(22));
+    let limiter = builder.key_cap(3).at_key_cap(AtKeyCap::Admit).build().unwrap();
+    assert!(limiter.try_acquire(["alice", "here", "/"]).unwrap().is_admitted());
+    for (user, path) in [("bob", "/"), ("bob", "/new"), ("carol", "/")] {
+        let keys = [user, "here", path];
+        let peeked = limiter.peek(keys).unwrap();
+        let status = limiter.try_acquire_status(keys).unwrap();
+        assert!(status.is_admitted(), "{keys:?}");
+        for status in [&peeked, &status] {
+            let told: Vec<_> = status.items().map(|item| (item.dimension(), item.quota())).collect();
+            assert_eq!(
+                told,
+                (0..3).flat_map(|dimension| (0..8).map(move |quota| (dimension, quota))).collect::<Vec<_>>()
+            );
+            let full = status.items().filter(|item| item.remaining() == item.limit());
+            let full: Vec<_> = full.map(|item| (item.dimension(), item.quota())).collect();
+            // A key that is passed over is not charged.
+            assert!((0..8).all(|quota| full.contains(&(0, quota))), "{keys:?}: {full:?}");
+            assert_eq!(full.contains(&(2, 0)), path == "/new", "{keys:?}: {full:?}");
+            assert!(!full.contains(&(1, 0)), "{keys:?}: {full:?}");
+        }
     }
 }

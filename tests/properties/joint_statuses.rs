@@ -34,7 +34,11 @@ fn families() -> Vec<[Vec<Quota>; 3]> {
         [vec![log(5, 30)], vec![log(4, 50)], vec![log(9, 70)]],
         [vec![log(3, 10), log(8, 60)], vec![log(6, 20)], vec![log(4, 5), log(7, 40), log(9, 80)]],
         [vec![Quota::token_bucket(6, 2, ns(7))], vec![log(5, 20)], vec![Quota::fixed_window(7, ns(25))]],
-        [vec![Quota::sliding_counter(5, ns(20))], vec![Quota::leaky_bucket(5, 3, ns(10))], vec![log(3, 10), log(5, 30)]],
+        [
+            vec![Quota::sliding_counter(5, ns(20))],
+            vec![Quota::leaky_bucket(5, 3, ns(10))],
+            vec![log(3, 10), log(5, 30)],
+        ],
         [eight(3), eight(4), eight(5)],
     ]
 }

@@ -73,7 +73,8 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
     pub(crate) format: ReportFormat,
 
-    /// Columns to draw the report in, if not the terminal's width (72 without a terminal)
+    /// Columns to draw the report in, if not the width of the terminal (72 without a terminal). Sentences
+    /// wrap; rows of tables take up to 69 columns
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
     pub(crate) width: Option<u16>,
 

@@ -290,7 +290,7 @@ fn a_unix_socket_is_trusted_only_if_configured_so() {
         assert_eq!(clients.key(Peer::UnixSocket, lines), Ok(ip("192.0.2.7")));
         assert_eq!(clients.key(Peer::UnixSocket, NO_LINES), missing);
         assert_eq!(clients.key(Peer::UnixSocket, ["203.0.113.9, unknown"]), missing);
-        // A server that does not tell is no Unix socket.
+        // A server that does not tell is not a Unix socket.
         assert_eq!(clients.key(Peer::Unknown, lines), Err(ClientError::UnknownPeer));
     }
     assert!(ClientError::UnixSocket.is_missing() && ClientError::UnknownPeer.is_missing());
@@ -370,7 +370,7 @@ fn every_error_has_a_remedy() {
         (ClientConfigError::NotANetwork { text: "x".into() }, "'x' is not a network"),
         (ClientConfigError::BitsAfterPrefix { text: "x".into() }, "'x' has bits after its prefix"),
         (ClientConfigError::EveryAddress { text: "x".into() }, "'x' holds all of IPv4"),
-        (ClientConfigError::HeaderName { name: "x".into() }, "'x' is no name"),
+        (ClientConfigError::HeaderName { name: "x".into() }, "'x' cannot be the name"),
         (ClientConfigError::ListHeader { name: "x".into() }, "'x' is a list"),
         (ClientConfigError::Ipv6Prefix { prefix: 3 }, "prefix of 3 bits"),
     ] {

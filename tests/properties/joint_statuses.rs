@@ -39,6 +39,7 @@ fn families() -> Vec<[Vec<Quota>; 3]> {
             vec![Quota::leaky_bucket(5, 3, ns(10))],
             vec![log(3, 10), log(5, 30)],
         ],
+        [vec![Quota::leaky_queue(3, ns(10), ns(25))], vec![log(4, 30)], vec![Quota::leaky_queue(2, ns(7), ns(40))]],
         [eight(3), eight(4), eight(5)],
     ]
 }

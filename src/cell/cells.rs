@@ -136,7 +136,7 @@ impl Cells {
     fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
         match &versions.current.plan {
-            Plan::Log(plan) => Rules::Log(Log { store, plan, versions: versions.all }),
+            Plan::Log(plan) => Rules::Log(Log { store, plan, versions }),
             Plan::Counter(plan) => Rules::Counter(Counter { store, view: AccountView::new(versions, plan) }),
             Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }

@@ -114,6 +114,10 @@ impl Cells {
                 if time < end || time_of(clock.now()) < end {
                     return Freed::Live(end.min(MAX_TIME));
                 }
+                // By other quotas it may be live.
+                if !dispatch!(rules, algorithm => algorithm.is_current(cell)) {
+                    continue;
+                }
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });

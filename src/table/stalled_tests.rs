@@ -142,6 +142,30 @@ fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
     assert_eq!(export(&table, &clock), [(key(1), vec![0])]);
 }
 
+/// A clock that changes the quota of all keys to this one before it shows the time.
+struct Changes<'a>(&'a Table, Quota);
+
+impl Clock for Changes<'_> {
+    fn now(&self) -> u64 {
+        self.0.change(0, Scope::All, &[self.1], &MockClock::new()).unwrap();
+        13
+    }
+}
+
+/// The permit of time zero has left the old window by then, and is live in the new one.
+#[test]
+fn the_fast_path_reads_the_quotas_after_the_clock() {
+    let of = [Quota::new, Quota::fixed_window];
+    for [short, long] in of.map(|of| [10, 100].map(|window| of(1, Duration::from_nanos(window)))) {
+        let (table, clock) = (Table::new(Versions::new(&[short]), 4096, 0), MockClock::new());
+        assert!(admits(&table, 1, &clock));
+        let decided = table.fast_decide(key(1), 1, &Changes(&table, long));
+        assert!(decided.is_none_or(|decided| !decided.is_admitted()), "{long:?}");
+        clock.set(99);
+        assert!(!admits(&table, 1, &clock));
+    }
+}
+
 /// A sweeper or a request that has read the entry of a cell's first incarnation, and continues
 /// after 256.
 #[test]

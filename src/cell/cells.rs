@@ -228,6 +228,13 @@ impl Cells {
         seat.at().validate()
     }
 
+    /// Whether the laps prove that a charge was made in the incarnation of a seat
+    /// (INV-INCARNATION).
+    pub(crate) fn goes_on(&self, charge: Charge, seat: Seat<'_>) -> bool {
+        // A held head has no lap.
+        charge.head.goes_on_at(self.store.head_once_released(seat.cell))
+    }
+
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
     /// back. `None` if the cell may no longer decide for the key.
     pub(crate) fn refund(&self, mut seat: Seat<'_>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {

@@ -142,6 +142,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   none if that one has expired.
     /// - If several threads take permits from a bucket, a queue or a counter in the moment in which
     ///   its account opens, and another thread gives permits back, those permits may not come back.
+    /// - A limiter rebuilds its index of keys as new keys come. A receipt from 255 rebuilds ago takes
+    ///   back none if its key was in constant use since.
     ///
     /// # Errors
     ///

@@ -192,6 +192,47 @@ fn with_an_entry_whose_incarnation_has_come_round() {
     assert!(table.cells.seat_for(first, incarnation, key(0)).is_some(), "it was forgotten");
 }
 
+/// A receipt of a cell's first incarnation, while the key has the cell in its 257th.
+#[test]
+fn with_a_receipt_whose_incarnation_has_come_round() {
+    let bucket = Quota::token_bucket(1, 1, Duration::from_nanos(10));
+    for quota in [Quota::new(1, Duration::from_nanos(10)), bucket] {
+        let (table, clock) = (Table::new(Versions::new(&[quota]), 1, 0), MockClock::new());
+        let (status, receipt) = table.acquire_within(key(0), 1, 0, &clock).unwrap();
+        assert!(status.is_admitted());
+        let begun = table.route().generation();
+        for number in 1..=256 {
+            assert!(table.forget(key(number - 1), &clock));
+            assert!(admits(&table, number % 256, &clock));
+        }
+        let Located::Current(seat) = table.locate::<false>(table.route(), key(0)) else { panic!("it is there") };
+        assert_eq!((seat.id, seat.head.incarnation()), (receipt.id, 0));
+        assert_eq!(table.route().generation() - begun, 256);
+        assert_eq!(table.refund(&receipt, &clock), 0, "a permit of another incarnation");
+        assert!(!admits(&table, 0, &clock));
+    }
+}
+
+/// A receipt of long ago, of a key that has kept its cell.
+#[test]
+fn with_a_receipt_that_is_older_than_256_generations() {
+    let (table, clock) =
+        (Table::new(Versions::new(&[Quota::new(9, Duration::from_nanos(10))]), 2, 0), MockClock::new());
+    let reserve = || table.acquire_within(key(0), 1, 0, &clock).unwrap().1;
+    let [first, second] = [reserve(), reserve()];
+    for number in 1..400 {
+        assert!(admits(&table, number, &clock) && table.forget(key(number), &clock));
+    }
+    assert!(table.route().generation() - first.generation > 300);
+    assert_eq!(table.refund(&first, &clock), 1);
+    // Laps tell until there are 256.
+    for _ in 0..256 {
+        assert_eq!(table.refund(&reserve(), &clock), 1);
+    }
+    assert_eq!(table.refund(&second, &clock), 0);
+    assert_eq!(table.peek(key(0), 1, &clock).remaining(), 8);
+}
+
 /// The same where the memory belongs to the next generation but one, of the same size.
 #[test]
 fn with_a_route_whose_memory_is_in_use_again() {

@@ -149,8 +149,8 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         self.receipt.take().unwrap_or_else(Receipt::of_nothing)
     }
 
-    /// Gives the permits back, as dropping the reservation does. Returns how many came back: see
-    /// [`refund`](crate::Limiter::refund).
+    /// Gives the permits back, as dropping the reservation does. Returns how many came back: all, or
+    /// fewer. See [`refund`](crate::Limiter::refund).
     ///
     /// ```
     /// use std::time::Duration;

@@ -109,7 +109,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    /// Gives back the permits of a receipt, and returns how many came back. They are free at once.
+    /// Gives back the permits of a receipt, and returns how many came back: all, or fewer. They are
+    /// free at once.
     ///
     /// Permits that no longer count do not come back: their window is over, the bucket has been
     /// full since, or the key was forgotten.
@@ -213,8 +214,8 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    /// Gives back the permits of a receipt, and returns how many came back, as [`Limiter::refund`]
-    /// does.
+    /// Gives back the permits of a receipt, and returns how many came back: all, or fewer, as
+    /// [`Limiter::refund`] does.
     ///
     /// ```
     /// use std::time::Duration;
@@ -311,8 +312,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
     /// Gives back the permits of a receipt in each dimension, one after the other.
     ///
-    /// Returns the largest number of permits that came back in one dimension. See
-    /// [`Limiter::refund`] for permits that no longer count.
+    /// Returns the largest number of permits that came back in one dimension: all, or fewer. See
+    /// [`Limiter::refund`] for those that do not come back.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};

@@ -4,6 +4,8 @@ mod algorithm;
 mod cells;
 #[cfg(all(test, tollgate_loom))]
 mod changing_loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod changing_tests;
 mod counter;
 mod descriptor;
 #[cfg(feature = "snapshot")]

@@ -149,7 +149,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     }
 
     /// Refunds the permits, as dropping the reservation does. Returns the number of refunded
-    /// permits: see [`refund`](crate::Limiter::refund).
+    /// permits: all, or fewer. See [`refund`](crate::Limiter::refund).
     ///
     /// ```
     /// use std::time::Duration;

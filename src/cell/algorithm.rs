@@ -123,6 +123,10 @@ pub(super) trait Algorithm<'a>: Copy {
     /// no earlier than the timestamp floor.
     fn help(self, at: At<'a>, reference: RingRef, time: u64);
 
+    /// Whether these are still the quotas of the cell's key, as far as permits expire by them. It
+    /// is checked after the clock was read (INV-VERSION).
+    fn is_current(self, cell: &Cell) -> bool;
+
     /// Until when the cell matters.
     fn known(self, at: At<'a>, reference: RingRef) -> Known;
 

@@ -136,7 +136,7 @@ impl Cells {
     fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
         match &versions.current.plan {
-            Plan::Log(plan) => Rules::Log(Log { store, plan, versions: versions.all }),
+            Plan::Log(plan) => Rules::Log(Log { store, plan, versions }),
             Plan::Counter(plan) => Rules::Counter(Counter { store, view: AccountView::new(versions, plan) }),
             Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }
@@ -226,6 +226,13 @@ impl Cells {
     /// Whether the head is unchanged.
     pub(crate) fn still_valid(&self, seat: Seat<'_>) -> bool {
         seat.at().validate()
+    }
+
+    /// Whether the laps prove that a charge was made in the incarnation of a seat
+    /// (INV-INCARNATION).
+    pub(crate) fn goes_on(&self, charge: Charge, seat: Seat<'_>) -> bool {
+        // A held head has no lap.
+        charge.head.goes_on_at(self.store.head_once_released(seat.cell))
     }
 
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come

@@ -55,9 +55,11 @@ impl Cells {
         self.free_memory(id, Slot::sentinel(0, 0), false);
     }
 
-    /// Frees the cell of this incarnation if all its stamps have expired at `time`, or its key was
-    /// forgotten (INV-FREE). Raises the timestamp floor to the end of the newest stamp that is
-    /// lost.
+    /// Frees the cell of this incarnation if all its stamps have expired, at `time` and by the
+    /// `clock`, or its key was forgotten (INV-FREE). Raises the timestamp floor to the end of the
+    /// newest stamp that is lost.
+    ///
+    /// The clock is read after the head, and only if the stamps have expired at `time`.
     ///
     /// A claim that is found unpublished may be later than `time`, so it is stamped by the `clock`,
     /// read after the claim was seen (INV-CLOCK-LAST).
@@ -107,8 +109,15 @@ impl Cells {
             if !at.validate() {
                 continue;
             }
-            if head.state() != State::Dead && time < end {
-                return Freed::Live(end.min(MAX_TIME));
+            if head.state() != State::Dead {
+                // `time` is from before the head, and the clock may have been set back since.
+                if time < end || time_of(clock.now()) < end {
+                    return Freed::Live(end.min(MAX_TIME));
+                }
+                // By other quotas it may be live.
+                if !dispatch!(rules, algorithm => algorithm.is_current(cell)) {
+                    continue;
+                }
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });

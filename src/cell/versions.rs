@@ -1,9 +1,14 @@
 //! Versions of quotas, which change while they are in use, for all keys or for one.
 //!
 //! The quotas of a dimension are a list of *versions* that only grows; each version has a plan. One
-//! word names the current one for all keys; each key with quotas of its own has another. A decision reads them after the cell's head. So no
-//! decision waits for a change, and a change waits only for another change. A request in progress
-//! is decided by one of the two versions.
+//! word names the current one for all keys; each key with quotas of its own has another. A decision
+//! reads them after the cell's head. So no decision waits for a change, and a change waits only for
+//! another change. A request in progress is decided by one of the two versions.
+//!
+//! No permit is given up by outdated quotas. A thread that reads the clock after a change could
+//! otherwise find permits expired, or an account over, that are live under the new quotas. So the
+//! fast path reads the version after the clock, and the slow path checks after each reading that the
+//! version is still current. If it is, the change had not been made at that reading (INV-VERSION).
 //!
 //! A change does not touch cells. A cell is read under the version that it was written under:
 //!
@@ -302,6 +307,12 @@ impl Versions {
 }
 
 impl<'a> ForKey<'a> {
+    /// Whether this is still the current version for the key. It is checked after a clock reading
+    /// that permits may expire by (INV-VERSION).
+    pub(super) fn is_current(&self, key: impl FnOnce() -> Fingerprint) -> bool {
+        core::ptr::eq(self.all.for_key(key).current, self.current)
+    }
+
     /// The version before another; the first is before itself.
     pub(super) fn before(&self, version: &'a Version) -> &'a Version {
         self.all.number(version.before)

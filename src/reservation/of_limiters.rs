@@ -110,8 +110,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    /// Refunds the permits of a receipt. Returns the number of refunded permits, which are free at
-    /// once.
+    /// Refunds the permits of a receipt, which are free at once. Returns the number of refunded
+    /// permits: all, or fewer.
     ///
     /// Permits that no longer count are not refunded: their window is over, the bucket has been
     /// full since, or the key was forgotten.
@@ -144,6 +144,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   own, or none if that one has expired.
     /// - Several threads may take permits from a bucket, a queue or a counter while its account is
     ///   opened. If another thread refunds permits at that time, they may stay charged.
+    /// - A limiter rebuilds its index of keys as new keys come. A receipt from 255 rebuilds ago refunds
+    ///   none if its key was in constant use since.
     ///
     /// # Errors
     ///
@@ -214,7 +216,7 @@ impl<C: Clock> DirectLimiter<C> {
     }
 
     /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
-    /// refunded permits.
+    /// refunded permits: all, or fewer.
     ///
     /// ```
     /// use std::time::Duration;
@@ -311,8 +313,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
     /// Refunds the permits of a receipt in one dimension after the other.
     ///
-    /// Returns the largest number of permits that were refunded in one dimension. See
-    /// [`Limiter::refund`] for permits that no longer count.
+    /// Returns the largest number of permits that were refunded in one dimension: all, or fewer. See
+    /// [`Limiter::refund`] for those that are not refunded.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};

@@ -162,6 +162,7 @@ impl Table {
     ) -> JointAttempt {
         let Together { keys, cost, admits_without_place } = asked;
         let Extras { mut refundable, mut told } = extras;
+        let generation = refundable.as_ref().map_or(0, |_| self.route().generation());
         let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
         let mut admission = Admission::COUNTED;
         if let (Err(retry_after_ns), false) = (room, admits_without_place)
@@ -214,7 +215,8 @@ impl Table {
         for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
             self.cells.publish(part, clock);
             if let Some(refundable) = &mut refundable {
-                refundable.push(Refundable { fingerprint, charge: self.cells.charge_of(part), cost, id: part.id });
+                let charge = self.cells.charge_of(part);
+                refundable.push(Refundable { fingerprint, charge, cost, id: part.id, generation });
             }
         }
         JointAttempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))

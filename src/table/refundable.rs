@@ -6,6 +6,11 @@ use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
 
+/// A receipt that is fewer generations old names one incarnation of its cell by its number modulo
+/// 256: a cell has at most one new incarnation per generation, from that of the charge to that of
+/// the refund (INV-INCARNATION).
+const PROOF: u32 = 255;
+
 /// A charge of a key that can be refunded.
 #[derive(Debug)]
 pub(crate) struct Refundable {
@@ -14,6 +19,8 @@ pub(crate) struct Refundable {
     pub(super) cost: u32,
     /// The cell that was charged. Incarnations of other cells have the same numbers.
     pub(super) id: u32,
+    /// The generation of the index, from before the charge.
+    pub(super) generation: u32,
 }
 
 impl Table {
@@ -26,10 +33,11 @@ impl Table {
         within: u64,
         clock: &impl Clock,
     ) -> Result<(Status, Refundable), u64> {
+        let generation = self.route().generation();
         loop {
             let seat = self.seat(fingerprint, clock).inspect_err(|_| self.count_refused())?;
             if let Some((status, charge)) = self.cells.decide_refundable(Ask::Reserve { within }, seat, cost, clock) {
-                return Ok((status, Refundable { fingerprint, charge, cost, id: seat.id }));
+                return Ok((status, Refundable { fingerprint, charge, cost, id: seat.id, generation }));
             }
         }
     }
@@ -37,10 +45,15 @@ impl Table {
     /// Refunds the permits of a charge that still count, and returns how many.
     pub(crate) fn refund(&self, refundable: &Refundable, clock: &impl Clock) -> u32 {
         loop {
-            match self.locate::<false>(self.route(), refundable.fingerprint) {
+            let route = self.route();
+            match self.locate::<false>(route, refundable.fingerprint) {
                 Located::Current(seat) | Located::Old(seat) => {
                     // The key was forgotten, and has been seen again.
                     if seat.id != refundable.id {
+                        return 0;
+                    }
+                    let age = route.generation().wrapping_sub(refundable.generation);
+                    if age >= PROOF && !self.cells.goes_on(refundable.charge, seat) {
                         return 0;
                     }
                     if let Some(given) = self.cells.refund(seat, refundable.charge, refundable.cost, clock) {

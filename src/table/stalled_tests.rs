@@ -142,6 +142,30 @@ fn before_making_a_new_cell_known_while_a_snapshot_is_taken() {
     assert_eq!(export(&table, &clock), [(key(1), vec![0])]);
 }
 
+/// A clock that changes the quota of all keys to this one before it shows the time.
+struct Changes<'a>(&'a Table, Quota);
+
+impl Clock for Changes<'_> {
+    fn now(&self) -> u64 {
+        self.0.change(0, Scope::All, &[self.1], &MockClock::new()).unwrap();
+        13
+    }
+}
+
+/// The permit of time zero has left the old window by then, and is live in the new one.
+#[test]
+fn the_fast_path_reads_the_quotas_after_the_clock() {
+    let of = [Quota::new, Quota::fixed_window];
+    for [short, long] in of.map(|of| [10, 100].map(|window| of(1, Duration::from_nanos(window)))) {
+        let (table, clock) = (Table::new(Versions::new(&[short]), 4096, 0), MockClock::new());
+        assert!(admits(&table, 1, &clock));
+        let decided = table.fast_decide(key(1), 1, &Changes(&table, long));
+        assert!(decided.is_none_or(|decided| !decided.is_admitted()), "{long:?}");
+        clock.set(99);
+        assert!(!admits(&table, 1, &clock));
+    }
+}
+
 /// A sweeper or a request that has read the entry of a cell's first incarnation, and continues
 /// after 256.
 #[test]
@@ -166,6 +190,47 @@ fn with_an_entry_whose_incarnation_has_come_round() {
     assert!(table.cells.decide(Ask::Peek, seat, 1, &clock).is_none());
     assert!(!table.cells.forget_at(seat.id, seat.head, &clock));
     assert!(table.cells.seat_for(first, incarnation, key(0)).is_some(), "it was forgotten");
+}
+
+/// A receipt of a cell's first incarnation, while the key has the cell in its 257th.
+#[test]
+fn with_a_receipt_whose_incarnation_has_come_round() {
+    let bucket = Quota::token_bucket(1, 1, Duration::from_nanos(10));
+    for quota in [Quota::new(1, Duration::from_nanos(10)), bucket] {
+        let (table, clock) = (Table::new(Versions::new(&[quota]), 1, 0), MockClock::new());
+        let (status, receipt) = table.acquire_within(key(0), 1, 0, &clock).unwrap();
+        assert!(status.is_admitted());
+        let begun = table.route().generation();
+        for number in 1..=256 {
+            assert!(table.forget(key(number - 1), &clock));
+            assert!(admits(&table, number % 256, &clock));
+        }
+        let Located::Current(seat) = table.locate::<false>(table.route(), key(0)) else { panic!("it is there") };
+        assert_eq!((seat.id, seat.head.incarnation()), (receipt.id, 0));
+        assert_eq!(table.route().generation() - begun, 256);
+        assert_eq!(table.refund(&receipt, &clock), 0, "a permit of another incarnation");
+        assert!(!admits(&table, 0, &clock));
+    }
+}
+
+/// A receipt of long ago, of a key that has kept its cell.
+#[test]
+fn with_a_receipt_that_is_older_than_256_generations() {
+    let (table, clock) =
+        (Table::new(Versions::new(&[Quota::new(9, Duration::from_nanos(10))]), 2, 0), MockClock::new());
+    let reserve = || table.acquire_within(key(0), 1, 0, &clock).unwrap().1;
+    let [first, second] = [reserve(), reserve()];
+    for number in 1..400 {
+        assert!(admits(&table, number, &clock) && table.forget(key(number), &clock));
+    }
+    assert!(table.route().generation() - first.generation > 300);
+    assert_eq!(table.refund(&first, &clock), 1);
+    // Laps tell until there are 256.
+    for _ in 0..256 {
+        assert_eq!(table.refund(&reserve(), &clock), 1);
+    }
+    assert_eq!(table.refund(&second, &clock), 0);
+    assert_eq!(table.peek(key(0), 1, &clock).remaining(), 8);
 }
 
 /// The same where the memory belongs to the next generation but one, of the same size.

@@ -50,6 +50,10 @@ impl<'a> AccountView<'a> {
         self.versions.current.number
     }
 
+    pub(super) fn is_current(&self, cell: &Cell) -> bool {
+        self.versions.is_current(|| cell.key())
+    }
+
     #[inline]
     pub(super) fn rule(&self) -> &Rule {
         &self.current.rule

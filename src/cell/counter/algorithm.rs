@@ -7,7 +7,7 @@ use crate::cell::descriptor::Part;
 use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
-use crate::cell::words::{Head, RingRef, Slot, State, time_of};
+use crate::cell::words::{Head, RingRef, Slot, State};
 use crate::clock::Clock;
 use crate::decision::{FastDecision, PerQuota, Status};
 
@@ -41,7 +41,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
             return None;
         }
         let reference = at.cell.reference();
-        let time = time_of(clock.now());
+        let time = self.read(at, clock)?;
         let (draft, account) = self.draft(at, reference, cost, time)?;
         if let Some(left) = left {
             *left = PerQuota::one(self.view.current.left(account, time));
@@ -58,6 +58,10 @@ impl<'a> Algorithm<'a> for Counter<'a> {
 
     fn help(self, at: At<'a>, reference: RingRef, time: u64) {
         self.view.help(at, Slot(reference.0), time.max(self.store.timestamp_floor()));
+    }
+
+    fn is_current(self, cell: &Cell) -> bool {
+        self.view.is_current(cell)
     }
 
     fn known(self, at: At<'a>, reference: RingRef) -> Known {
@@ -85,7 +89,7 @@ impl<'a> Algorithm<'a> for Counter<'a> {
             return None;
         }
         let reference = at.cell.reference();
-        let now = time_of(clock.now());
+        let now = self.read(at, clock)?;
         let Some(export) = self.view.export(at.head, Slot(reference.0), now) else {
             self.help(at, reference, now);
             return None;

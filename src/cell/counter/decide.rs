@@ -82,6 +82,13 @@ impl<'a> Counter<'a> {
         }
     }
 
+    /// A clock reading. `None` if the quota has changed since it was read: by the old one, the
+    /// reading might find an account over that goes on under the new one (INV-VERSION).
+    pub(super) fn read(self, at: At<'a>, clock: &impl Clock) -> Option<u64> {
+        let time = time_of(clock.now());
+        self.is_current(at.cell).then_some(time)
+    }
+
     /// Prepares a joint claim of at least one permit, and returns the account after it; or closes
     /// an account that is over so that the next can open. `None` if the request does not fit, or
     /// something had to be published or closed first.
@@ -149,7 +156,7 @@ impl<'a> Counter<'a> {
         }
         let slot = at.cell.slot();
         // Read after the head (INV-CLOCK-LAST), at each attempt.
-        let time = time_of(clock.now());
+        let Some(time) = self.read(at, clock) else { return at.lost() };
         let rule = view.rule();
         let (running, account) = match view.state(head, slot) {
             // Once per change; a denial writes nothing else.

@@ -12,7 +12,7 @@ use super::account_view::AccountState;
 use super::view::Counter;
 use crate::cell::algorithm::{Algorithm, Charge};
 use crate::cell::memory::At;
-use crate::cell::words::{State, time_of};
+use crate::cell::words::State;
 use crate::clock::Clock;
 
 impl<'a> Counter<'a> {
@@ -25,7 +25,7 @@ impl<'a> Counter<'a> {
         }
         let slot = at.cell.slot();
         // Read after the head (INV-CLOCK-LAST).
-        let now = time_of(clock.now());
+        let now = self.read(at, clock)?;
         let running = match self.view.state(head, slot) {
             AccountState::Running(running) => running,
             AccountState::Over(_) => return at.validate().then_some(0),

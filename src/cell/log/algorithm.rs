@@ -86,9 +86,13 @@ impl<'a> Algorithm<'a> for Log<'a> {
         }
         // During a resize the head stays the same, but the ring may be freed (INV-VALIDATE).
         let validate = || at.validate() && (!reference.is_ring() || at.cell.refers_to(reference));
-        let loosest = self.versions.loosest();
+        let loosest = self.versions.all.loosest();
         let loosest: &LogPlan = loosest.as_ref().unwrap_or(self.plan);
         self.store.ring(at.cell, reference).help(at.head, loosest, time, validate);
+    }
+
+    fn is_current(self, cell: &Cell) -> bool {
+        self.versions.is_current(|| cell.key())
     }
 
     fn known(self, At { cell, head }: At<'a>, reference: RingRef) -> Known {

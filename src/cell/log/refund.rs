@@ -28,7 +28,7 @@ impl<'a> Log<'a> {
     /// A lower bound of the stamp of a claim of `cost` slots, whichever thread publishes it: see
     /// `help` in `publish.rs`. Read before the claim.
     pub(super) fn earliest_stamp(self, view: &View<'_>, cost: usize) -> u64 {
-        let loosest = self.versions.loosest();
+        let loosest = self.versions.all.loosest();
         let loosest = loosest.as_ref().unwrap_or(self.plan);
         let pos = view.at.head.pos();
         let last = view.ring.load(pos + cost - 1).time();

@@ -57,16 +57,15 @@ impl<'a> Log<'a> {
         Wanted { cost, live }: Wanted,
         clock: &impl Clock,
     ) -> Larger {
-        let (plan, ring, head) = (self.plan, view.ring, at.head);
-        let next = head.on_new_ring();
+        let (plan, ring) = (self.plan, view.ring);
+        let next = at.head.on_new_ring();
         let (offer, new) = self.store.new_ring(next.ring_parity(), (live + cost).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
         // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
         let timestamp_floor = self.store.timestamp_floor();
         let reading = view.time.max(time_of(clock.now()));
         let time = reading.max(timestamp_floor);
-        // No more than before, even if the ring is no longer the cell's.
-        let live = live.min(ring.live_at(head, plan.live_from(reading)));
+        // All that were live at the view's time, for which the quotas were current (INV-VERSION).
         let kept = view.last(live).map(|stamp| plan.postpone(stamp, reading, time));
         new.write_last(live + cost, kept.chain(core::iter::repeat_n(time, cost)), next.lap());
         let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);

@@ -290,6 +290,24 @@ fn between_the_reading_of_the_clock_and_a_change_of_the_quota() {
     assert_eq!([21, 29, 30].map(|at| one.admits(1, at)), [false, false, true]);
 }
 
+/// A sweep stalls after its reading of 30. The clock is set back, and the key is granted a permit.
+#[test]
+fn a_sweep_reads_the_clock_again_before_it_frees_a_cell() {
+    let log = Quota::new(1, Duration::from_nanos(10));
+    let bucket = Quota::token_bucket(1, 1, Duration::from_nanos(10));
+    for (quota, grows) in [(log, false), (log, true), (bucket, false)] {
+        let one = One::of(&[quota], 1);
+        assert!(one.admits(1, 15));
+        if grows {
+            one.word().store(one.head().with_state(State::Resizing).0, Ordering::Release);
+        }
+        let sweeps = |now| one.0.free(0, 0, time_of(30), &At(now));
+        assert_eq!([16, 24].map(sweeps), [Freed::Live(time_of(25)); 2]);
+        assert!(!one.admits(1, 24), "two permits within one window");
+        assert_eq!(sweeps(25), Freed::Gone);
+    }
+}
+
 /// The word that says since when an account is over looks like a reference to a ring. No ring may
 /// be given back for it.
 #[test]

@@ -6,7 +6,7 @@ use super::ring::Ring;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
-use crate::cell::versions::Versions;
+use crate::cell::versions::ForKey;
 use crate::cell::words::{RingRef, Slot, State, time_of};
 use crate::clock::Clock;
 
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 pub(in crate::cell) struct Log<'a> {
     pub(in crate::cell) store: &'a Store,
     pub(in crate::cell) plan: &'a LogPlan,
-    pub(in crate::cell) versions: &'a Versions,
+    pub(in crate::cell) versions: ForKey<'a>,
 }
 
 /// A log whose claims are all published, as of a head.
@@ -63,6 +63,10 @@ impl<'a> Log<'a> {
             return None;
         };
         let lower_bound = self.lower_bound(newest);
+        // After the reading and the newest stamp, which was a reading, too (INV-VERSION).
+        if !self.is_current(at.cell) {
+            return None;
+        }
         let by_clock = self.plan.not_before(reading);
         Some(View {
             at,

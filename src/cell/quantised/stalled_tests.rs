@@ -123,7 +123,7 @@ fn keys_are_forgotten_and_cells_freed() {
         let end = if at == Stalls::Offered { 40 } else { 30 };
         let _ = cells.free(id, incarnation, time_of(1), &At(1));
         assert_eq!(cells.free(id, incarnation, time_of(end - 1), &At(1)), Freed::Live(time_of(end)), "{at:?}");
-        assert_eq!(cells.free(id, incarnation, time_of(end), &At(1)), Freed::Gone);
+        assert_eq!(cells.free(id, incarnation, time_of(end), &At(end)), Freed::Gone);
     }
 }
 

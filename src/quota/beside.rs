@@ -93,8 +93,9 @@ impl Quota {
     /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still
     ///   count.
     /// - A key remembers its newest requests only: twice as many permits as the largest limit that
-    ///   it has had. No more could matter under these limits. After a [change](crate::Limiter::set_quotas) to a larger limit, older denied
-    ///   requests do not count.
+    ///   it has had, since a restart if there was one. No more could matter under these limits.
+    ///   After a [change](crate::Limiter::set_quotas) to a larger limit, older denied requests do
+    ///   not count.
     ///
     /// ```
     /// use std::time::Duration;

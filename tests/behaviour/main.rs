@@ -9,6 +9,8 @@ mod changing;
 mod keys;
 mod lending;
 mod many_at_once;
+#[cfg(feature = "snapshot")]
+mod restored;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "snapshot")]

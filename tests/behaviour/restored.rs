@@ -129,15 +129,18 @@ proptest! {
 
 #[test]
 fn a_window_stays_full_though_there_is_no_room_for_all_that_it_granted() {
-    let (large, small) = (Quota::fixed_window(1 << 25, 60 * SECOND), Quota::fixed_window(5, 60 * SECOND));
-    let clock = MockClock::new();
-    let live = builder(&[large], None, &clock).build().unwrap();
-    assert!(live.try_acquire_n(1, 1 << 24).unwrap().is_admitted());
-    live.set_quotas(&[small]).unwrap();
-    let restored = builder(&[small], None, &clock).restore_after(&live.snapshot(), Duration::ZERO).unwrap();
-    assert_eq!(restored.peek(1).retry_after(), Some(60 * SECOND));
-    restored.set_quotas(&[Quota::fixed_window((1 << 20) - 1, 60 * SECOND)]).unwrap();
-    assert!(restored.peek(1).is_denied());
+    let kinds: [fn(u32) -> Quota; 2] =
+        [|limit| Quota::fixed_window(limit, 60 * SECOND), |limit| Quota::quantised_log(limit, 60 * SECOND, SECOND)];
+    for quota in kinds {
+        let clock = MockClock::new();
+        let live = builder(&[quota(1 << 25)], None, &clock).build().unwrap();
+        assert!(live.try_acquire_n(1, 1 << 24).unwrap().is_admitted());
+        live.set_quotas(&[quota(5)]).unwrap();
+        let restored = builder(&[quota(5)], None, &clock).restore_after(&live.snapshot(), Duration::ZERO).unwrap();
+        assert_eq!(restored.peek(1).retry_after(), Some(60 * SECOND), "{}", quota(5));
+        restored.set_quotas(&[quota((1 << 20) - 1)]).unwrap();
+        assert!(restored.peek(1).is_denied(), "{}", quota(5));
+    }
 }
 
 #[test]

@@ -144,16 +144,24 @@ fn a_window_stays_full_though_there_is_no_room_for_all_that_it_granted() {
 }
 
 #[test]
-fn a_log_that_counts_refused_requests_forgets_no_granted_permit() {
-    let quota = |limit| Quota::new(limit, 60 * SECOND).counting_refused();
-    let clock = MockClock::new();
-    let live = builder(&[quota(8)], None, &clock).build().unwrap();
-    assert!(live.try_acquire_n(1, 8).unwrap().is_admitted());
-    live.set_quotas(&[quota(2)]).unwrap();
-    let restored = builder(&[quota(2)], None, &clock).restore_after(&live.snapshot(), Duration::ZERO).unwrap();
-    (0..20).for_each(|_| assert!(restored.try_acquire(1).is_denied()));
-    restored.set_quotas(&[quota(8)]).unwrap();
-    assert!(restored.peek(1).is_denied());
+fn what_was_granted_counts_under_a_limit_that_is_less_over_a_restart_only() {
+    let kinds: [fn(u32) -> Quota; 5] = [
+        |limit| Quota::new(limit, 60 * SECOND),
+        |limit| Quota::new(limit, 60 * SECOND).counting_refused(),
+        |limit| Quota::quantised_log(limit, 60 * SECOND, SECOND),
+        |limit| Quota::fixed_window(limit, 60 * SECOND),
+        |limit| Quota::sliding_counter(limit, 60 * SECOND),
+    ];
+    for quota in kinds {
+        let clock = MockClock::new();
+        let live = builder(&[quota(8)], None, &clock).build().unwrap();
+        assert!(live.try_acquire_n(1, 8).unwrap().is_admitted());
+        live.set_quotas(&[quota(2)]).unwrap();
+        let restored = builder(&[quota(2)], None, &clock).restore_after(&live.snapshot(), Duration::ZERO).unwrap();
+        (0..20).for_each(|_| assert!(restored.try_acquire(1).is_denied()));
+        restored.set_quotas(&[quota(8)]).unwrap();
+        assert!(restored.peek(1).is_denied(), "{}", quota(8));
+    }
 }
 
 #[test]

@@ -281,11 +281,12 @@ fn more_blocked_keys_than_there_is_room_for_are_an_error() {
 }
 
 type Hooked = Limiter<u32, Hook>;
+type Armed = (Arc<Hooked>, fn(&Hooked));
 
 /// A clock that changes quotas the first time that it is read after it was armed.
 #[derive(Clone, Default)]
 struct Hook {
-    armed: Arc<OnceLock<(Arc<Hooked>, fn(&Hooked))>>,
+    armed: Arc<OnceLock<Armed>>,
     is_done: Arc<OnceLock<()>>,
 }
 

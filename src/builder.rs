@@ -304,8 +304,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// The system's clock tells which permits have expired. The permits that keys without a place
     /// share are not in a snapshot.
     ///
-    /// The limits and windows of sliding window logs may differ from those of the snapshot. Of the
-    /// permits that were live then, as many are kept as the new quotas need.
+    /// The limits and windows of sliding window logs may differ from those of the snapshot. The
+    /// permits that were live then count for as long as the new windows say.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -354,7 +354,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ) -> Result<Limiter<K, C, F>, RestoreError> {
         snapshot.check_quotas(&[&self.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
-        let limiter = Self { fingerprinter, ..self }.build()?;
+        let mut limiter = Self { fingerprinter, ..self }.build()?;
         limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }

@@ -26,6 +26,8 @@ mod quantised;
 mod refund_loom_tests;
 #[cfg(all(test, tollgate_loom))]
 mod reserving_loom_tests;
+#[cfg(feature = "snapshot")]
+mod snapshot;
 mod store;
 mod unchanged;
 mod versions;

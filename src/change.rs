@@ -194,7 +194,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks
     /// whether its key is one of them. They last as long as the limiter, whatever becomes of the
-    /// key or of the quotas of all keys, and are not in a snapshot.
+    /// key or of the quotas of all keys, and are in a snapshot.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

@@ -6,6 +6,8 @@ use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 use crate::lists::Lists;
 use crate::penalty::{Penalties, Penalty};
+#[cfg(feature = "snapshot")]
+use crate::table::Table;
 
 /// The modes that were set on a builder.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +51,12 @@ impl Modes {
 
     pub(crate) fn all_penalties(&self) -> impl Iterator<Item = &Penalties> {
         self.penalties.iter().flatten()
+    }
+
+    /// The tables of the penalties, each with its dimension.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn tables_of_penalties(&self) -> impl Iterator<Item = (usize, &Table)> {
+        self.penalties.iter().enumerate().filter_map(|(dimension, it)| Some((dimension, it.as_ref()?.table())))
     }
 
     /// The decision to return. Shadow mode turns a denial into an admission and counts it.

@@ -45,7 +45,11 @@ use crate::table::{Placed, Table};
 ///   block the key again.
 ///
 /// A peek shows a block, and never begins one. [`forget`](crate::Limiter::forget) and
-/// [`clear`](crate::Limiter::clear) end blocks. A snapshot does not contain them.
+/// [`clear`](crate::Limiter::clear) end blocks.
+///
+/// A snapshot has the blocks and the denials that count. The restored limiter may have a penalty
+/// with other numbers. A block then lasts `blocked_for` of the new penalty, from the time at which
+/// it began. A limiter without a penalty restores none.
 ///
 /// A request that was under way when the block began may still be admitted by its quota. If a
 /// thread stops between a denial and its count, the denial counts when the thread goes on.
@@ -237,6 +241,12 @@ impl Penalties {
 
     pub(crate) fn clear(&self, clock: &impl Clock) {
         self.table.clear(clock);
+    }
+
+    /// The denials and the blocks, for a snapshot.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
     }
 
     pub(crate) fn begun(&self) -> u64 {

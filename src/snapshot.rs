@@ -3,6 +3,7 @@
 mod contents;
 mod file;
 mod format;
+mod quotas;
 
 pub use contents::{RestoreError, Snapshot};
 pub use format::SnapshotError;

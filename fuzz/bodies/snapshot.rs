@@ -7,7 +7,10 @@
 use std::time::Duration;
 
 use siphasher::sip128::SipHasher13;
-use tollgate::{JointLimiter, Limiter, MockClock, Quota, RestoreError, SipFingerprinter, Snapshot, Status};
+use tollgate::{
+    Absent, Algorithm, JointLimiter, Limiter, MockClock, Penalty, Quota, RestoreError, SipFingerprinter, Snapshot,
+    Status,
+};
 
 /// What became of one input.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +42,22 @@ fn quotas() -> [Quota; 8] {
     ]
 }
 
+/// A quota of the same algorithm, for one key.
+fn own(quota: Quota) -> Quota {
+    match quota.algorithm() {
+        Algorithm::TokenBucket => Quota::token_bucket(9, 3, SECOND),
+        Algorithm::LeakyBucket => Quota::leaky_bucket(8, 1, SECOND),
+        Algorithm::LeakyQueue => Quota::leaky_queue(3, SECOND, 2 * SECOND),
+        Algorithm::FixedWindow => Quota::fixed_window(8, SECOND),
+        Algorithm::SlidingCounter => Quota::sliding_counter(8, SECOND),
+        _ => Quota::new(5, 20 * SECOND).named("own"),
+    }
+}
+
+fn penalty() -> Penalty {
+    Penalty::new(2, 10 * SECOND, 20 * SECOND)
+}
+
 fn clock() -> MockClock {
     let clock = MockClock::new();
     clock.set(1 << 40);
@@ -46,7 +65,12 @@ fn clock() -> MockClock {
 }
 
 fn limiter(quota: Quota, clock: &MockClock) -> tollgate::LimiterBuilder<u32, MockClock, SipFingerprinter> {
-    Limiter::builder(quota).key_cap(64).clock(clock.clone()).fingerprinter(SipFingerprinter::with_seed(1, 2))
+    Limiter::builder(quota)
+        .key_cap(64)
+        .keys_with_quotas(4)
+        .penalty(penalty())
+        .clock(clock.clone())
+        .fingerprinter(SipFingerprinter::with_seed(1, 2))
 }
 
 fn joint(clock: &MockClock) -> tollgate::JointLimiterBuilder<(u32, u32), MockClock, SipFingerprinter> {
@@ -54,7 +78,9 @@ fn joint(clock: &MockClock) -> tollgate::JointLimiterBuilder<(u32, u32), MockClo
     JointLimiter::<(u32, u32)>::builder()
         .dimension("one", [log])
         .dimension("two", [bucket])
+        .penalty(1, penalty())
         .key_cap(64)
+        .keys_with_quotas(4)
         .clock(clock.clone())
         .fingerprinter(SipFingerprinter::with_seed(1, 2))
 }
@@ -64,13 +90,14 @@ pub(crate) fn good(which: usize) -> Vec<u8> {
     let mut contents = taken(which).split_off(HEAD);
     // The time on the wall comes first: some day in 2024.
     contents[..9].copy_from_slice(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x18]);
-    framed(&contents)
+    framed(&contents, VERSION)
 }
 
 fn taken(which: usize) -> Vec<u8> {
     let clock = clock();
     let Some(&quota) = quotas().get(which) else {
         let limiter = joint(&clock).build().expect("good quotas");
+        limiter.set_quotas_of((Absent, 1), &[own(quotas()[7])]).expect("of the same algorithm");
         for key in 0..KEYS {
             let _ = limiter.try_acquire_n((&key, &(key / 2)), 1);
             clock.advance(SECOND / 4);
@@ -78,6 +105,7 @@ fn taken(which: usize) -> Vec<u8> {
         return limiter.snapshot().to_bytes();
     };
     let limiter = limiter(quota, &clock).build().expect("a good quota");
+    limiter.set_quotas_of(1, &[own(quota)]).expect("of the same algorithm");
     for key in (0..KEYS).chain(0..KEYS / 2) {
         let _ = limiter.try_acquire_n(key, (1 + key % 3).min(quota.limit()));
         clock.advance(SECOND / 4);
@@ -85,10 +113,13 @@ fn taken(which: usize) -> Vec<u8> {
     limiter.snapshot().to_bytes()
 }
 
+/// The present version of the format.
+const VERSION: u32 = 2;
+
 /// Contents with the head that they have to have.
-fn framed(contents: &[u8]) -> Vec<u8> {
+fn framed(contents: &[u8], version: u32) -> Vec<u8> {
     let mut bytes = Vec::from(b"tollgate");
-    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(version.to_le_bytes());
     bytes.extend((contents.len() as u64).to_le_bytes());
     bytes.extend(SipHasher13::new().hash(contents).as_bytes());
     bytes.extend(contents);
@@ -123,7 +154,8 @@ pub(crate) fn read(input: &[u8]) -> Result<Read, String> {
     let which = usize::from(what >> 2);
     let bytes = match what & 3 {
         0 => rest.to_vec(),
-        1 => framed(rest),
+        // Of version 1 or of the present one.
+        1 => framed(rest, if which == 0 { 1 } else { VERSION }),
         2 => {
             let good = good(which);
             let damaged = damage(good.clone(), rest);
@@ -134,7 +166,7 @@ pub(crate) fn read(input: &[u8]) -> Result<Read, String> {
             }
             damaged
         }
-        _ => framed(&damage(good(which).split_off(HEAD), rest)),
+        _ => framed(&damage(good(which).split_off(HEAD), rest), VERSION),
     };
     let snapshot = match Snapshot::from_bytes(&bytes) {
         Ok(snapshot) => snapshot,
@@ -182,22 +214,25 @@ fn restores(snapshot: &Snapshot, quota: Quota) -> Result<bool, String> {
         if one != other {
             return Err(format!("key {key} is told {one:?}, and once more restored {other:?}"));
         }
+        // Its own, or those of all.
+        let quotas = second.quotas_of(key);
+        let limit = quotas[0].limit().min(1000);
         let mut in_window = 0;
         // Half a window apart, both within one.
-        for pause in [Duration::ZERO, quota.window() / 2] {
+        for pause in [Duration::ZERO, quotas[0].window() / 2] {
             clock.advance(pause);
-            let granted = (0..=quota.limit()).filter(|_| second.try_acquire(key).is_admitted()).count();
-            if granted > quota.limit() as usize {
+            let granted = (0..=limit).filter(|_| second.try_acquire(key).is_admitted()).count();
+            if granted > quotas[0].limit() as usize {
                 return Err(format!("key {key} is granted {granted} permits at once"));
             }
             in_window += granted;
         }
-        let is_log = quota.algorithm() == tollgate::Algorithm::SlidingWindowLog;
-        if is_log && in_window > quota.limit() as usize {
+        let is_log = quota.algorithm() == Algorithm::SlidingWindowLog;
+        if is_log && limit < 1000 && in_window > limit as usize {
             return Err(format!("key {key} is granted {in_window} permits in one window"));
         }
         second.forget(key);
-        if key % 2 == 0 && !second.try_acquire(key).is_admitted() {
+        if key % 2 == 0 && quotas == [quota] && !second.try_acquire(key).is_admitted() {
             return Err(format!("key {key} is denied when it is forgotten"));
         }
     }
@@ -209,9 +244,10 @@ fn restores_joint(snapshot: &Snapshot) -> Result<bool, String> {
         Ok(limiter) => limiter,
         Err(error) => return is_refused(&error),
     };
-    let [log, .., bucket] = quotas();
     for key in 0..KEYS {
         let keys = (&key, &(key / 2));
+        let quotas = limiter.quotas_of(keys).map_err(|error| error.to_string())?;
+        let [Some([log, ..]), Some([bucket, ..])] = quotas[..] else { return Err(format!("{keys:?}: {quotas:?}")) };
         let all =
             |keys: (Option<&u32>, Option<&u32>)| limiter.try_acquire(keys).is_ok_and(|decision| decision.is_admitted());
         let both = (0..10).filter(|_| all((Some(keys.0), Some(keys.1)))).count();

@@ -50,7 +50,7 @@ impl<'a> Seat<'a> {
 
     /// The same seat as of another head, if that is certainly of the same incarnation
     /// (INV-INCARNATION).
-    fn goes_on_at(self, now: Head) -> Option<Self> {
+    pub(super) fn goes_on_at(self, now: Head) -> Option<Self> {
         self.head.goes_on_at(now).then_some(Self { head: now, ..self })
     }
 }
@@ -94,12 +94,6 @@ impl Cells {
         Self { store: Store::new(key_cap, longest, largest_block, descriptors), plans }
     }
 
-    /// Whether the key's plan exists and can have exported this.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn can_have(&self, key: Fingerprint, export: &super::export::Export) -> bool {
-        self.plans.get(key.plan()).is_some_and(|plan| plan.current().plan.new_keys().can_have(export))
-    }
-
     /// The versions of this plan.
     #[inline]
     pub(crate) fn versions(&self, plan: usize) -> &Versions {
@@ -133,7 +127,7 @@ impl Cells {
     }
 
     #[inline]
-    fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
+    pub(super) fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
         let store = &self.store;
         match &versions.current.plan {
             Plan::Log(plan) => Rules::Log(Log { store, plan, versions }),
@@ -245,19 +239,6 @@ impl Cells {
             let given = dispatch!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
             if given.is_some() {
                 return given;
-            }
-            seat = seat.goes_on_at(seat.cell.head())?;
-        }
-    }
-
-    /// Exports the permits of a cell, if any matter. Blocks no decision. `None` if the cell may no
-    /// longer decide for the key.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn export(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<super::export::Export>> {
-        loop {
-            let export = dispatch!(self.rules_at(seat), algorithm => algorithm.export(seat.at(), clock));
-            if export.is_some() {
-                return export;
             }
             seat = seat.goes_on_at(seat.cell.head())?;
         }

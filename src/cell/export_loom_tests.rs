@@ -46,7 +46,7 @@ impl One {
             let head = Head(word.load(Ordering::Acquire));
             let key = self.cells.fingerprint_of(self.id)?;
             match self.cells.seat_for(self.id, head.incarnation(), key).map(|seat| self.cells.export(seat, &At(at))) {
-                Some(Some(export)) => return export.map(|export| (key, export)),
+                Some(Some(export)) => return export.map(|(export, _)| (key, export)),
                 None if word.load(Ordering::Acquire) == head.0 => return None,
                 _ => {}
             }

@@ -3,8 +3,6 @@
 
 use super::algorithm::{Algorithm, Known};
 use super::cells::{Cells, Rules, Seat, dispatch};
-#[cfg(feature = "snapshot")]
-use super::export::{Export, Import};
 use super::memory::At;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
@@ -271,27 +269,6 @@ impl Cells {
                 return Some((head.incarnation(), end));
             }
         }
-    }
-
-    /// A cell for a key with the permits that were exported `elapsed` nanoseconds ago, as far as
-    /// they still matter. The caller owns it until it inserts the number and incarnation that this
-    /// returns. `None` if all cells are taken.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn import(
-        &self,
-        fingerprint: Fingerprint,
-        export: &Export,
-        elapsed: u64,
-        now: u64,
-    ) -> Option<(u32, u64)> {
-        let id = self.store.cells.alloc()?;
-        let cell = self.store.cells.element(id);
-        let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
-        let import = Import { now, elapsed };
-        let (reference, head) =
-            dispatch!(self.rules(fingerprint), algorithm => algorithm.import(opened, export, import));
-        cell.give_to(fingerprint, reference, head);
-        Some((id, head.incarnation()))
     }
 }
 

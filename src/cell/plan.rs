@@ -2,6 +2,8 @@
 
 use super::algorithm::NewKeys;
 use super::counter::plan::AccountPlan;
+#[cfg(feature = "snapshot")]
+use super::export::Export;
 use super::log::plan::LogPlan;
 use super::quantised::plan::QuantisedPlan;
 use crate::quota::Quota;
@@ -35,6 +37,24 @@ impl Plan {
             Some((Self::Log(last), since)) => LogPlan::after(last, quotas, since),
             _ => LogPlan::new(quotas),
         })
+    }
+
+    /// Makes room for an export that the plan can have.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn make_room_for_export(&mut self, export: &Export) {
+        if let (Self::Log(plan), Export::Stamps(ages)) = (self, export) {
+            plan.remember(ages.len());
+        }
+    }
+
+    /// Makes room in the heads of cells for the accounts of another plan.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn make_room_for(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Counter(plan), Self::Counter(other)) => plan.layout = plan.layout.max(other.layout),
+            (Self::Quantised(plan), Self::Quantised(other)) => plan.make_room_for(other),
+            _ => {}
+        }
     }
 
     /// The same, for keys without a cell.

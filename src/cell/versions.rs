@@ -22,6 +22,8 @@ use std::sync::PoisonError;
 
 use once_cell::race::OnceBox;
 
+#[cfg(feature = "snapshot")]
+use super::export::Export;
 use super::log::loosest::Loosest;
 use super::log::plan::LogPlan;
 use super::plan::Plan;
@@ -282,24 +284,46 @@ impl Versions {
         }
     }
 
+    /// The keys with quotas of their own.
+    fn own_keys(&self) -> impl Iterator<Item = &Own> {
+        self.own.iter().flat_map(|bucket| core::iter::successors(bucket.get(), |own| own.next.get()))
+    }
+
+    /// The keys with quotas of their own, and the current version of each.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn of_single_keys(&self) -> impl Iterator<Item = (Fingerprint, &Version)> {
+        self.own_keys().map(|own| (own.key, self.number(own.current.load(Ordering::Acquire))))
+    }
+
+    /// Makes room for accounts under these quotas of one key, before any key has a cell.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn make_room_for(&mut self, quotas: &[Quota]) {
+        self.first.plan.make_room_for(&Plan::new(quotas, None));
+    }
+
+    /// Makes room for an export, before any key has a cell.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn make_room_for_export(&mut self, export: &Export) {
+        self.first.plan.make_room_for_export(export);
+    }
+
+    /// Gives a key quotas of its own as if from the beginning, so that all permits count that are
+    /// imported later.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn restore(&self, key: Fingerprint, quotas: &[Quota]) -> Result<(), Unchanged> {
+        self.change(Scope::Key(key), quotas, || 0)
+    }
+
     /// Bytes, with its own.
     pub(super) fn bytes(&self) -> usize {
         let made = self.made.load(Ordering::Acquire);
         let chunks = self.later.get().into_iter().flatten().filter_map(OnceBox::get);
         let directory = self.later.get().map_or(0, size_of_val);
         let beside = |version: &Version| version.plan.new_keys().bytes() + size_of_val(&*version.quotas);
-        let mut owns = 0;
-        for bucket in &self.own {
-            let mut own = bucket.get();
-            while let Some(found) = own {
-                owns += 1;
-                own = found.next.get();
-            }
-        }
         size_of::<Self>()
             + size_of_val(&*self.own)
             + directory
-            + owns * size_of::<Own>()
+            + self.own_keys().count() * size_of::<Own>()
             + chunks.map(|chunk| size_of_val(chunk) + size_of_val(&**chunk)).sum::<usize>()
             + usize::try_from(made).unwrap_or(usize::MAX) * size_of::<Version>()
             + (0..=made).map(|number| beside(self.number(number))).sum::<usize>()

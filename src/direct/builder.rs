@@ -221,7 +221,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     ) -> Result<DirectLimiter<C>, RestoreError> {
         snapshot.check_quotas(&[&self.quotas])?;
         snapshot.fingerprinter(OneKey)?;
-        let limiter = self.build()?;
+        let mut limiter = self.build()?;
         limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }

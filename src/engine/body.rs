@@ -111,12 +111,13 @@ impl<C: Clock, F> Engine<C, F> {
 impl<C: Clock, F: Fingerprinter> Engine<C, F> {
     /// The snapshot of a limiter with this number of dimensions.
     pub(crate) fn snapshot(&self, dimensions: usize) -> Snapshot {
-        let quotas: Vec<&[Quota]> = (0..dimensions).map(|dimension| self.quotas(dimension)).collect();
-        Snapshot::take(&self.table, &quotas, &self.fingerprinter, &self.clock)
+        Snapshot::take(&self.table, self.modes.as_deref(), dimensions, &self.fingerprinter, &self.clock)
     }
 
-    pub(crate) fn import(&self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
-        snapshot.restore(&self.table, elapsed, &self.clock)
+    /// Imports, before the first request.
+    pub(crate) fn import(&mut self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
+        snapshot.restore_quotas(&mut self.table)?;
+        snapshot.restore(&self.table, self.modes.as_deref(), elapsed, &self.clock)
     }
 }
 

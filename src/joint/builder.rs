@@ -290,7 +290,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
-        let limiter = Self { fingerprinter, ..self }.build()?;
+        let mut limiter = Self { fingerprinter, ..self }.build()?;
         limiter.engine.import(snapshot, elapsed)?;
         Ok(limiter)
     }

@@ -93,8 +93,9 @@ impl Quota {
     /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still
     ///   count.
     /// - A key keeps only its newest requests: twice as many permits as the largest limit that it
-    ///   has had. Older ones can't change a decision under these limits. After a
-    ///   [change](crate::Limiter::set_quotas) to a larger limit, they do not count either.
+    ///   has had, since a restart if there was one. Older ones can't change a decision under these
+    ///   limits. After a [change](crate::Limiter::set_quotas) to a larger limit, they do not count
+    ///   either.
     ///
     /// ```
     /// use std::time::Duration;

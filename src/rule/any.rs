@@ -113,6 +113,13 @@ impl Rule {
         ask!(self, used_below())
     }
 
+    /// The same for an account that an earlier version may have written. A window keeps its
+    /// permits, however small its limit becomes.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn used_ever_below(&self) -> u64 {
+        if let Self::Window(_) = self { u64::from(Quota::MAX_CAPACITY) + 1 } else { self.used_below() }
+    }
+
     /// The first time at which all permits are free, without further grants.
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {
         ask!(self, all_free_at(account))

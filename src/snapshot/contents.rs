@@ -5,14 +5,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Export;
+use super::quotas::{Numbers, OwnQuota, nanos, numbers};
+use crate::cell::{Export, Unchanged, Version};
 use crate::clock::Clock;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::modes::Modes;
 use crate::quota::{Kind, Quota};
+use crate::quotas::Quotas;
 use crate::table::{ImportError, Table};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
+///
+/// - **Quotas**: it has the numbers of the quotas of all keys, to check that those of the restored
+///   limiter match. After [`set_quotas`](crate::Limiter::set_quotas), build the limiter with the
+///   quotas that were in force.
+/// - **[Quotas of single keys](crate::Limiter::set_quotas_of)** are in it, and in force after the
+///   restore. Build the limiter with [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+/// - **[Penalties](crate::Penalty)**: it has the blocks and the denials that count towards one.
+///   They are left out if the restored limiter has no penalty.
+/// - **Lists** of [allowed](crate::Limiter::allow) and [denied](crate::Limiter::deny) keys are
+///   settings of the service and not in it: list the keys again after the restore.
 ///
 /// Taking a snapshot does not stop traffic. Each key is as it was at some moment while the snapshot
 /// was taken, and different keys may be of different moments. Permits that are granted later are
@@ -38,6 +51,26 @@ use crate::table::{ImportError, Table};
 /// assert!(after.try_acquire("bob").is_admitted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// With quotas of single keys and a penalty:
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Penalty, Quota};
+///
+/// let penalty = Penalty::new(1, Duration::from_secs(60), Duration::from_secs(3600));
+/// let builder = |quota| Limiter::<String>::builder(quota).keys_with_quotas(1000).penalty(penalty);
+/// let before = builder(Quota::per_hour(5)).build()?;
+/// before.set_quotas(&[Quota::per_hour(1)])?;
+/// before.set_quotas_of("alice", &[Quota::per_hour(10)])?;
+/// assert!(before.try_acquire("mallory").is_admitted());
+/// assert!(before.try_acquire("mallory").is_denied(), "blocked");
+///
+/// let after = builder(before.quotas()[0]).restore(&before.snapshot())?;
+/// assert_eq!(after.peek("alice").remaining(), 10);
+/// assert!(after.peek("mallory").is_denied());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The time of the snapshot, in nanoseconds since 1970.
@@ -47,33 +80,86 @@ pub struct Snapshot {
     pub(super) probe: (u64, u64),
     /// For each dimension the numbers of its quotas.
     pub(super) dimensions: Vec<Vec<Numbers>>,
-    pub(super) keys: Vec<((u64, u64), Export)>,
+    pub(super) keys: Exports,
+    /// The quotas of keys that have quotas of their own.
+    pub(super) own: Vec<(Key, Vec<OwnQuota>)>,
+    /// For each dimension with a penalty, the denials and blocks of its keys.
+    pub(super) penalties: Vec<(usize, Exports)>,
 }
 
+/// The two halves of a fingerprint.
+type Key = (u64, u64);
+type Exports = Vec<(Key, Export)>;
+
 const PROBE: &str = "tollgate";
+
+/// The quotas and the permits of a table, as of one version of the quotas of all keys.
+struct Taken<'a> {
+    dimensions: Vec<&'a Version>,
+    own: BTreeMap<Key, &'a Version>,
+    keys: BTreeMap<Key, Export>,
+}
+
+impl<'a> Taken<'a> {
+    /// A change of the quotas of all keys meanwhile starts it anew. After a change of the quotas of
+    /// one key, the quotas are those that its permits count under.
+    fn from(table: &'a Table, dimensions: usize, clock: &impl Clock) -> Self {
+        loop {
+            let versions = || (0..dimensions).map(|dimension| table.version(dimension));
+            let mut taken = Self {
+                dimensions: versions().collect(),
+                own: table.of_single_keys().map(|(key, version)| (halves(key), version)).collect(),
+                keys: BTreeMap::new(),
+            };
+            // A key may appear twice. The later entry replaces the earlier.
+            for (key, export, version) in table.export(clock) {
+                if version.number != taken.dimensions[key.plan()].number {
+                    taken.own.insert(halves(key), version);
+                }
+                taken.keys.insert(halves(key), export);
+            }
+            if versions().zip(&taken.dimensions).all(|(now, then)| now.number == then.number) {
+                return taken;
+            }
+        }
+    }
+}
+
+fn halves(Fingerprint { low, high }: Fingerprint) -> Key {
+    (low, high)
+}
 
 impl Snapshot {
     pub(crate) fn take(
         table: &Table,
-        dimensions: &[&[Quota]],
+        modes: Option<&Modes>,
+        dimensions: usize,
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
-        // A key may appear twice. The later entry replaces the earlier.
-        let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export)| ((key.low, key.high), export)).collect();
+        let Taken { dimensions, own, keys } = Taken::from(table, dimensions, clock);
+        let exports = |table: &Table| {
+            let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export, _)| (halves(key), export)).collect();
+            keys.into_iter().collect()
+        };
+        let penalties = modes.into_iter().flat_map(Modes::tables_of_penalties);
+        let penalties = penalties.map(|(dimension, table)| (dimension, exports(table))).collect();
+        let own_quotas = |version: &Version| version.quotas.iter().map(OwnQuota::of).collect();
         Self {
             // Read after the keys. So the ages of keys that were read early are too small by the
             // time that it took, and their permits count for longer.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
-            probe: (low, high),
-            dimensions: dimensions.iter().map(|quotas| quotas.iter().map(numbers).collect()).collect(),
+            probe: halves(fingerprinter.fingerprint(PROBE)),
+            dimensions: dimensions.iter().map(|version| version.quotas.iter().map(numbers).collect()).collect(),
             keys: keys.into_iter().collect(),
+            own: own.into_iter().map(|(key, version)| (key, own_quotas(version))).collect(),
+            penalties,
         }
     }
 
-    /// The number of keys that it has permits of.
+    /// The number of keys that it has permits of. Blocked keys and keys with quotas of their own do
+    /// not count.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -129,8 +215,11 @@ impl Snapshot {
             Some(secret) => fingerprinter.with_secret(secret),
             None => fingerprinter,
         };
-        let Fingerprint { low, high } = fingerprinter.fingerprint(PROBE);
-        if (low, high) == self.probe { Ok(fingerprinter) } else { Err(RestoreError::OtherFingerprints) }
+        if halves(fingerprinter.fingerprint(PROBE)) == self.probe {
+            Ok(fingerprinter)
+        } else {
+            Err(RestoreError::OtherFingerprints)
+        }
     }
 
     /// Whether a limiter with these quotas can import this snapshot.
@@ -148,14 +237,49 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn restore(&self, table: &Table, elapsed: Duration, clock: &impl Clock) -> Result<(), RestoreError> {
-        for ((low, high), export) in &self.keys {
-            table.import(Fingerprint::new(*low, *high), export, nanos(elapsed), clock).map_err(
-                |error| match error {
+    /// Gives keys of a new limiter the quotas of their own.
+    pub(crate) fn restore_quotas(&self, table: &mut Table) -> Result<(), RestoreError> {
+        let of_key = |((low, high), quotas): &(Key, Vec<OwnQuota>)| {
+            let key = Fingerprint::new(*low, *high);
+            let quotas: Vec<Quota> = quotas.iter().map(OwnQuota::quota).collect::<Option<_>>()?;
+            (key.plan() < self.dimensions.len() && Quotas::new(&quotas).is_ok()).then_some((key, quotas))
+        };
+        let own: Option<Vec<_>> = self.own.iter().map(of_key).collect();
+        let own = own.ok_or(RestoreError::Contradictory)?;
+        let exports = self.keys.iter().map(|((low, high), export)| (Fingerprint::new(*low, *high), export));
+        table.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
+            Unchanged::NoneOfItsOwn => RestoreError::KeysWithQuotas { keys: self.own.len() },
+            Unchanged::OtherRefused => RestoreError::OtherQuotas,
+            _ => RestoreError::Contradictory,
+        })
+    }
+
+    /// Imports the permits of all keys, and what the limiter has penalties for.
+    pub(crate) fn restore(
+        &self,
+        table: &Table,
+        modes: Option<&Modes>,
+        elapsed: Duration,
+        clock: &impl Clock,
+    ) -> Result<(), RestoreError> {
+        let import = |table: &Table, exports: &Exports, keys: usize| {
+            exports.iter().try_for_each(|((low, high), export)| {
+                let imported = table.import(Fingerprint::new(*low, *high), export, nanos(elapsed), clock);
+                imported.map_err(|error| match error {
                     ImportError::Contradictory => RestoreError::Contradictory,
-                    ImportError::NoRoom => RestoreError::TooManyKeys { keys: self.keys.len() },
-                },
-            )?;
+                    ImportError::NoRoom => RestoreError::TooManyKeys { keys },
+                })
+            })
+        };
+        if self.penalties.iter().any(|(dimension, _)| *dimension >= self.dimensions.len()) {
+            return Err(RestoreError::Contradictory);
+        }
+        import(table, &self.keys, self.keys.len())?;
+        for (dimension, table) in modes.into_iter().flat_map(Modes::tables_of_penalties) {
+            for (_, exports) in self.penalties.iter().filter(|(of, _)| *of == dimension) {
+                // A key has a cell for its denials, and one for its block.
+                import(table, exports, exports.len().div_ceil(2))?;
+            }
         }
         Ok(())
     }
@@ -186,15 +310,23 @@ pub enum RestoreError {
     /// The limiter could not be built, for a reason that has nothing to do with the snapshot.
     Build(BuildError),
     /// The quotas are not those of the snapshot. Limits and windows of sliding window logs may
-    /// differ. Other algorithms, their numbers, and the number of dimensions may not.
+    /// differ. Other algorithms, their numbers, and the number of dimensions may not. Nor, if keys
+    /// have quotas of their own, whether refused requests count.
     OtherQuotas,
     /// The fingerprinter is not that of the snapshot: keys would have other fingerprints.
     OtherFingerprints,
-    /// The snapshot has a key in a state that cannot exist.
+    /// Keys in the snapshot have quotas of their own, and the limiter was not built for that: say
+    /// on its builder how many keys may have, with
+    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    KeysWithQuotas {
+        /// The keys with quotas of their own.
+        keys: usize,
+    },
+    /// The snapshot has a key in a state that cannot exist, or with quotas that it cannot have.
     Contradictory,
-    /// The snapshot has more keys than the key cap allows.
+    /// The snapshot has more keys, or more keys with blocks or denials, than the key cap allows.
     TooManyKeys {
-        /// The keys in the snapshot.
+        /// Those keys in the snapshot; of keys with blocks or denials, at least so many.
         keys: usize,
     },
 }
@@ -208,6 +340,9 @@ impl core::fmt::Display for RestoreError {
             ),
             Self::OtherFingerprints => {
                 f.write_str("the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it had")
+            }
+            Self::KeysWithQuotas { keys } => {
+                write!(f, "the snapshot has {keys} keys with quotas of their own: build the limiter with `keys_with_quotas`")
             }
             Self::Contradictory => f.write_str("the snapshot says of a key what can't be: it was not made by this limiter"),
             Self::TooManyKeys { keys } => write!(f, "the snapshot holds {keys} keys, more than the cap: raise the cap"),
@@ -228,28 +363,4 @@ impl From<BuildError> for RestoreError {
     fn from(error: BuildError) -> Self {
         Self::Build(error)
     }
-}
-
-/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
-/// phase (each plus one).
-type Numbers = [u64; 8];
-
-fn numbers(quota: &Quota) -> Numbers {
-    let (permits, per, most) = match quota.kind() {
-        Kind::Log | Kind::FixedWindow => (0, Duration::ZERO, Duration::ZERO),
-        Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
-            (permits, per, Duration::ZERO)
-        }
-        Kind::LeakyQueue { leak, per, max_delay } => (leak, per, max_delay),
-        Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
-        Kind::QuantisedLog { window, resolution } => (0, window, resolution),
-    };
-    let start = quota.start().map_or(0, |start| u64::from(start) + 1);
-    let phase = quota.phase().map_or(0, |phase| nanos(phase).saturating_add(1));
-    let (limit, window) = (quota.limit().into(), nanos(quota.window()));
-    [quota.kind().number(), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -14,7 +14,10 @@ use siphasher::sip128::SipHasher13;
 use super::contents::Snapshot;
 
 const MAGIC: &[u8; 8] = b"tollgate";
-const VERSION: u32 = 1;
+/// Version 1 ends before the quotas of single keys and the penalties.
+const VERSION: u32 = 2;
+/// Two empty lists.
+const MISSING_IN_VERSION_1: [u8; 2] = [0, 0];
 const HEAD: usize = 8 + 4 + 8 + 16;
 
 /// Why bytes cannot be read as a snapshot.
@@ -101,8 +104,8 @@ impl Snapshot {
         }
         let (head, contents) = bytes.split_at_checked(HEAD).ok_or_else(|| cut_short(HEAD))?;
         let version = u32::from_le_bytes(part(head, 8));
-        if version != VERSION {
-            return Err(if version > VERSION { SnapshotError::Newer { version } } else { SnapshotError::Corrupted });
+        if version > VERSION {
+            return Err(SnapshotError::Newer { version });
         }
         let length = u64::from_le_bytes(part(head, 12));
         let found = contents.len() as u64;
@@ -113,7 +116,17 @@ impl Snapshot {
         if found > length || checksum(contents) != part(head, 20) {
             return Err(SnapshotError::Corrupted);
         }
-        postcard::from_bytes(contents).map_err(|_| SnapshotError::Corrupted)
+        let completed: Vec<u8>;
+        let contents = if version == 1 {
+            completed = [contents, &MISSING_IN_VERSION_1].concat();
+            completed.as_slice()
+        } else {
+            contents
+        };
+        match postcard::take_from_bytes(contents) {
+            Ok((snapshot, [])) if version > 0 => Ok(snapshot),
+            _ => Err(SnapshotError::Corrupted),
+        }
     }
 }
 
@@ -129,9 +142,11 @@ fn checksum(contents: &[u8]) -> [u8; 16] {
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests {
     use super::*;
+    use crate::snapshot::quotas::OwnQuota;
     use crate::{Limiter, MockClock, Quota, RestoreError};
     use proptest::prelude::*;
 
+    /// Contents with a head of the present version.
     fn framed(contents: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::from(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -180,6 +195,75 @@ mod tests {
                 contents.truncate(cut.index(contents.len()));
             }
             let _ = restored(&framed(&contents), quota);
+        }
+    }
+
+    #[test]
+    fn a_snapshot_of_version_1_has_no_quotas_of_single_keys_and_no_penalties() {
+        let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
+        let bytes = written(quota);
+        let contents = bytes[HEAD..].strip_suffix(&MISSING_IN_VERSION_1).unwrap();
+        let mut old = framed(contents);
+        assert_eq!(Snapshot::from_bytes(&old).unwrap_err(), SnapshotError::Corrupted);
+        old[8] = 1;
+        let snapshot = Snapshot::from_bytes(&old).unwrap();
+        assert_eq!(snapshot.to_bytes(), bytes);
+        old[8] = 0;
+        assert_eq!(Snapshot::from_bytes(&old).unwrap_err(), SnapshotError::Corrupted);
+        // The version is not in the checksum.
+        let mut other = bytes.clone();
+        other[8] = 1;
+        assert_eq!(Snapshot::from_bytes(&other).unwrap_err(), SnapshotError::Corrupted);
+    }
+
+    #[test]
+    fn quotas_that_a_key_cannot_have_are_a_contradiction() {
+        let second = core::time::Duration::from_secs(1);
+        let quota = Quota::token_bucket(3, 1, second);
+        let restored = |key: (u64, u64), quotas: &[OwnQuota]| {
+            let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
+            snapshot.own = vec![(key, quotas.to_vec())];
+            let snapshot = Snapshot::from_bytes(&snapshot.to_bytes()).unwrap();
+            let builder = Limiter::<u32>::builder(quota).keys_with_quotas(4).clock(MockClock::new());
+            builder.restore(&snapshot).map(drop)
+        };
+        let mut other = OwnQuota::of(&quota);
+        assert_eq!(restored((1, 0), &[other.clone()]), Ok(()));
+        other.name = Some(String::new());
+        let contradictory = [
+            // A dimension that there is not.
+            ((1, 1), vec![OwnQuota::of(&quota)]),
+            ((1, 0), vec![]),
+            ((1, 0), vec![OwnQuota::of(&quota); 2]),
+            ((1, 0), vec![OwnQuota::of(&Quota::token_bucket(0, 1, second))]),
+            ((1, 0), vec![OwnQuota::of(&Quota::leaky_bucket(3, 1, second))]),
+            ((1, 0), vec![OwnQuota::of(&Quota::new(3, second))]),
+            ((1, 0), vec![other]),
+        ];
+        for (at, (key, quotas)) in contradictory.into_iter().enumerate() {
+            assert_eq!(restored(key, &quotas), Err(RestoreError::Contradictory), "{at}");
+        }
+    }
+
+    #[test]
+    fn denials_that_no_penalty_can_have_counted_are_a_contradiction() {
+        let quota = Quota::per_hour(3);
+        let minute = core::time::Duration::from_secs(60);
+        let stamps = crate::cell::Export::Stamps(vec![1]);
+        let account = crate::cell::Export::Account { age: 0, used: 1 };
+        for (dimension, key, export, is_possible) in [
+            (0, (1, 0), &stamps, true),
+            (0, (1, 1), &stamps, true),
+            (0, (1, 2), &stamps, false),
+            (0, (1, 0), &account, false),
+            (1, (1, 0), &stamps, false),
+        ] {
+            let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
+            snapshot.penalties = vec![(dimension, vec![(key, export.clone())])];
+            let builder = Limiter::<u32>::builder(quota).penalty(crate::Penalty::new(3, minute, minute));
+            let restored = builder.clock(MockClock::new()).restore(&snapshot).map(drop);
+            let expected = if is_possible { Ok(()) } else { Err(RestoreError::Contradictory) };
+            assert_eq!(restored, expected, "{dimension} {key:?}");
         }
     }
 

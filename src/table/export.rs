@@ -2,9 +2,10 @@
 
 use super::find::{Located, Table};
 use super::index::Put;
-use crate::cell::{Export, time_of};
+use crate::cell::{Export, Unchanged, Version, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
 
 /// Why an import failed.
 pub(crate) enum ImportError {
@@ -15,28 +16,43 @@ pub(crate) enum ImportError {
 }
 
 impl Table {
-    /// Exports each key, while other threads decide. A key that gets another cell meanwhile may
-    /// appear twice: the last is the newer.
-    pub(crate) fn export(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Export)> {
+    /// Exports each key, while other threads decide, and the version that its permits count under. A
+    /// key that gets another cell meanwhile may appear twice: the last is the newer.
+    pub(crate) fn export(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Export, &Version)> {
         self.cells.numbers().filter_map(move |id| self.export_of(id, clock))
     }
 
     /// The key of a cell and its permits. A cell that the index does not lead to belongs to an
     /// unfinished request, which may find another cell of its key: it holds no granted permits
     /// (INV-EXPORT).
-    pub(super) fn export_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Export)> {
+    pub(super) fn export_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Export, &Version)> {
         loop {
             let fingerprint = self.cells.fingerprint_of(id)?;
             match self.locate::<false>(self.route(), fingerprint) {
                 Located::Current(seat) | Located::Old(seat) if seat.id == id => {
                     if let Some(export) = self.cells.export(seat, clock) {
-                        return export.map(|export| (fingerprint, export));
+                        return export.map(|(export, version)| (fingerprint, export, version));
                     }
                 }
                 Located::Outdated => {}
                 Located::Current(_) | Located::Old(_) | Located::Nowhere => return None,
             }
         }
+    }
+
+    /// The keys with quotas of their own, and the current version of each.
+    pub(crate) fn of_single_keys(&self) -> impl Iterator<Item = (Fingerprint, &Version)> {
+        self.cells.of_single_keys()
+    }
+
+    /// Gives keys of existing plans quotas of their own, before the first request, and makes room
+    /// for the exports that will be imported.
+    pub(crate) fn restore_quotas<'a>(
+        &mut self,
+        keys: &[(Fingerprint, Vec<Quota>)],
+        exports: impl Iterator<Item = (Fingerprint, &'a Export)>,
+    ) -> Result<(), Unchanged> {
+        self.cells.restore_quotas(keys, exports)
     }
 
     /// Whether the key's plan can have produced this export.

@@ -355,7 +355,7 @@ fn loom_joint_a_held_cell_is_exported_as_it_is_decided() {
         let table = Arc::new(table);
         let [both, exporter] = [Arc::clone(&table), Arc::clone(&table)];
         let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));
-        let exporter = thread::spawn(move || exporter.export_of(cells[0], &At(5)).map(|(_, export)| export));
+        let exporter = thread::spawn(move || exporter.export_of(cells[0], &At(5)).map(|(_, export, _)| export));
         // Comes before the claim holds that cell, and then this claim is aborted and there is
         // another, or after it.
         assert!(table.cells.forget(cells[1], 0, &At(5)));
@@ -363,6 +363,6 @@ fn loom_joint_a_held_cell_is_exported_as_it_is_decided() {
         assert_eq!(granted, 1);
         let (before, after) = (Some(Export::Stamps(vec![5])), Some(Export::Stamps(vec![5, 0])));
         assert!(export == before || export == after, "{export:?}");
-        assert_eq!(table.export_of(cells[0], &At(5)).map(|(_, export)| export), after);
+        assert_eq!(table.export_of(cells[0], &At(5)).map(|(_, export, _)| export), after);
     });
 }

@@ -110,7 +110,7 @@ fn with_a_route_that_is_out_of_date() {
 /// The stamps that a snapshot holds, by key.
 #[cfg(feature = "snapshot")]
 fn export(table: &Table, clock: &MockClock) -> Vec<(Fingerprint, Vec<i64>)> {
-    let stamps = |(key, export)| match export {
+    let stamps = |(key, export, _)| match export {
         crate::cell::Export::Stamps(ages) => (key, ages),
         other => panic!("{other:?} of a log"),
     };

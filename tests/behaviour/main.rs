@@ -8,6 +8,8 @@ mod changing;
 mod keys;
 mod many_at_once;
 mod reservations;
+#[cfg(feature = "snapshot")]
+mod restored;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "snapshot")]

@@ -383,8 +383,10 @@ impl AccountView<'_> {
         }))
     }
 
-    /// The head and the slot of a cell with an account that opened then.
+    /// The head and the slot of a cell with an account that opened then. A window may have used
+    /// more than there is room for, under an earlier limit: it is as full with less.
     pub(super) fn reopened(&self, free: Head, opened: u64, used: u64) -> (Head, Slot) {
+        let used = used.min(self.layout().most_used());
         let kind = if used == 0 { EraKind::Closes } else { EraKind::Opens };
         let head = self.layout().next_by(free, self.number(), kind, used);
         (head, Slot::new(opened, used == 0, self.layout().era(head)))

@@ -28,7 +28,7 @@ pub(in crate::cell) enum EraKind {
 /// `version` is the number of the version modulo 64. The bit of the ring parity says that the
 /// account *replaces* another: then `used` is what the old account had used, and this one has used
 /// one permit. The next head of the account says how much it has used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cell) struct Layout {
     used_bits: u32,
 }
@@ -47,6 +47,11 @@ impl Layout {
         rule.used_below() <= 1 << self.used_bits
     }
 
+    /// The largest `used` of a head: no less than any limit that there is room for.
+    pub(super) fn most_used(self) -> u64 {
+        (1 << self.used_bits) - 1
+    }
+
     pub(super) fn era_at(self) -> u32 {
         self.used_bits + Self::KIND_BITS + Self::VERSION_BITS
     }
@@ -63,7 +68,7 @@ impl Layout {
 
     #[inline]
     fn used_field(self, head: Head) -> u64 {
-        head.low_bits() & ((1 << self.used_bits) - 1)
+        head.low_bits() & self.most_used()
     }
 
     #[inline]

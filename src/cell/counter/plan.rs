@@ -80,6 +80,6 @@ impl NewKeys for AccountPlan {
 
     #[cfg(feature = "snapshot")]
     fn can_have(&self, export: &Export) -> bool {
-        matches!(export, Export::Account { used, .. } if *used < self.rule.used_below())
+        matches!(export, Export::Account { used, .. } if *used < self.rule.used_ever_below())
     }
 }

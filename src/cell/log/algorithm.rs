@@ -139,8 +139,6 @@ impl<'a> Algorithm<'a> for Log<'a> {
     #[cfg(feature = "snapshot")]
     fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
         let ages: &[i64] = if let Export::Stamps(ages) = export { ages } else { &[] };
-        // At most the limit matters, and as many reserved stamps.
-        let ages = &ages[ages.len().saturating_sub(2 * self.plan.limit())..];
         let is_reserved = ages.last().is_some_and(|&age| import.at(age) > import.now);
         let opened = if is_reserved { opened.with_state(State::Reserved) } else { opened };
         match ages {

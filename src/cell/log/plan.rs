@@ -65,10 +65,12 @@ impl LogPlan {
         Self { widest, within, given, from: 0, since: 0, counts_refused, most: widest.limit }
     }
 
-    /// The limits of the next version.
+    /// The limits of the next version. One since time zero comes from a snapshot, and every stamp
+    /// counts that is imported.
     pub(in crate::cell) fn after(last: &Self, quotas: &[Quota], since: u64) -> Self {
         let next = Self::new(quotas);
-        Self { from: last.live_from(since), since, most: next.most.max(last.most), ..next }
+        let from = if since == 0 { 0 } else { last.live_from(since) };
+        Self { from, since, most: next.most.max(last.most), ..next }
     }
 
     /// One quota, without a place among others.
@@ -124,6 +126,12 @@ impl LogPlan {
     #[inline]
     pub(super) fn counts_refused(&self) -> bool {
         self.counts_refused
+    }
+
+    /// Remembers as many stamps, as if the limit had been larger.
+    #[cfg(feature = "snapshot")]
+    pub(in crate::cell) fn remember(&mut self, stamps: usize) {
+        self.most = self.most.max(stamps.div_ceil(2));
     }
 
     /// How many stamps a log that counts refused requests keeps (INV-REFUSED).

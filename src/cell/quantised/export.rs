@@ -8,16 +8,18 @@ use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef};
 use crate::clock::Clock;
+use crate::quota::Quota;
 
 /// The ages of the ends of steps, and their permits.
 type ExportedSteps = [(i64, u32)];
 
 impl QuantisedPlan {
-    /// Whether this is a possible export: steps in order, and no more permits than the limit.
+    /// Whether this is a possible export: steps in order, and at most twice the largest limit. The
+    /// limit may have become less, and for a lagging clock permits of two windows count.
     pub(super) fn can_have_steps(&self, steps: &ExportedSteps) -> bool {
         let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
         let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
-        is_in_order && permits <= self.steps.limit.into() && steps.iter().all(|&(_, permits)| permits > 0)
+        is_in_order && permits <= 2 * u64::from(Quota::MAX_CAPACITY) && steps.iter().all(|&(_, permits)| permits > 0)
     }
 }
 
@@ -31,15 +33,7 @@ impl<'a> Quantised<'a> {
             .map(|at| (age(history.step - history.entry(at).age(history.step)), history.permits(at)));
         let newest =
             (history.used > 0 && history.counts_at(&plan.steps, time)).then(|| (age(history.step), history.used));
-        let mut export: Vec<(i64, u32)> = older.chain(newest).collect();
-        // More than the limit may count for a lagging clock, or after the limit became less. The
-        // oldest permits are free first.
-        let mut room = plan.steps.limit;
-        for (_, permits) in export.iter_mut().rev() {
-            *permits = (*permits).min(room);
-            room -= *permits;
-        }
-        export.retain(|&(_, permits)| permits > 0);
+        let export: Vec<(i64, u32)> = older.chain(newest).collect();
         view.validate().then(|| (!export.is_empty()).then_some(Export::Steps(export)))
     }
 
@@ -59,6 +53,7 @@ impl<'a> Quantised<'a> {
             }
         }
         let Some((step, used)) = steps.pop() else { return self.first(free, 0, false) };
+        let used = used.min(plan.most_used());
         // Only those that can count beside the newest.
         let first = steps.partition_point(|&(older, _)| step - older > plan.steps.window);
         let older = &steps[first..];

@@ -48,9 +48,14 @@ impl QuantisedPlan {
     }
 
     /// The same, with room in the head for the limits of the last version.
-    pub(in crate::cell) fn laid_out_as(self, last: Option<&Self>) -> Self {
-        let used_bits = last.map_or(0, |last| last.used_bits);
-        Self { used_bits: self.used_bits.max(used_bits), ..self }
+    pub(in crate::cell) fn laid_out_as(mut self, last: Option<&Self>) -> Self {
+        last.into_iter().for_each(|last| self.make_room_for(last));
+        self
+    }
+
+    /// Makes room in the head for the limits of another plan.
+    pub(in crate::cell) fn make_room_for(&mut self, other: &Self) {
+        self.used_bits = self.used_bits.max(other.used_bits);
     }
 
     /// The most permits that a request may ask for.
@@ -58,10 +63,16 @@ impl QuantisedPlan {
         self.steps.limit
     }
 
+    /// The most permits of a step that a head has room for: no less than any limit of the key.
+    #[inline]
+    pub(super) fn most_used(&self) -> u32 {
+        u32::MAX >> (u32::BITS - self.used_bits)
+    }
+
     /// The permits used in the newest step.
     #[inline]
     pub(super) fn used(&self, head: Head) -> u32 {
-        low_half(head.low_bits() & ((1 << self.used_bits) - 1))
+        low_half(head.low_bits()) & self.most_used()
     }
 
     #[inline]
@@ -77,7 +88,7 @@ impl QuantisedPlan {
 
     /// The head of the next era, with so many permits in its newest step.
     fn next(&self, head: Head, used: u32) -> Head {
-        let used = u64::from(used) & ((1 << self.used_bits) - 1);
+        let used = u64::from(used & self.most_used());
         head.with_low_bits(((self.era(head) + 1) << self.used_bits) | used)
     }
 

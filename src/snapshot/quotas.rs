@@ -1,0 +1,114 @@
+//! Quotas in a snapshot, as numbers.
+
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::quota::{Kind, Quota};
+
+/// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
+/// phase (each plus one).
+pub(super) type Numbers = [u64; 8];
+
+pub(super) fn numbers(quota: &Quota) -> Numbers {
+    let (permits, per, most) = match quota.kind() {
+        Kind::Log | Kind::FixedWindow => (0, Duration::ZERO, Duration::ZERO),
+        Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
+            (permits, per, Duration::ZERO)
+        }
+        Kind::LeakyQueue { leak, per, max_delay } => (leak, per, max_delay),
+        Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
+        Kind::QuantisedLog { window, resolution } => (0, window, resolution),
+    };
+    let start = quota.start().map_or(0, |start| u64::from(start) + 1);
+    let phase = quota.phase().map_or(0, |phase| nanos(phase).saturating_add(1));
+    let (limit, window) = (quota.limit().into(), nanos(quota.window()));
+    [quota.kind().number(), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
+}
+
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A whole quota of a single key.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct OwnQuota {
+    pub(super) numbers: Numbers,
+    pub(super) counts_refused: bool,
+    pub(super) name: Option<String>,
+}
+
+impl OwnQuota {
+    pub(super) fn of(quota: &Quota) -> Self {
+        Self {
+            numbers: numbers(quota),
+            counts_refused: quota.is_counting_refused(),
+            name: quota.name().map(str::to_owned),
+        }
+    }
+
+    /// The quota, to be validated. `None` if no constructor makes these numbers.
+    pub(super) fn quota(&self) -> Option<Quota> {
+        let [kind, limit, window, permits, per, most, start, phase] = self.numbers;
+        let small = |number| u32::try_from(number).ok();
+        let (limit, permits) = (small(limit)?, small(permits)?);
+        let [window, per, most] = [window, per, most].map(Duration::from_nanos);
+        let mut quota = match kind {
+            1 => Quota::new(limit, window),
+            2 => Quota::token_bucket(limit, permits, per),
+            3 => Quota::leaky_bucket(limit, permits, per),
+            4 => Quota::leaky_queue(permits, per, most),
+            5 => Quota::fixed_window(limit, window),
+            6 => Quota::sliding_counter(limit, per),
+            7 => Quota::quantised_log(limit, per, most),
+            _ => return None,
+        };
+        if let Some(start) = start.checked_sub(1) {
+            quota = quota.starting_with(small(start)?);
+        }
+        if let Some(phase) = phase.checked_sub(1) {
+            quota = quota.aligned(Duration::from_nanos(phase));
+        }
+        if self.counts_refused {
+            quota = quota.counting_refused();
+        }
+        if let Some(name) = &self.name {
+            quota = quota.named(name);
+        }
+        (numbers(&quota) == self.numbers).then_some(quota)
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_of_each_kind_is_the_same_again() {
+        let second = Duration::from_secs(1);
+        for quota in [
+            Quota::new(3, second),
+            Quota::new(3, second).counting_refused().named("api"),
+            Quota::token_bucket(7, 3, second),
+            Quota::token_bucket(7, 3, second).starting_with(0),
+            Quota::leaky_bucket(7, 3, second),
+            Quota::leaky_queue(7, second, 2 * second),
+            Quota::fixed_window(7, second),
+            Quota::fixed_window(7, second).aligned(Duration::ZERO),
+            Quota::sliding_counter(7, second).aligned(second / 4),
+            Quota::quantised_log(7, second, second / 10),
+        ] {
+            assert_eq!(OwnQuota::of(&quota).quota(), Some(quota));
+        }
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_together_are_no_quota() {
+        let bucket = OwnQuota::of(&Quota::token_bucket(7, 3, Duration::from_secs(1)));
+        for at in 0..bucket.numbers.len() {
+            let mut other = bucket.clone();
+            other.numbers[at] += 1 << 32;
+            assert!(other.quota().is_none_or(|quota| quota.validate().is_err()), "number {at}");
+        }
+    }
+}

@@ -53,13 +53,12 @@ impl<K: Hash + ?Sized> Limiter<K> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated
-    /// maxima.
+    /// [`BuildError`] when the quota is not [valid](Quota::validate).
     pub fn new(quota: Quota) -> Result<Self, BuildError> {
         Self::builder(quota).build()
     }
 
-    /// Starts a limiter whose key cap, clock, hasher and the like are not the defaults.
+    /// Starts a limiter with options: more quotas, another key cap, clock or hasher, and others.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -86,10 +85,10 @@ impl<K: Hash + ?Sized> LimiterBuilder<K> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
-    /// Adds a quota that each key has: a request is admitted if it fits into all of them, and is
+    /// Adds a quota that each key has. A request is admitted if it fits into all quotas. It is
     /// charged to all or to none.
     ///
-    /// Each costs one more load of a stamp. Quotas that share a key have to be sliding window logs.
+    /// Each quota costs one more load of a stamp. Several quotas must all be sliding window logs.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -108,30 +107,30 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// The most keys held at once; 1,048,576 unless set. Memory is taken as keys come, not for the
-    /// cap.
+    /// The most keys held at once; 1,048,576 by default. Memory follows the keys, not the cap.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
         self.settings.key_cap = key_cap;
         self
     }
 
-    /// The answer to a new key at the cap; [`AtKeyCap::Deny`] unless set.
+    /// The answer to a new key at the cap; [`AtKeyCap::Deny`] by default.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
     }
 
-    /// The keys to make room for from the start, so that the table does not have to grow; none
-    /// unless set.
+    /// The number of keys that the table has room for from the start, without growing; zero by
+    /// default.
     pub fn expected_keys(mut self, expected_keys: usize) -> Self {
         self.settings.expected_keys = expected_keys;
         self
     }
 
-    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); not unless set.
+    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); `false` by
+    /// default.
     ///
-    /// Counting costs a write a decision (to one of several counters, chosen by thread), where a
-    /// denial otherwise writes nothing.
+    /// Counting costs one write per decision, to one of several counters chosen by thread. Without
+    /// counting, a denial writes nothing.
     ///
     /// ```
     /// use tollgate::{DecisionCounts, Limiter, Quota};
@@ -149,13 +148,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     }
 
     /// Whether to admit requests that would be denied, to see the effect of a limit before it is
-    /// enforced; not unless set.
+    /// enforced; `false` by default.
     ///
-    /// Each request is decided, charged, penalised and counted as without shadow mode. But no
-    /// request is denied. An admission in place of a denial [names the
-    /// denial](crate::Admission::overruled) and charges nothing.
-    /// [`Counts::overruled`](crate::Counts::overruled) counts it, with one write to one of several
-    /// counters.
+    /// Requests are decided, charged, penalised and counted as without shadow mode, but no request
+    /// is denied. An admission in place of a denial [has that denial](crate::Admission::overruled)
+    /// and charges nothing. [`Counts::overruled`](crate::Counts::overruled) counts it, with one
+    /// write to one of several counters.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -174,8 +172,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// Blocks keys for a while that are denied too often; none unless set. [`Penalty`] says which
-    /// denials count and the cost.
+    /// Blocks keys for a time after too many denials; no penalty by default. [`Penalty`] has the
+    /// rules and the cost.
     ///
     /// ```
     /// use std::time::Duration;
@@ -193,12 +191,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// Gives the limiter an allow list and a deny list, with room for so many keys on both
-    /// together; without lists unless set.
+    /// Gives the limiter an allow list and a deny list, with room for this many keys on both
+    /// together; no lists by default.
     ///
     /// Keys are listed at run time: [`Limiter::allow`], [`Limiter::deny`], [`Limiter::unlist`].
-    /// Each decision then looks its key up in the lists first, which are a small table of their
-    /// own: two look-ups more. Memory is taken as keys are listed.
+    /// Each decision first looks its key up in both lists, which share a small table of their own.
+    /// Memory follows the listed keys.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -214,11 +212,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// How many keys may come to have [quotas of their own](Limiter::set_quotas_of), at most as
-    /// many as the key cap allows; none unless set.
+    /// The number of keys that may get [quotas of their own](Limiter::set_quotas_of), at most the
+    /// key cap; zero by default.
     ///
-    /// That takes 8 to 16 bytes for each of them from the start. Each decision then checks whether
-    /// its key is one of them. More keys can be given quotas, and are found more slowly.
+    /// This takes 8 to 16 bytes for each of them from the start. Each decision then checks whether
+    /// its key has quotas of its own. More keys than this can get quotas; the check then takes
+    /// longer.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -234,7 +233,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// The clock that decisions are taken by; [`MonotonicClock`] unless set.
+    /// The clock; [`MonotonicClock`] by default.
     ///
     /// ```
     /// use std::time::Duration;
@@ -253,7 +252,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         LimiterBuilder { quotas, settings, clock, fingerprinter, key }
     }
 
-    /// Makes fingerprints with a standard hasher, in place of the default; see [`HashTwice`].
+    /// A standard hasher to make fingerprints with, in place of the default; see [`HashTwice`].
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -268,7 +267,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self.fingerprinter(HashTwice::new(hasher))
     }
 
-    /// Makes fingerprints in another way, in place of [`DefaultFingerprinter`].
+    /// The fingerprinter; [`DefaultFingerprinter`] by default.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, SipFingerprinter};
@@ -287,21 +286,26 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota or the penalty can't be used, a cap is zero or more than
-    /// [`MAX_KEY_CAP`](crate::MAX_KEY_CAP), or more keys are expected than the cap allows.
+    /// [`BuildError`] in these cases:
+    ///
+    /// - A quota is not [valid](Quota::validate).
+    /// - There are more than eight quotas, or several of which one is not a sliding window log.
+    /// - The penalty is not valid.
+    /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
+    /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
         let Self { quotas, settings, clock, fingerprinter, .. } = self;
         Ok(Limiter::of(settings.keyed(&Quotas::new(&quotas)?, clock, fingerprinter)?))
     }
 
-    /// Makes the limiter, with the permits that another held when the snapshot was taken; see
+    /// Makes the limiter with the permits of the snapshot that have not expired since; see
     /// [`Snapshot`].
     ///
-    /// Permits that have expired since, by the system's clock, are left out. The permits that keys
-    /// without a place share are not in a snapshot.
+    /// The system's clock tells which permits have expired. The permits that keys without a place
+    /// share are not in a snapshot.
     ///
     /// The limits and windows of sliding window logs may differ from those of the snapshot. Of the
-    /// permits that were live then, as many are kept as the new quotas ask for.
+    /// permits that were live then, as many are kept as the new quotas need.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -317,7 +321,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] when the limiter can't be built, or the snapshot is of another.
+    /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<Limiter<K, C, F>, RestoreError> {
         let elapsed = snapshot.age();

@@ -11,8 +11,8 @@ pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 /// The largest [cap on keys](crate::LimiterBuilder::key_cap) that a limiter can have: 250 million
 /// keys.
 ///
-/// Without a cap of its own, a limiter holds up to 1,048,576 keys. A cap takes no memory: memory
-/// follows the keys that the limiter holds.
+/// The default cap is 1,048,576 keys. A cap takes no memory: memory follows the keys that the
+/// limiter holds.
 ///
 /// ```
 /// use tollgate::{BuildError, Limiter, MAX_KEY_CAP, Quota};
@@ -22,8 +22,8 @@ pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 /// let key_cap = MAX_KEY_CAP + 1;
 /// assert_eq!(with_cap(key_cap).unwrap_err(), BuildError::KeyCapTooLarge { key_cap });
 /// ```
-// Cells have numbers of 28 bits, and so have rings of stamps. Threads that replace a ring need a
-// few rings beyond those of the keys.
+// Numbers of cells and of rings have 28 bits. Threads that replace a ring need a few rings beyond
+// those of the keys.
 pub const MAX_KEY_CAP: usize = 250_000_000;
 const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
 
@@ -44,13 +44,13 @@ const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usiz
 /// ```
 pub const MAX_DIMENSIONS: usize = 8;
 
-/// The cap on keys where none is given: 1,048,576.
+/// The default cap on keys: 1,048,576.
 pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 
-/// How a limiter answers a new key when it already holds as many keys as its cap allows.
+/// The answer to a new key when the limiter holds as many keys as its cap allows.
 ///
-/// First the limiter frees the cells of keys whose permits have all expired. If no cell is free
-/// even then, it gives this answer. Keys that the limiter holds are never affected. A
+/// First the limiter frees cells of keys whose permits have all expired. If no cell is free even
+/// then, it gives this answer. Keys that the limiter holds are not affected. A
 /// [`peek`](crate::Limiter::peek) at a new key gives the same answer and takes no place.
 ///
 /// ```
@@ -70,21 +70,21 @@ pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 /// ```
 ///
 /// # Two first requests at the last place
-/// A first request takes a cell a few instructions before other threads can find it. If a second
-/// request for the same key comes in between and no other place is free, it is answered as a
-/// request of a key without a place. The answer is right: at that moment all places are taken, and
-/// nothing has been granted to the key.
+/// The first request of a key takes a cell a few instructions before other threads can find the
+/// cell. A second request for the same key in between may find no other place free. Then it gets
+/// the answer to a key without a place. The answer is right: at that instant all places are taken,
+/// and no permits have been granted to the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum AtKeyCap {
     /// Denies the request with [`DenialReason::KeyCap`](crate::DenialReason::KeyCap). A flood of
-    /// new keys causes no work; new users are denied while it lasts.
+    /// new keys takes little work, but new users are denied while it lasts.
     #[default]
     Deny,
-    /// Admits the request without a charge. New users are admitted during a flood of new keys; so
-    /// is the flood.
+    /// Admits the request without a charge. During a flood of new keys, new users are admitted, and
+    /// so is the flood.
     Admit,
-    /// Decides by one quota that all keys without a place share. It is the quota of all keys, also
+    /// Decides by one quota that all keys without a place share. It is the quota of all keys, even
     /// for a key with [quotas of its own](crate::Limiter::set_quotas_of). A cost that only the
     /// key's own quota can admit is denied with
     /// [`DenialReason::KeyCap`](crate::DenialReason::KeyCap).

@@ -4,7 +4,8 @@ use crate::sync::plain::{AtomicU64, Ordering};
 
 /// The keys, memory and decisions of a limiter, from [`Limiter::counts`](crate::Limiter::counts).
 ///
-/// Each figure is exact at some instant. While other threads decide, the instants may differ.
+/// Each figure is exact at some instant of the call. While other threads decide, these instants may
+/// differ.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -25,35 +26,36 @@ use crate::sync::plain::{AtomicU64, Ordering};
 pub struct Counts {
     /// Keys with at least one live permit.
     pub live_keys: usize,
-    /// Cells in use: those of live keys, and idle cells that are not freed yet. At most the key
-    /// cap.
+    /// Cells in use: those of live keys, and those of expired keys that are not freed yet. At most
+    /// the key cap.
     pub cells: usize,
-    /// Bytes of memory that the limiter takes, with its table and everything in it.
+    /// Bytes of memory that the limiter takes, including its table.
     pub bytes: usize,
     /// Admitted and denied requests; `None` unless the limiter was built with
     /// [`count_decisions`](crate::LimiterBuilder::count_decisions).
     pub decisions: Option<DecisionCounts>,
-    /// Requests of new keys that found no place under the key cap. [`AtKeyCap`](crate::AtKeyCap)
-    /// is the answer to them.
+    /// Requests of new keys that found no place at the key cap. [`AtKeyCap`](crate::AtKeyCap)
+    /// answers them.
     pub refused_at_cap: u64,
     /// Requests that [shadow mode](crate::LimiterBuilder::shadow) admitted in place of a denial.
     pub overruled: u64,
-    /// How often a key was blocked under the [`Penalty`](crate::Penalty).
+    /// Blocks that the [`Penalty`](crate::Penalty) has begun.
     pub penalties: u64,
-    /// Denials that did not count towards a penalty, or did not begin a block, for want of a place.
+    /// Denials that did not count towards a penalty, or did not begin a block, because no place was
+    /// left.
     pub penalties_refused: u64,
     /// Keys on the [allow list](crate::Limiter::allow) and on the [deny list](crate::Limiter::deny)
     /// together.
     pub listed: usize,
 }
 
-/// How many requests a limiter has admitted and denied since it was built.
+/// The requests that a limiter has admitted and denied since it was built.
 ///
 /// Each request counts once, as admitted or as denied, whatever its cost. Peeks and requests of
 /// cost zero do not count.
 ///
-/// In [shadow mode](crate::LimiterBuilder::shadow) a request counts by the decision of the limiter.
-/// So a request that shadow mode admits in place of a denial counts as denied.
+/// A request that [shadow mode](crate::LimiterBuilder::shadow) admits in place of a denial counts
+/// as denied.
 ///
 /// ```
 /// use tollgate::{DecisionCounts, Limiter, Quota};
@@ -68,18 +70,18 @@ pub struct Counts {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecisionCounts {
-    /// Admitted requests, without those that only shadow mode admitted.
+    /// Admitted requests, except those that shadow mode admitted in place of a denial.
     pub admitted: u64,
     /// Denied requests, and those that shadow mode admitted in place of a denial.
     pub denied: u64,
 }
 
-/// Counters of decisions, spread over cache lines so that threads rarely write the same one.
+/// Counters of decisions, spread over cache lines so that threads rarely write the same line.
 pub(crate) struct Tally {
     stripes: Box<[Stripe]>,
 }
 
-/// Two counters, padded to a pair of cache lines, because processors prefetch lines in pairs.
+/// Two counters, padded to two cache lines, because processors prefetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Stripe {
@@ -90,7 +92,7 @@ struct Stripe {
 const STRIPES: usize = 16;
 
 thread_local! {
-    /// The stripe that this thread writes. Threads get stripes in turn.
+    /// The number of the stripe that this thread writes. Threads get stripes in turn.
     static STRIPE: usize = {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         usize::try_from(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES as u64).unwrap_or(0)
@@ -103,7 +105,7 @@ impl Tally {
     }
 
     pub(crate) fn count(&self, admitted: bool) {
-        // A thread that is ending has no thread-locals any more. It writes the first stripe.
+        // A thread that is ending has lost its thread-locals. It writes the first stripe.
         let stripe = &self.stripes[STRIPE.try_with(|&stripe| stripe).unwrap_or(0)];
         let counter = if admitted { &stripe.admitted } else { &stripe.denied };
         counter.fetch_add(1, Ordering::Relaxed);

@@ -1,12 +1,11 @@
-//! Lengths of time as people write them, in one format for policy files, the program's options and
-//! messages.
+//! Durations as texts, in one format for policy files, options of the program and messages.
 
 use core::fmt;
 use core::time::Duration;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Units that are printed, the longest first, in nanoseconds.
+/// The printed units in nanoseconds, longest first.
 const PRINTED: [(&str, u128); 7] = [
     ("d", 86_400 * NANOS_PER_SECOND),
     ("h", 3_600 * NANOS_PER_SECOND),
@@ -17,7 +16,7 @@ const PRINTED: [(&str, u128); 7] = [
     ("ns", 1),
 ];
 
-/// Prints a duration so that it can be read again and nothing is lost: `1h30m`, `1s500ms`.
+/// Displays a duration exactly, as [`parse_duration`] reads it: `1h30m`, `1s500ms`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plain(pub(crate) Duration);
 
@@ -47,7 +46,7 @@ pub use parsing::{DurationError, parse_duration};
 mod parsing {
     use super::{Duration, NANOS_PER_SECOND, fmt};
 
-    /// Every name of a unit, in nanoseconds.
+    /// The names of each unit, with the unit in nanoseconds.
     const READ: [(&[&str], u128); 8] = [
         (&["ns", "nanosecond", "nanoseconds"], 1),
         (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
@@ -59,7 +58,7 @@ mod parsing {
         (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
     ];
 
-    /// Why a text is no duration.
+    /// Why a text is not a duration.
     ///
     /// ```
     /// use tollgate::policy::{DurationError, parse_duration};
@@ -71,20 +70,20 @@ mod parsing {
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum DurationError {
-        /// A number without a unit.
+        /// A number has no unit.
         NoUnit {
             /// The number.
             number: String,
         },
-        /// A minus sign: a duration can't be negative.
+        /// The text has a minus sign: a duration can't be negative.
         Negative,
-        /// Months or years, which have no fixed length.
+        /// The unit is a month or a year, which has no fixed length.
         NoFixedLength,
-        /// A part of a nanosecond.
+        /// The duration has a fraction of a nanosecond.
         TooFine,
-        /// More than a [`Duration`] holds.
+        /// The duration is longer than a [`Duration`] can be.
         TooLong,
-        /// A text that is not in this format.
+        /// The text has another format.
         NotADuration,
     }
 
@@ -95,8 +94,8 @@ mod parsing {
                 Self::NoUnit { number } => write!(f, "a unit is missing: did you mean {number}s?"),
                 Self::Negative => write!(f, "a duration can't be negative: {advice}"),
                 Self::NoFixedLength => write!(f, "months and years have no fixed length: {advice}"),
-                Self::TooFine => write!(f, "nothing is finer than a nanosecond: {advice}"),
-                Self::TooLong => write!(f, "more than can be counted: {advice}"),
+                Self::TooFine => write!(f, "a fraction of a nanosecond can't be counted: {advice}"),
+                Self::TooLong => write!(f, "the duration is too long: {advice}"),
                 Self::NotADuration => write!(f, "not a duration: {advice}"),
             }
         }
@@ -104,10 +103,10 @@ mod parsing {
 
     impl core::error::Error for DurationError {}
 
-    /// Reads a duration as people write it: `500ms`, `10s`, `1.5h`, `1h30m`, `2 weeks`.
+    /// Reads a duration such as `500ms`, `10s`, `1.5h`, `1h30m` or `2 weeks`.
     ///
-    /// The text has one or more numbers with units, from nanoseconds to weeks, which are added up.
-    /// A day has 24 hours. Policy files and the options of the program are read like this.
+    /// The text has one or more numbers with units, from nanoseconds to weeks. Their sum is the
+    /// duration. A day has 24 hours. Policy files and options of the program use this format.
     ///
     /// ```
     /// use std::time::Duration;
@@ -119,7 +118,7 @@ mod parsing {
     ///
     /// # Errors
     ///
-    /// [`DurationError`] says why the text is no duration.
+    /// [`DurationError`] when the text is not a duration.
     pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
         let text = text.trim();
         if text.starts_with(['-', '\u{2212}']) {
@@ -144,12 +143,12 @@ mod parsing {
             return Err(DurationError::NotADuration);
         }
         let seconds = u64::try_from(nanos / NANOS_PER_SECOND).map_err(|_| DurationError::TooLong)?;
-        // A remainder by 10^9 is below 2^32.
+        // The remainder of a division by 10^9 is below 2^32.
         let below_a_second = u32::try_from(nanos % NANOS_PER_SECOND).unwrap_or(0);
         Ok(Duration::new(seconds, below_a_second))
     }
 
-    /// Where the characters of that kind end.
+    /// The offset at which the characters that belong end.
     fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
         text.find(|char| !belongs(char)).unwrap_or(text.len())
     }
@@ -162,7 +161,7 @@ mod parsing {
         unit.map(|&(_, nanos)| nanos).ok_or(DurationError::NotADuration)
     }
 
-    /// So many of a unit, exactly.
+    /// This number of units in nanoseconds, exactly.
     fn nanos_of(number: &str, unit: u128) -> Result<u128, DurationError> {
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if whole.is_empty() || fraction.contains('.') || number.ends_with('.') {
@@ -171,8 +170,8 @@ mod parsing {
         let whole: u128 = whole.parse().map_err(|_| DurationError::TooLong)?;
         let mut nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
         if !fraction.is_empty() {
-            // More than 15 digits would be finer than a nanosecond even of a week, unless they end
-            // in zeros.
+            // More than 15 digits are finer than a nanosecond even for weeks, unless the last are
+            // zeros.
             let digits = fraction.trim_end_matches('0');
             let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
             let part = digits.parse::<u128>().unwrap_or(0) * unit;

@@ -1,4 +1,4 @@
-//! The forms in which a request passes its key ([`AsKey`]), or its keys in several dimensions
+//! The forms in which a request passes one key ([`AsKey`]), or keys of several dimensions
 //! ([`Keys`]).
 
 mod dimensions;

@@ -1,9 +1,9 @@
 //! The allow list and the deny list.
 //!
-//! A list is a table of its own. A listed key has a cell there: a log with one permit, which is
-//! charged when the key is listed. The key is on the list until the cell is forgotten. The clock of
-//! that table stands still, so no listing expires. The lists are lock-free because the table is. If
-//! several threads list one key, one of them is told that it did.
+//! Both lists are in a table of their own. A listed key has a cell there: a log of one permit,
+//! which is charged when the key is listed. The key is on the list until the cell is forgotten. The
+//! clock of that table stands still, so the permit never expires. The lists are lock-free because
+//! the table is. If several threads list a key at the same time, exactly one of them gets `true`.
 
 use core::fmt;
 
@@ -50,17 +50,16 @@ impl Lists {
         Ok(Self { table: Table::of_plans(plans.into(), cap, 0), cap })
     }
 
-    /// The list that the key is on; the deny list if it is on both.
+    /// The list that the key is on. If it is on both, the deny list.
     pub(crate) fn of(&self, key: Fingerprint) -> Option<List> {
         let is_on = |&list: &List| !self.table.peek(key.in_dimension(list as usize), 1, &Still).is_admitted();
         [List::Deny, List::Allow].into_iter().find(is_on)
     }
 
-    /// Puts the key on the list. Returns whether it was not on it.
+    /// Puts the key on the list. Returns whether it was absent before.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        // A forgotten cell is freed by the sweep, and each refused attempt sweeps a part of the
-        // index. After this many, the sweep has visited all of it, even if it was half way when
-        // this began.
+        // A sweep frees forgotten cells, and each refused attempt sweeps a part of the index. After
+        // this many attempts a whole sweep has run, even if an older sweep had to end first.
         let sweeps = 2 * (self.cap / 64 + 2);
         for _ in 0..sweeps {
             if let Placed::Decided(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {
@@ -70,7 +69,7 @@ impl Lists {
         Err(ListError::Full { list_cap: self.cap })
     }
 
-    /// Takes the key off both lists. Returns whether it was on one.
+    /// Takes the key off both lists. Returns whether it was on a list.
     pub(crate) fn take_off(&self, key: Fingerprint) -> bool {
         let [denied, allowed] =
             [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &Still));
@@ -104,9 +103,9 @@ pub enum ListError {
     Keys(JointError),
     /// The limiter was not built with [`list_cap`](crate::LimiterBuilder::list_cap).
     NoLists,
-    /// Both lists together hold as many keys as they may.
+    /// Both lists together hold as many keys as their cap allows.
     Full {
-        /// How many keys they may hold.
+        /// The cap on the keys of both lists.
         list_cap: usize,
     },
 }
@@ -115,9 +114,9 @@ impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Keys(error) => error.fmt(f),
-            Self::NoLists => f.write_str("the limiter has no lists: give its builder a `list_cap`"),
+            Self::NoLists => f.write_str("the limiter has no lists: set `list_cap` on its builder"),
             Self::Full { list_cap } => {
-                write!(f, "the lists are full: {list_cap} keys at most, so unlist one or raise `list_cap`")
+                write!(f, "the lists are full: at most {list_cap} keys; unlist a key or raise `list_cap`")
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::fingerprint::Fingerprint;
 use crate::lists::Lists;
 use crate::penalty::{Penalties, Penalty};
 
-/// The modes that a builder was given.
+/// The modes that were set on a builder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModeSettings {
     pub(crate) shadow: bool,
@@ -17,8 +17,8 @@ pub(crate) struct ModeSettings {
 }
 
 impl ModeSettings {
-    /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if
-    /// the builder was given none.
+    /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if no
+    /// mode was set.
     pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<Option<Box<Modes>>, BuildError> {
         let Self { shadow, penalties: wanted, list_cap } = self;
         let mut penalties: Vec<Option<Penalties>> = core::iter::repeat_with(|| None).take(dimensions).collect();
@@ -62,12 +62,12 @@ impl Modes {
         }
     }
 
-    /// The decision that a peek returns: as [`show`](Self::show), and counts nothing.
+    /// The decision that a peek returns: as [`show`](Self::show), but not counted.
     pub(crate) fn preview(&self, decision: Decision) -> Decision {
         if self.shadow.is_some() { decision.overrule() } else { decision }
     }
 
-    /// Bytes on the heap, with its own.
+    /// Bytes on the heap, including its own.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self)
             + self.shadow.as_ref().map_or(0, Shadow::bytes)
@@ -87,7 +87,7 @@ impl Shadow {
         Self { tally: Tally::new() }
     }
 
-    /// Counts a denial that is overruled.
+    /// Counts an overruled denial.
     pub(crate) fn count(&self) {
         self.tally.count(false);
     }

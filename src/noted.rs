@@ -1,12 +1,12 @@
-//! A clock that remembers its last reading.
+//! [`Noted`]: a clock that stores its last reading.
 
 use core::cell::Cell;
 
 use crate::clock::Clock;
 use crate::decision::Status;
 
-/// Remembers the last reading of a clock. Waits that count from different readings are compared as
-/// absolute times.
+/// A clock that stores its last reading. Waits from different readings are compared as absolute
+/// times.
 pub(crate) struct Noted<'a, C> {
     clock: &'a C,
     last: Cell<u64>,

@@ -1,8 +1,8 @@
 //! [`Policy`]: the dimensions and quotas of a service in a file, which the service and
 //! `tollgate replay` both read.
 //!
-//! A policy is written in [TOML](https://toml.io). Reading it checks all of it: a file with a
-//! problem gives a [`PolicyError`] and nothing else, and does not touch a limiter that is in use.
+//! A policy is written in [TOML](https://toml.io). The whole file is checked when it is read. A
+//! file with a problem gives only a [`PolicyError`] and changes no limiter that is in use.
 //!
 //! ```
 //! use tollgate::Decision;
@@ -10,13 +10,13 @@
 //!
 //! let policy = Policy::from_toml(r#"
 //!     key_cap = 100_000           # keys held at once, of all dimensions; default 1,048,576
-//!     at_key_cap = "deny"         # the answer to a new key then; or "admit"
+//!     at_key_cap = "deny"         # the answer to a new key at the cap; or "admit"
 //!
 //!     [[dimension]]
 //!     name = "address"
 //!     key = ["client"]            # the fields that replay reads from each line
 //!
-//!     ## Without an algorithm, a quota is a sliding window log. Several quotas have to be.
+//!     ## A quota without an algorithm is a sliding window log. Several quotas must all be.
 //!     [[dimension.quota]]
 //!     limit = 10
 //!     per = "1s"
@@ -49,26 +49,26 @@
 //! ```
 //!
 //! # Fields
-//! | of the file | |
+//! | field of the file | value |
 //! |---|---|
 //! | `key_cap` | the most keys held at once, of all dimensions together; default 1,048,576 |
-//! | `at_key_cap` | the answer to a new key then: `"deny"` (default) or `"admit"` of [`AtKeyCap`] |
-//! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
-//! | `dimension` | one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) of them |
+//! | `at_key_cap` | the answer to a new key at the cap, as [`AtKeyCap`]: `"deny"` (default) or `"admit"` |
+//! | `shadow` | shadow mode, which admits requests that a quota denies: `true` or `false` (default) |
+//! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) |
 //!
-//! See [`JointLimiterBuilder::shadow`] for shadow mode. `tollgate replay` reports denials either
-//! way.
+//! See [`JointLimiterBuilder::shadow`] for shadow mode. `tollgate replay` reports denials with and
+//! without it.
 //!
-//! | of a dimension | |
+//! | field of a dimension | value |
 //! |---|---|
-//! | `name` | for messages; every dimension has one of its own |
-//! | `key` | the fields that make up its keys; default is the dimension's name |
+//! | `name` | a name for messages, different for each dimension |
+//! | `key` | the fields that form its keys; by default one, the dimension's name |
 //! | `quota` | one quota, or several sliding window logs |
 //! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](crate::Penalty); optional |
 //!
 //! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
-//! are one key together. The library only carries them; `tollgate replay` reads them from each
-//! line, as its `--key`.
+//! form one key. The library only stores their names. `tollgate replay` reads the fields from each
+//! line, as its option `--key` does.
 //!
 //! | `algorithm` of a quota | its other fields | as |
 //! |---|---|---|
@@ -81,19 +81,18 @@
 //! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
 //!
 //! `start` is the content of a new key's bucket, which is full by default: see
-//! [`Quota::starting_with`]. `phase` is that of [`Quota::aligned`]. Without it, a fixed window
-//! begins with a key's first request, and the phase of a sliding counter is zero.
+//! [`Quota::starting_with`]. `phase` is the argument of [`Quota::aligned`]. Without it, a fixed
+//! window begins with a key's first request, and the phase of a sliding window counter is zero.
 //!
 //! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
 //!
 //! Durations are whole seconds (`10`, or `"10"`), or texts such as `"500ms"`, `"10s"` or `"1h30m"`
 //! ([`parse_duration`]).
 //!
-//! A file that has changed can be [applied](Policy::apply) to a limiter that is in use.
+//! A changed file can be [applied](Policy::apply) to a limiter that is in use.
 //!
-//! A phase counts from the origin of the limiter's clock. For the default clock that is the moment
-//! at which the clock was made. In `tollgate replay`, windows begin as on a clock that was started
-//! in 1970.
+//! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
+//! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
 //!
 //! [`AtKeyCap`]: crate::AtKeyCap
 //! [`JointLimiterBuilder::shadow`]: crate::JointLimiterBuilder::shadow

@@ -7,14 +7,15 @@ use crate::cell::Versions;
 use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
 
-/// One or more quotas that every key has, in the order in which they were given.
+/// The quotas of every key, in the given order; at least one.
 #[derive(Debug, Clone)]
 pub(crate) struct Quotas {
     given: Box<[Quota]>,
 }
 
 impl Quotas {
-    /// At least one quota. Several have to be sliding window logs, which share one ring of stamps.
+    /// Validates the quotas. Several quotas must be sliding window logs, which share one ring of
+    /// stamps.
     pub(crate) fn new(given: &[Quota]) -> Result<Self, BuildError> {
         for quota in given {
             quota.validate()?;
@@ -36,12 +37,12 @@ impl Quotas {
         Versions::new(&self.given)
     }
 
-    /// The same, where so many keys may come to have quotas of their own.
+    /// The same, with room for this many keys that have quotas of their own.
     pub(crate) fn plan_with_own(&self, keys: usize) -> Versions {
         Versions::with_own(&self.given, keys)
     }
 
-    /// Whether one counts refused requests.
+    /// Whether one of the quotas counts denied requests.
     pub(crate) fn count_refused(&self) -> bool {
         self.given.iter().any(Quota::is_counting_refused)
     }
@@ -51,7 +52,7 @@ impl Quotas {
     }
 }
 
-/// Quotas as people write them.
+/// Quotas for `Debug`, each as its `Display` writes it.
 pub(crate) struct Shown<'a>(pub(crate) &'a [Quota]);
 
 impl fmt::Debug for Shown<'_> {
@@ -64,7 +65,7 @@ impl fmt::Debug for Shown<'_> {
     }
 }
 
-/// Whether a table can be made for so many keys.
+/// Checks the key cap and the number of expected keys.
 pub(crate) fn check_keys(key_cap: usize, expected_keys: usize) -> Result<(), BuildError> {
     if key_cap == 0 {
         return Err(BuildError::ZeroKeyCap);

@@ -17,17 +17,16 @@ use crate::table::Refundable;
 pub(crate) struct LimiterId(u64);
 
 impl LimiterId {
-    /// A random number. Two limiters of a process share one with a probability of 2^-64.
+    /// A random number. Two limiters have the same number with a probability of 2^-64.
     pub(crate) fn new() -> Self {
         Self(RandomState::new().hash_one(()))
     }
 }
 
-/// A limiter that reserves permits and takes them back: [`Limiter`](crate::Limiter),
-/// [`DirectLimiter`](crate::DirectLimiter) and [`JointLimiter`](crate::JointLimiter).
+/// A limiter that reserves and refunds permits: [`Limiter`](crate::Limiter),
+/// [`DirectLimiter`](crate::DirectLimiter) or [`JointLimiter`](crate::JointLimiter).
 ///
-/// This trait is not meant to be implemented elsewhere. It is for functions that take a reservation
-/// of any limiter:
+/// This trait is sealed. It is for functions that take a reservation of any limiter:
 ///
 /// ```
 /// use std::ops::Deref;
@@ -45,7 +44,7 @@ impl LimiterId {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Lender: sealed::Refund {
-    /// The type of [`Reservation::status`]: [`Status`](crate::Status), or
+    /// The type of [`Reservation::status`]: [`Status`](crate::Status) or
     /// [`JointStatus`](crate::JointStatus).
     type Status;
 }
@@ -60,24 +59,24 @@ pub(crate) mod sealed {
         /// The type of the status of a decision.
         type Told;
 
-        /// Refunds the permits of a receipt of this limiter that still count, and returns how many.
+        /// Refunds the permits of a receipt of this limiter that still count. Returns their number.
         fn refund_receipt(&self, receipt: &super::Receipt) -> u32;
     }
 }
 
 /// Permits that are charged until the caller knows whether they are used.
 ///
-/// Made by [`Limiter::reserve`](crate::Limiter::reserve) and its like, as of now or of a later
-/// moment. **If it is dropped, its permits are refunded.** [`commit`](Self::commit) keeps them
-/// charged. `P` is the pointer to its limiter: a reference, or an [`Arc`](std::sync::Arc) for a
-/// reservation that goes to another thread or task
-/// ([`reserve_owned`](crate::Limiter::reserve_owned)).
+/// The `reserve` methods of the limiters make it, such as
+/// [`Limiter::reserve`](crate::Limiter::reserve). Its permits are for now or for a later time.
+/// **Dropping it refunds its permits.** [`commit`](Self::commit) keeps them charged. `P` is the
+/// pointer to the limiter: a reference, or an [`Arc`](std::sync::Arc) for a reservation that goes
+/// to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::{Limiter, Quota};
 ///
-/// // Failed log-ins count, those that succeed do not.
+/// // Failed log-ins count, and successful ones do not.
 /// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
 /// let logs_in = |password: &str| {
 ///     let attempt = limiter.reserve("alice", 1, Duration::ZERO)?;
@@ -109,7 +108,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         Self { limiter, receipt: Some(receipt), delay_ns, status }
     }
 
-    /// How long to wait before going on; zero if the permits are for now.
+    /// The time to wait before the permits may be used; zero if they are for now.
     ///
     /// ```
     /// use std::time::Duration;
@@ -127,8 +126,8 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     }
 
     /// The permits left when these were reserved, and the time until more are free: a
-    /// [`Status`](crate::Status), or of a [`JointLimiter`](crate::JointLimiter) a
-    /// [`JointStatus`](crate::JointStatus).
+    /// [`Status`](crate::Status), or a [`JointStatus`](crate::JointStatus) of a
+    /// [`JointLimiter`](crate::JointLimiter).
     ///
     /// ```
     /// use std::time::Duration;
@@ -144,13 +143,13 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         &self.status
     }
 
-    /// Keeps the permits. The receipt can give them back later, and can be dropped.
+    /// Keeps the permits charged. The receipt can refund them later, or be dropped.
     pub fn commit(mut self) -> Receipt {
         self.receipt.take().unwrap_or_else(Receipt::of_nothing)
     }
 
-    /// Gives the permits back, as dropping the reservation does. Returns how many came back: see
-    /// [`refund`](crate::Limiter::refund).
+    /// Refunds the permits, as dropping the reservation does. Returns the number of refunded
+    /// permits: see [`refund`](crate::Limiter::refund).
     ///
     /// ```
     /// use std::time::Duration;
@@ -182,10 +181,10 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
     }
 }
 
-/// Permits that were granted and can be refunded once, by
-/// [`Limiter::refund`](crate::Limiter::refund) and its like.
+/// Granted permits that can be refunded once, for example by
+/// [`Limiter::refund`](crate::Limiter::refund).
 ///
-/// If it is dropped, the permits stay charged.
+/// If the receipt is dropped, the permits stay charged.
 ///
 /// ```
 /// use std::time::Duration;
@@ -204,13 +203,13 @@ pub struct Receipt {
     charges: Charges,
 }
 
-/// The permits of a receipt.
+/// The charged permits of a receipt.
 #[derive(Debug)]
 pub(crate) enum Charges {
-    /// No permit was charged.
+    /// No permits were charged.
     Nothing,
     One(Refundable),
-    /// Permits of the quota that keys without a place share.
+    /// Permits of the overflow quota, which keys without a place share.
     Overflow(Refundable),
     Several(Box<[Refundable]>),
 }
@@ -234,14 +233,14 @@ impl Receipt {
         &self.charges
     }
 
-    /// The receipt, if it is of this limiter.
+    /// Returns the receipt if this limiter wrote it.
     pub(crate) fn check(self, limiter: LimiterId) -> Result<Self, OtherLimiter> {
         let is_of_it = self.limiter.is_none_or(|own| own == limiter);
         if is_of_it { Ok(self) } else { Err(OtherLimiter { receipt: self }) }
     }
 }
 
-/// A receipt was given to a limiter that did not write it.
+/// The receipt was written by another limiter.
 ///
 /// ```
 /// use std::time::Duration;
@@ -260,7 +259,7 @@ pub struct OtherLimiter {
 }
 
 impl OtherLimiter {
-    /// The receipt, for the limiter that wrote it.
+    /// Returns the receipt, for the limiter that wrote it.
     #[must_use]
     pub fn into_receipt(self) -> Receipt {
         self.receipt
@@ -269,13 +268,13 @@ impl OtherLimiter {
 
 impl fmt::Display for OtherLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the receipt is of another limiter: give the permits back to the one that granted them")
+        f.write_str("the receipt is of another limiter: refund it to the limiter that granted the permits")
     }
 }
 
 impl core::error::Error for OtherLimiter {}
 
-/// Why nothing was reserved.
+/// Why no permits were reserved.
 ///
 /// ```
 /// use std::time::Duration;
@@ -293,16 +292,16 @@ impl core::error::Error for OtherLimiter {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReserveError {
-    /// The request is denied. The denial has the wait after which the same request succeeds.
+    /// The request was denied. The denial has the wait after which the same request succeeds.
     Denied(Denial),
-    /// The cost is more than the limit, so the request could never pass.
+    /// The cost is more than the limit, so the request can never succeed.
     CostExceedsLimit(CostExceedsLimit),
-    /// The keys are not those of the limiter's dimensions, or the cost is more than a limit.
+    /// The keys do not match the dimensions of the limiter, or the cost is more than a limit.
     Joint(JointError),
 }
 
 impl ReserveError {
-    /// The denial, if it is one.
+    /// The denial, if the request was denied.
     #[must_use]
     pub const fn denial(&self) -> Option<Denial> {
         match self {
@@ -342,7 +341,7 @@ impl From<JointError> for ReserveError {
     }
 }
 
-/// The duration in nanoseconds; `u64::MAX` if it is longer.
+/// The duration in nanoseconds, at most `u64::MAX`.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

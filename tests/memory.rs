@@ -65,8 +65,8 @@ impl Counted {
     /// Drops the limiter, which must give everything back.
     fn finish(self) {
         let Self { limiter, held, .. } = self;
-        let given_back = measure(|| drop(limiter));
-        assert_eq!(given_back.bytes_current, -held, "dropping a limiter gives back all it took");
+        let freed = measure(|| drop(limiter));
+        assert_eq!(freed.bytes_current, -held, "dropping a limiter frees all that it took");
     }
 }
 

@@ -11,11 +11,11 @@ use super::reading::Clock;
 use super::tokio::TokioClock;
 
 /// A clock that is chosen at run time: the state of an application names one limiter type, and a
-/// test gives it another clock.
+/// test builds that type with another clock.
 ///
-/// The default is a [`MonotonicClock`]. Each clock of this crate converts into an `AnyClock`;
+/// The default is a [`MonotonicClock`]. Each clock of this crate converts into an `AnyClock`.
 /// [`AnyClock::new`] takes a clock of any other type. A reading costs one predictable branch more
-/// than a reading of the clock inside, and through [`AnyClock::new`] one indirect call.
+/// than a reading of the clock inside. A clock from [`AnyClock::new`] costs an indirect call, too.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,7 +58,7 @@ enum Source {
 }
 
 impl AnyClock {
-    /// Any other clock, such as one of a simulation.
+    /// Wraps any other clock, such as that of a simulation.
     ///
     /// ```
     /// use tollgate::{AnyClock, Clock};

@@ -1,4 +1,4 @@
-//! A clock that costs one load: a thread keeps it up to date.
+//! [`CoarseClock`]: a thread updates it, so a reading costs one load.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,13 +9,13 @@ use super::monotonic::MonotonicClock;
 use super::reading::Clock;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// A clock whose reading costs one load. A thread, the ticker, updates it once per `resolution`.
+/// A clock whose reading costs one load. A thread, the ticker, updates it once per resolution.
 ///
 /// **Accuracy.** A reading is never ahead of the [`MonotonicClock`]. It lags behind by up to one
-/// resolution plus the time in which the operating system wakes the ticker. That is usually well
-/// under a millisecond, and longer on a machine without an idle core. A limiter is exact by the
-/// readings of this clock. By a better clock, a permit may come free too early or too late by that
-/// lag.
+/// resolution plus the time in which the operating system wakes the ticker. The wake-up usually
+/// takes well under a millisecond, and longer on a machine without an idle core. A limiter is exact
+/// by the readings of this clock. By a precise clock, a permit may come free too early or too late
+/// by the lag.
 ///
 /// Clones share one ticker. Dropping the last clone stops the ticker and joins its thread.
 ///
@@ -30,7 +30,7 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Clone)]
 pub struct CoarseClock {
-    // The first field, so that a reading follows one pointer.
+    // The ticker has this pointer, too. It is here so that a reading follows one pointer.
     shared: Arc<Shared>,
     _ticker: Arc<Ticker>,
 }
@@ -40,7 +40,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// Stops and joins the thread when the last clock that uses it goes.
+/// Stops and joins the thread when the last clock that uses it is dropped.
 struct Ticker {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -51,7 +51,7 @@ impl CoarseClock {
     ///
     /// # Errors
     ///
-    /// The operating system's, when it can't start a thread.
+    /// The error of the operating system, when it can't start a thread.
     pub fn new(resolution: Duration) -> std::io::Result<Self> {
         let shared = Arc::new(Shared { now: AtomicU64::new(0), stop: AtomicBool::new(false) });
         let source = MonotonicClock::new();
@@ -59,8 +59,8 @@ impl CoarseClock {
         let thread = std::thread::Builder::new().name("tollgate-clock".into()).spawn(move || {
             while !ticking.stop.load(Ordering::Relaxed) {
                 ticking.now.store(source.now(), Ordering::Relaxed);
-                // Parking, not sleeping, so that dropping the last clock does not wait for a long
-                // resolution.
+                // The thread parks and does not sleep. So dropping the last clock does not wait for
+                // a long resolution.
                 std::thread::park_timeout(resolution);
             }
         })?;
@@ -108,7 +108,7 @@ mod tests {
             std::thread::yield_now();
         }
         drop(other);
-        // Joined: the thread's handle on the shared state is gone, and this is the only one left.
+        // The thread was joined and has dropped its pointer, so this is the only pointer left.
         assert_eq!(Arc::strong_count(&shared), 1);
     }
 

@@ -1,4 +1,4 @@
-//! A clock that tests drive by hand.
+//! [`MockClock`]: a clock that tests move.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::reading::Clock;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// A clock for tests, which moves only by [`advance`](Self::advance) and [`set`](Self::set).
+/// A clock for tests, which moves only when [`advance`](Self::advance) or [`set`](Self::set) is
+/// called.
 ///
-/// Clones share one time: a test keeps one clone and gives another to the limiter.
+/// Clones share one time. A test keeps one clone and gives another to the limiter.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,11 +39,11 @@ impl MockClock {
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         let add = |now: u64| Some(now.saturating_add(by));
-        // The closure never declines, so the update cannot fail.
+        // The closure always returns a value, so the update cannot fail.
         let _ = self.now.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// Sets the reading to `ns` nanoseconds. An earlier reading shows the effect of a clock that
+    /// Sets the reading to `ns` nanoseconds. A reading earlier than the last simulates a clock that
     /// goes back.
     ///
     /// ```

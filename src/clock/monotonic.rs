@@ -1,15 +1,16 @@
-//! The default clock: monotonic, to the nanosecond.
+//! [`MonotonicClock`]: the default clock.
 
 use core::fmt;
 
 use super::reading::Clock;
 
-/// The default clock: monotonic, with the moment of its making as origin.
+/// The default clock: monotonic, with its origin at the time at which it is made.
 ///
-/// It is the clock of `quanta`, which reads the processor's time stamp counter where that is
-/// reliable and asks the operating system elsewhere. A reading costs some eight nanoseconds.
+/// It is the clock of the crate `quanta`. That reads the processor's time stamp counter where the
+/// counter is reliable, and asks the operating system elsewhere. A reading takes about eight
+/// nanoseconds.
 ///
-/// Clones have the same origin, so limiters that are given clones share one time.
+/// Clones have the same origin, so limiters with clones of one clock share one time.
 ///
 /// ```
 /// use tollgate::{Clock, Limiter, MonotonicClock, Quota};
@@ -28,7 +29,7 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// A clock that starts now. The first one in a process calibrates the counter, which takes some
+    /// A clock that starts now. The first in a process calibrates the counter, which takes a few
     /// milliseconds.
     #[must_use]
     pub fn new() -> Self {
@@ -47,8 +48,8 @@ impl Default for MonotonicClock {
 impl Clock for MonotonicClock {
     #[inline]
     fn now(&self) -> u64 {
-        // A counter that reads less than the origin (another core, say) gives zero, not a huge
-        // number.
+        // If the counter reads less than the origin (on another core, for example), the result is
+        // zero and not a huge number.
         self.clock.delta_as_nanos(self.origin, self.clock.raw())
     }
 }

@@ -2,27 +2,27 @@
 
 /// A source of time: nanoseconds since an origin that never moves.
 ///
-/// Implement it to give limiters a time of your own, for example that of a simulation. A reference
-/// to a clock is a clock, and so is an `Arc` of one.
+/// Implement it for a time of your own, for example that of a simulation. A reference to a clock is
+/// a clock, and so is an `Arc` of a clock.
 ///
 /// # Readings that go back
-/// A clock should not go back. Some do, between processor cores or after a virtual machine has
-/// moved. A limiter then uses the stamp of the key's newest permit in place of the earlier reading,
-/// so it admits no more than it would by a clock that stands still.
+/// A clock should not go back. Some clocks do, between processor cores or after a virtual machine
+/// has moved. If a reading is earlier than the stamp of the key's newest permit, the limiter uses
+/// that stamp in its place. So it admits no more than it would by a clock that stands still.
 ///
 /// Two effects remain:
 /// - A limiter drops stamps when a key expires, when it is forgotten and when its ring grows. By a
-///   clock that went back, the next permit may get a stamp as late as the newest one that was
-///   dropped. The key's live permits stay live until then. Such a stamp is never later than the
-///   latest reading of any thread.
+///   clock that went back, the stamp of the next permit may be as late as the newest dropped stamp.
+///   The key's live permits stay live until then. Such a stamp is never later than the latest
+///   reading of any thread.
 /// - After a [change of quotas](crate::Limiter::set_quotas), a sliding window log may admit one
-///   permit too many to one window. This takes a thread that stops halfway through a request and
-///   another thread, with an earlier reading, that completes it. The permit is then early by the
-///   difference of the two readings.
+///   permit too many to one window. This needs a thread that stops halfway through a request, and
+///   another thread that completes the request with an earlier reading. The permit is then early by
+///   the difference of the two readings.
 ///
 /// # Range
-/// A limiter tells readings apart for 109 years after the origin. Later it denies too much and
-/// never admits too much.
+/// A limiter distinguishes readings up to 109 years after the origin. Later it denies too many
+/// requests and never admits too many.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,7 +49,7 @@
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 pub trait Clock {
-    /// The time now, in nanoseconds since the clock's own origin.
+    /// The current time, in nanoseconds since the clock's own origin.
     fn now(&self) -> u64;
 }
 

@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use super::reading::Clock;
 
-/// The time of a tokio runtime: a limiter on it follows `tokio::time::pause` and `advance`, as
-/// timers do (feature `tokio`).
+/// The time of a tokio runtime: it follows `tokio::time::pause` and `advance`, as timers do
+/// (feature `tokio`).
 ///
-/// In production it is tokio's own clock, the operating system's monotonic one. In a test with
-/// `#[tokio::test(start_paused = true)]` time stands still, and moves when every task sleeps or the
-/// test advances it. Make the clock inside the runtime whose time it is to follow. A reading
-/// outside of a runtime is that of the operating system. A reading from before the clock was made
+/// In production it is tokio's own clock, the monotonic clock of the operating system. In a test
+/// with `#[tokio::test(start_paused = true)]` time stands still. It moves when all tasks sleep or
+/// the test advances it. Make the clock inside the runtime whose time it follows. A reading outside
+/// of a runtime is that of the operating system. A reading earlier than the making of the clock
 /// counts as zero.
 ///
 /// ```
@@ -24,7 +24,7 @@ use super::reading::Clock;
 /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).clock(TokioClock::new()).build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// assert!(limiter.try_acquire("alice").is_denied());
-/// // With paused time this takes no time at all.
+/// // With paused time this returns at once.
 /// tokio::time::sleep(Duration::from_secs(60)).await;
 /// assert!(limiter.try_acquire("alice").is_admitted());
 /// # Ok(())

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::denial::{Denial, DenialReason};
 
-/// Admitted, or denied with the time to wait.
+/// The answer to a request: admitted, or denied with the time to wait.
 ///
 /// ```
 /// use tollgate::{Decision, Limiter, Quota};
@@ -24,16 +24,17 @@ use super::denial::{Denial, DenialReason};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a decision that is not looked at limits nothing"]
 pub enum Decision {
-    /// The permits were granted and charged; the [`Admission`] tells where they were not charged.
+    /// The permits were granted and charged. [`Admission::is_counted`] tells the exceptions, which
+    /// are not charged.
     Admitted(Admission),
-    /// Nothing was charged. Nothing was written either, unless the limiter counts denials
+    /// No permits were charged, and nothing was written, unless the limiter counts denials
     /// ([`Penalty`](crate::Penalty), [`counting_refused`](crate::Quota::counting_refused),
     /// [`count_decisions`](crate::LimiterBuilder::count_decisions)).
     Denied(Denial),
 }
 
 impl Decision {
-    /// Whether the request may go on.
+    /// Whether the request was admitted.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         matches!(self, Self::Admitted(_))
@@ -45,7 +46,7 @@ impl Decision {
         matches!(self, Self::Denied(_))
     }
 
-    /// The same decision, admitted: shadow mode turns a denial into this.
+    /// The decision in shadow mode: a denial becomes an admission.
     pub(crate) const fn overrule(self) -> Self {
         match self {
             Self::Admitted(_) => self,
@@ -53,8 +54,8 @@ impl Decision {
         }
     }
 
-    /// The wait after which the same request succeeds, if nothing else is granted to the key until
-    /// then; `None` when it was admitted. See [`Denial::retry_after`].
+    /// The wait after which the same request succeeds, if the key is granted no other permits until
+    /// then; `None` when the request was admitted. See [`Denial::retry_after`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -135,8 +136,8 @@ impl core::fmt::Display for Decision {
     }
 }
 
-/// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so that it
-/// stays in registers: a decision that goes through memory delays the next one.
+/// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so it stays
+/// in registers: a decision that goes through memory delays the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FastDecision {
     /// [`ADMITTED`](Self::ADMITTED), or one plus the number of the quota that denied.
@@ -182,7 +183,7 @@ impl From<FastDecision> for Decision {
     }
 }
 
-/// An admitted request: whether it was charged, and whether it has to wait.
+/// An admission: whether the request was charged, and whether it has to wait.
 ///
 /// ```
 /// use std::time::Duration;
@@ -198,7 +199,7 @@ impl From<FastDecision> for Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Admission(AdmissionKind);
 
-/// How a request was admitted. No larger than a denial, so that a decision is no larger.
+/// The kinds of admission. The type is no larger than a denial, so that a decision is no larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum AdmissionKind {
     Charge { delay_ns: u64 },
@@ -215,7 +216,7 @@ impl Admission {
         Self(AdmissionKind::Charge { delay_ns })
     }
 
-    /// The admission of a request that two dimensions admitted.
+    /// The admission of a request that two dimensions have admitted.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
             (AdmissionKind::Charge { delay_ns }, AdmissionKind::Charge { delay_ns: another }) => {
@@ -226,7 +227,7 @@ impl Admission {
     }
 
     /// The time after which the request may go on. Only a [leaky queue](crate::Quota::leaky_queue)
-    /// gives one; for every other algorithm it is zero.
+    /// delays requests; for every other algorithm it is zero.
     ///
     /// ```
     /// use std::time::Duration;
@@ -251,10 +252,10 @@ impl Admission {
 
     /// Whether the permits were charged to the key.
     ///
-    /// Three kinds of requests are admitted without a charge: those of a new key under
-    /// [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), those of a key on the
-    /// [allow list](crate::Limiter::allow), and those that
-    /// [shadow mode](crate::LimiterBuilder::shadow) admits in place of a denial.
+    /// Requests are admitted without a charge in three cases: at the key cap under
+    /// [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), with a key on the [allow
+    /// list](crate::Limiter::allow), and in place of a denial in [shadow
+    /// mode](crate::LimiterBuilder::shadow).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -270,7 +271,7 @@ impl Admission {
         matches!(self.0, AdmissionKind::Charge { .. })
     }
 
-    /// The denial in whose place [shadow mode](crate::LimiterBuilder::shadow) admitted the request.
+    /// The denial that [shadow mode](crate::LimiterBuilder::shadow) replaced by this admission.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

@@ -1,10 +1,10 @@
-//! [`Denial`]: why a request was denied, and for how long.
+//! [`Denial`]: why a request was denied, and how long to wait.
 
 use core::time::Duration;
 
 /// A denied request: the reason, and the time to wait.
 ///
-/// Its text has the wait in whole seconds, rounded up.
+/// Its `Display` has the wait in whole seconds, rounded up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,14 +22,14 @@ use core::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Denial {
-    // In nanoseconds: few callers read it, and a `Duration` costs a division.
+    // In nanoseconds, because a `Duration` costs a division and few callers read it.
     retry_after_ns: u64,
     reason: DenialReason,
     quota: u8,
     dimension: u8,
     /// A bit for each dimension that denies.
     violated: u8,
-    /// A bit for each of these that denies by its quota.
+    /// A bit for each of these dimensions whose quota denies.
     by_quota: u8,
 }
 
@@ -42,34 +42,34 @@ impl Denial {
         Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota }
     }
 
-    /// The same denial, by that dimension of several.
+    /// The same denial, by this dimension of several.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
         let violated = 1_u8.checked_shl(dimension.into()).unwrap_or(0);
         Self { dimension, violated, by_quota: if self.by_quota == 0 { 0 } else { violated }, ..self }
     }
 
-    /// The denial of a request that is denied for both reasons: the one with the longer wait, and
-    /// both dimensions.
+    /// The denial of a request that is denied for both reasons. It has the longer wait with its
+    /// reason, and both dimensions.
     pub(crate) fn and(self, other: Self) -> Self {
         let violated = self.violated | other.violated;
         let longer = if other.retry_after_ns > self.retry_after_ns { other } else { self };
         Self { violated, by_quota: self.by_quota | other.by_quota, ..longer }
     }
 
-    /// The wait after which the same request succeeds, and not a nanosecond sooner, if nothing else
-    /// is granted until then.
+    /// The wait after which the same request succeeds, and not a nanosecond sooner, if no other
+    /// permits are granted until then.
     ///
-    /// There are two exceptions. At the key cap ([`DenialReason::KeyCap`]) it is the earliest time
-    /// at which a place may be free. Where no wait helps ([`DenialReason::DenyList`]) it is
-    /// [`Duration::MAX`], and `Instant::now() + Duration::MAX` panics.
+    /// There are two exceptions. At the key cap ([`DenialReason::KeyCap`]) it is the time until a
+    /// place may be free. On the deny list ([`DenialReason::DenyList`]) no wait helps, and it is
+    /// [`Duration::MAX`]. Note that `Instant::now() + Duration::MAX` panics.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
         if self.retry_after_ns == Self::NEVER { Duration::MAX } else { Duration::from_nanos(self.retry_after_ns) }
     }
 
     /// The [wait](Self::retry_after) in whole seconds, rounded up and at least 1: the value of a
-    /// `Retry-After` header. `None` where no wait helps: leave the header out.
+    /// `Retry-After` header. `None` if no wait helps: then leave the header out.
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self.retry_after_ns {
@@ -112,7 +112,7 @@ impl Denial {
     }
 
     /// The dimension of a [`JointLimiter`](crate::JointLimiter) that decides the wait, counted from
-    /// zero. For other limiters it is zero.
+    /// zero. It is zero for other limiters.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -130,8 +130,8 @@ impl Denial {
         self.dimension as usize
     }
 
-    /// Each dimension of a [`JointLimiter`](crate::JointLimiter) that denies the request, in order.
-    /// For other limiters it is the number zero alone.
+    /// The dimensions of a [`JointLimiter`](crate::JointLimiter) that deny the request, in order.
+    /// For other limiters, zero is the only item.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -151,11 +151,11 @@ impl Denial {
         (0..8).filter(move |dimension| violated & (1 << dimension) != 0)
     }
 
-    /// The place of the quota that decides the wait, among the quotas of the key in the order in
-    /// which they were given, counted from zero.
+    /// The place of the quota that decides the wait among the quotas of the key, counted from zero
+    /// in the given order.
     ///
-    /// A quota that another one implies never decides: of 10 per second and 100 per second, only
-    /// the first does.
+    /// A quota that another quota implies never decides. For example, 10 per second implies 100 per
+    /// second.
     ///
     /// ```
     /// use tollgate::{Limiter, MockClock, Quota};
@@ -177,7 +177,7 @@ impl core::fmt::Display for Denial {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self.reason {
             DenialReason::Quota => "too many requests",
-            DenialReason::KeyCap => "the limiter holds as many keys as it may",
+            DenialReason::KeyCap => "the limiter is at its key cap",
             DenialReason::Penalty => "blocked after too many denied requests",
             DenialReason::DenyList => "on the deny list",
         })?;
@@ -215,12 +215,12 @@ impl core::error::Error for Denial {}
 pub enum DenialReason {
     /// The key has too many live permits.
     Quota,
-    /// The key is new, and the limiter already holds as many keys as its cap allows. Under
-    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share), the request also costs more than the shared
-    /// quota can ever grant.
+    /// The key is new, and the limiter holds as many keys as its cap allows. Under
+    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share) this reason means that the cost is also more
+    /// than the limit of the shared quota.
     KeyCap,
-    /// The key is blocked after too many denials, of which this may be the last; see
-    /// [`Penalty`](crate::Penalty).
+    /// The key is blocked after too many denials; see [`Penalty`](crate::Penalty). The denial that
+    /// begins the block has this reason, too.
     Penalty,
     /// The key is on the [deny list](crate::Limiter::deny).
     DenyList,

@@ -8,18 +8,17 @@ use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 
-/// A decision on several keys, one for each dimension, and the permits left of each of their quotas
-/// at the same instant.
+/// A decision on several keys, one for each dimension, with the permits left of each of their
+/// quotas at the same instant.
 ///
-/// Dimensions that the request has no key for are not listed. For a key that found no place, the
-/// numbers are those that [`Status`](crate::Status) describes.
+/// Dimensions without a key are not listed. [`Status`](crate::Status) describes the numbers for a
+/// key that found no place.
 ///
-/// The first sixteen quotas are kept inline, so that most requests allocate nothing. More quotas
-/// take an allocation.
+/// The first sixteen quotas are kept inline, so most requests allocate nothing. More quotas take an
+/// allocation.
 ///
-/// Waits are counted from the clock reading of each key. The permits of a granted request are
-/// stamped right after the decision. On a clock that moves they may expire later than these numbers
-/// say, by the time between the two.
+/// Waits are counted from the clock reading for each key. The permits of an admission are stamped
+/// after these readings. So they may expire later than these numbers say, by the time between.
 ///
 /// ```
 /// use tollgate::{JointLimiter, Quota};
@@ -47,11 +46,11 @@ pub struct JointStatus {
     others: Vec<JointQuotaStatus>,
 }
 
-/// Quotas without an allocation. Three dimensions of two quotas are common; eight of eight are
+/// The number of quotas kept inline. Three dimensions of two quotas are common; eight of eight are
 /// possible.
 const INLINE: usize = 16;
 
-/// The permits left of one quota of one dimension, and when there are more. Part of a
+/// The permits left of one quota of one dimension, and the time until more are free. Part of a
 /// [`JointStatus`].
 ///
 /// ```
@@ -89,14 +88,14 @@ impl JointStatus {
         Self { decision, ..self }
     }
 
-    /// Forgets all quotas.
+    /// Removes all quotas.
     pub(crate) fn clear(&mut self) {
         (self.decision, self.count) = (Decision::Admitted(Admission::UNCOUNTED), 0);
         self.others.clear();
     }
 
-    /// Lists the quotas of one more dimension. With `cost`, the request was denied that many
-    /// permits, and a quota that leaves fewer is violated.
+    /// Adds the quotas of a dimension. If `cost` is given, the request was denied, and each quota
+    /// with fewer permits left is violated.
     pub(crate) fn push(&mut self, dimension: usize, left: &PerQuota, cost: Option<u32>) {
         let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
         for (place, left) in (0..).zip(left.iter()) {
@@ -110,7 +109,7 @@ impl JointStatus {
         }
     }
 
-    /// Denies the request for want of a place for the key of one dimension.
+    /// Denies the request because the key of a dimension found no place.
     pub(crate) fn deny_without_place(&mut self, denial: Denial) {
         let inline = self.count.min(INLINE);
         for item in self.first[..inline].iter_mut().chain(&mut self.others) {
@@ -125,43 +124,42 @@ impl JointStatus {
         });
     }
 
-    /// The decision itself.
+    /// The decision.
     pub const fn decision(&self) -> Decision {
         self.decision
     }
 
-    /// Whether the request may go on (of a peek: whether it could).
+    /// Whether the request was admitted; for a peek, whether it would be.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         self.decision.is_admitted()
     }
 
-    /// Whether the request was turned away (of a peek: whether it would be).
+    /// Whether the request was denied; for a peek, whether it would be.
     #[must_use]
     pub const fn is_denied(&self) -> bool {
         self.decision.is_denied()
     }
 
-    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    /// The wait after which the same request succeeds; `None` when it was admitted.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.decision.retry_after()
     }
 
-    /// The wait in whole seconds, as [`Decision::retry_after_secs`] says it.
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`].
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         self.decision.retry_after_secs()
     }
 
-    /// The permits left of each quota, dimension by dimension, and in each in the order in which
-    /// they were given.
+    /// The permits left of each quota: dimension by dimension, and within each in the given order.
     pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
         self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
     }
 
-    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes
-    /// longest to leave more, and of those the first. `None` when no dimension was asked.
+    /// The quota with the fewest permits left. Of several such quotas, the one with the longest
+    /// wait for more, and of these the first. `None` when no dimension was asked.
     #[must_use]
     pub fn tightest(&self) -> Option<JointQuotaStatus> {
         self.items().min_by_key(|item| (item.remaining(), Reverse(item.next_after())))
@@ -184,50 +182,49 @@ impl core::fmt::Debug for JointStatus {
 }
 
 impl JointQuotaStatus {
-    /// Which dimension it is of, counted from zero.
+    /// The dimension of the quota, counted from zero.
     #[must_use]
     pub const fn dimension(&self) -> usize {
         self.dimension as usize
     }
 
-    /// Which of the dimension's quotas it is, counted from zero in the order in which they were
-    /// given.
+    /// The place of the quota in its dimension, counted from zero in the given order.
     #[must_use]
     pub const fn quota(&self) -> usize {
         self.status.quota()
     }
 
-    /// The numbers, as of a key that is asked alone.
+    /// The same numbers as a [`QuotaStatus`].
     #[must_use]
     pub const fn status(&self) -> QuotaStatus {
         self.status
     }
 
-    /// The most permits that can be had at once.
+    /// The most permits that a request can be granted.
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.status.limit()
     }
 
-    /// Permits that are still free after the decision: see [`QuotaStatus::remaining`].
+    /// The permits left after the decision: see [`QuotaStatus::remaining`].
     #[must_use]
     pub const fn remaining(&self) -> u32 {
         self.status.remaining()
     }
 
-    /// How long until more are free: see [`QuotaStatus::next_after`].
+    /// The time until more are free: see [`QuotaStatus::next_after`].
     #[must_use]
     pub const fn next_after(&self) -> Duration {
         self.status.next_after()
     }
 
-    /// How long until all are free: see [`QuotaStatus::reset_after`].
+    /// The time until all are free: see [`QuotaStatus::reset_after`].
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         self.status.reset_after()
     }
 
-    /// Whether this quota was in the way of a request that was denied.
+    /// Whether the request was denied and this quota had fewer permits left than the cost.
     #[must_use]
     pub const fn is_violated(&self) -> bool {
         self.is_violated

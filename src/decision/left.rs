@@ -19,13 +19,13 @@ impl Left {
         Self { limit, remaining: limit, ..Self::NOTHING }
     }
 
-    /// No permit is left, and all of them are free after `wait_ns`.
+    /// No permits are left, and all are free after `wait_ns`.
     pub(crate) const fn none_for(limit: u32, wait_ns: u64) -> Self {
         Self { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns: wait_ns }
     }
 }
 
-/// The permits left of each quota, in the order in which the quotas were given.
+/// The permits left of each quota, in the given order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PerQuota {
     first: Left,
@@ -35,7 +35,7 @@ pub(crate) struct PerQuota {
 }
 
 impl PerQuota {
-    /// A list of no quotas.
+    /// An empty list.
     pub(crate) const NONE: Self = Self { first: Left::NOTHING, others: None, count: 0 };
 
     #[inline]
@@ -49,7 +49,7 @@ impl PerQuota {
         all
     }
 
-    /// Replaces the list: at least one quota, at most as many as a key may have.
+    /// Replaces the list. `each` has one to [`MAX_QUOTAS`] items.
     #[inline]
     pub(crate) fn set(&mut self, each: impl IntoIterator<Item = Left>) {
         (self.others, self.count) = (None, 0);
@@ -94,7 +94,7 @@ impl PerQuota {
         (0..self.count).map(move |place| all.at(place))
     }
 
-    /// The list with each entry mapped.
+    /// The list with each item mapped.
     pub(crate) fn map(&self, other: impl FnMut(Left) -> Left) -> Self {
         Self::of(self.iter().map(other))
     }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::denial::Denial;
 use super::left::Left;
 
-/// The permits left of one quota of a key, and when there are more. Part of a
+/// The permits left of one quota of a key, and the time until more are free. Part of a
 /// [`Status`](crate::Status).
 ///
 /// ```
@@ -22,7 +22,7 @@ use super::left::Left;
 /// let [second, minute] = [0, 1].map(|place| status.quotas().nth(place).unwrap());
 /// assert_eq!((second.limit(), second.remaining()), (10, 8));
 /// assert_eq!((minute.limit(), minute.remaining()), (100, 98));
-/// // The first permit comes back before the second.
+/// // The first permit is free again before the second.
 /// assert_eq!(second.next_after(), Duration::from_millis(600));
 /// assert_eq!(second.reset_after(), Duration::from_secs(1));
 /// assert_eq!(minute.next_after(), Duration::from_millis(59_600));
@@ -46,36 +46,36 @@ impl QuotaStatus {
         Self { left: Left::none_for(self.left.limit, wait_ns), ..self }
     }
 
-    /// Which of the key's quotas it is, counted from zero in the order in which they were given.
+    /// The place of the quota among the quotas of the key, counted from zero in the given order.
     #[must_use]
     pub const fn quota(&self) -> usize {
         self.quota as usize
     }
 
-    /// The most permits that can be had at once: [`Quota::limit`](crate::Quota::limit).
+    /// The most permits that a request can be granted: [`Quota::limit`](crate::Quota::limit).
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.left.limit
     }
 
-    /// Permits that are still free after the decision. This quota admits a request of that cost
-    /// now, and of no larger cost.
+    /// The permits left after the decision. This quota would admit a request of this cost now, and
+    /// none of a larger cost.
     #[must_use]
     pub const fn remaining(&self) -> u32 {
         self.left.remaining
     }
 
-    /// How long until [`remaining`](Self::remaining) grows by at least one if nothing else is
-    /// granted, to the nanosecond. Zero when it is the limit and cannot grow. [`Duration::MAX`] for
-    /// a key on the [deny list](crate::Limiter::deny).
+    /// The time until [`remaining`](Self::remaining) grows, if no more permits are granted, to the
+    /// nanosecond. Zero when all permits are left. [`Duration::MAX`] for a key on the [deny
+    /// list](crate::Limiter::deny).
     #[must_use]
     pub const fn next_after(&self) -> Duration {
         duration(self.left.next_after_ns)
     }
 
-    /// How long until every permit of this quota is free if nothing else is granted, to the
-    /// nanosecond. Zero when all are free. [`Duration::MAX`] for a key on the
-    /// [deny list](crate::Limiter::deny).
+    /// The time until all permits of this quota are free, if no more are granted, to the
+    /// nanosecond. Zero when all are free. [`Duration::MAX`] for a key on the [deny
+    /// list](crate::Limiter::deny).
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         duration(self.left.reset_after_ns)

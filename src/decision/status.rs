@@ -9,25 +9,24 @@ use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 use crate::quota::Quota;
 
-/// A decision with the numbers that response headers show, taken at the same instant.
+/// A decision with the permits left at the same instant, as response headers show them.
 ///
 /// [`quotas`](Self::quotas) lists every quota of the key. [`limit`](Self::limit),
 /// [`remaining`](Self::remaining), [`next_after`](Self::next_after) and
-/// [`reset_after`](Self::reset_after) are those of one of them, the [tightest](Self::tightest).
-/// Times are counted from the clock reading of the decision. Nothing is allocated: a key has at
-/// most eight quotas.
+/// [`reset_after`](Self::reset_after) are those of one quota, the [tightest](Self::tightest). Times
+/// are counted from the clock reading of the decision. A status allocates nothing, because a key
+/// has at most eight quotas.
 ///
-/// The numbers are those of the permits that decided:
+/// Where the key's own permits did not decide, the numbers are these:
 ///
-/// - A key that found no place, under [`AtKeyCap::Share`](crate::AtKeyCap::Share): those that such
-///   keys share.
-/// - Under [`AtKeyCap::Deny`](crate::AtKeyCap::Deny): none remain until the wait of the denial is
-///   over, and then all.
-/// - Admitted without a charge ([`AtKeyCap::Admit`](crate::AtKeyCap::Admit), the
-///   [allow list](crate::Limiter::allow)): all remain.
-/// - On the [deny list](crate::Limiter::deny): none remain, for ever ([`Duration::MAX`]).
-/// - Blocked by a [`Penalty`](crate::Penalty): none remain before the block has ended.
-/// - In [shadow mode](crate::LimiterBuilder::shadow): those of the decision that was overruled.
+/// - Without a place, under [`AtKeyCap::Share`](crate::AtKeyCap::Share): those of the shared quota.
+/// - Without a place, under [`AtKeyCap::Deny`](crate::AtKeyCap::Deny): none are left, and all are
+///   free after the wait of the denial.
+/// - Without a place, under [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), and on the [allow
+///   list](crate::Limiter::allow): all are left.
+/// - On the [deny list](crate::Limiter::deny): none are left, for ever ([`Duration::MAX`]).
+/// - Blocked under a [`Penalty`](crate::Penalty): none are left until the block ends.
+/// - In [shadow mode](crate::LimiterBuilder::shadow): those of the overruled decision.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,17 +69,18 @@ impl Status {
         Self { decision, left: PerQuota::NONE }
     }
 
-    /// A decision by a list or at the key cap. `left` gives the permits left of each quota.
+    /// A decision by a list or at the key cap. `left` returns the permits left of a quota by its
+    /// limit.
     pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
         Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))) }
     }
 
-    /// The decision itself.
+    /// The decision.
     pub const fn decision(&self) -> Decision {
         self.decision
     }
 
-    /// The denial, if it is one.
+    /// The denial, if the request was denied.
     pub(crate) fn denial(&self) -> Option<Denial> {
         match self.decision {
             Decision::Admitted(_) => None,
@@ -88,40 +88,40 @@ impl Status {
         }
     }
 
-    /// Whether the request may go on (of a peek: whether it could).
+    /// Whether the request was admitted; for a peek, whether it would be.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         self.decision.is_admitted()
     }
 
-    /// Whether the request was turned away (of a peek: whether it would be).
+    /// Whether the request was denied; for a peek, whether it would be.
     #[must_use]
     pub const fn is_denied(&self) -> bool {
         self.decision.is_denied()
     }
 
-    /// How long to wait before the same request can succeed; `None` when it was admitted.
+    /// The wait after which the same request succeeds; `None` when it was admitted.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.decision.retry_after()
     }
 
-    /// The wait in whole seconds, as [`Decision::retry_after_secs`] says it.
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`].
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         self.decision.retry_after_secs()
     }
 
-    /// The permits left of each quota of the key, in the order in which they were given. There is
-    /// at least one. Quotas that another quota implies are listed too.
+    /// The permits left of each quota of the key, in the given order; at least one. Quotas that
+    /// another quota implies are listed, too.
     #[must_use]
     pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
         let left = self.left;
         (0..left.count()).map(move |place| QuotaStatus::new(place, left.at(place)))
     }
 
-    /// The quota with the fewest permits remaining. Of those that leave as many: the one that takes
-    /// longest to leave more, and of those the first that was given.
+    /// The quota with the fewest permits left. Of several such quotas, the one with the longest
+    /// wait for more, and of these the first.
     #[must_use]
     pub fn tightest(&self) -> QuotaStatus {
         let mut tightest = (0, self.left.first());
@@ -141,21 +141,21 @@ impl Status {
         self.tightest().limit()
     }
 
-    /// Permits that are still free after this decision, of the [tightest](Self::tightest) quota. A
-    /// request of that cost would be admitted now, and none of a larger cost.
+    /// The permits left of the [tightest](Self::tightest) quota after the decision. A request of
+    /// this cost would be admitted now, and none of a larger cost.
     #[must_use]
     pub fn remaining(&self) -> u32 {
         self.tightest().remaining()
     }
 
-    /// How long until the [tightest](Self::tightest) quota leaves at least one permit more: see
+    /// The time until the [tightest](Self::tightest) quota has more permits left: see
     /// [`QuotaStatus::next_after`].
     #[must_use]
     pub fn next_after(&self) -> Duration {
         self.tightest().next_after()
     }
 
-    /// How long until all of the [tightest](Self::tightest) quota is free: see
+    /// The time until all permits of the [tightest](Self::tightest) quota are free: see
     /// [`QuotaStatus::reset_after`]. Another quota of the key may take longer.
     #[must_use]
     pub fn reset_after(&self) -> Duration {

@@ -25,7 +25,7 @@ fn a_decision_says_how_it_came_about() {
             "admitted in shadow mode in place of a denial (too many requests: try again in 1 s)",
         ),
         (denied(59_953_576_428, DenialReason::Quota), "too many requests: try again in 60 s"),
-        (denied(1, DenialReason::KeyCap), "the limiter holds as many keys as it may: try again in 1 s"),
+        (denied(1, DenialReason::KeyCap), "the limiter is at its key cap: try again in 1 s"),
         (denied(1, DenialReason::Penalty), "blocked after too many denied requests: try again in 1 s"),
         (denied(Denial::NEVER, DenialReason::DenyList), "on the deny list: trying again does not help"),
     ];

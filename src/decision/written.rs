@@ -1,5 +1,5 @@
 //! Decisions in serde formats (feature `serde`), for logs and answers. Waits are in nanoseconds. A
-//! request that can never succeed has no wait.
+//! wait is absent if no wait helps.
 
 use core::time::Duration;
 
@@ -11,12 +11,12 @@ use super::joint_status::{JointQuotaStatus, JointStatus};
 use super::quota_status::QuotaStatus;
 use super::status::Status;
 
-/// `None` if it never ends.
+/// The wait in nanoseconds; `None` if it never ends.
 fn nanos(wait: Duration) -> Option<u64> {
     if wait == Duration::MAX { None } else { u64::try_from(wait.as_nanos()).ok() }
 }
 
-/// The same fields as the methods have names. `violated` lists dimensions.
+/// The fields have the names of the methods. `violated` lists dimensions.
 impl Serialize for Denial {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

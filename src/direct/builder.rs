@@ -37,8 +37,7 @@ impl DirectLimiter {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota can't be used: its limit or window is zero or past the stated
-    /// maxima.
+    /// [`BuildError`] when the quota is not [valid](Quota::validate).
     pub fn new(quota: Quota) -> Result<Self, BuildError> {
         Self::builder(quota).build()
     }
@@ -60,7 +59,7 @@ impl DirectLimiter {
 }
 
 impl<C: Clock> DirectLimiter<C> {
-    /// A limiter with a clock of the caller's choice.
+    /// A limiter with the given clock.
     ///
     /// ```
     /// use std::time::Duration;
@@ -76,13 +75,13 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the quota can't be used.
+    /// [`BuildError`] when the quota is not [valid](Quota::validate).
     pub fn with_clock(quota: Quota, clock: C) -> Result<Self, BuildError> {
         DirectLimiterBuilder::new(vec![quota], clock).build()
     }
 
-    /// A limiter with several quotas and a clock of the caller's choice. A request is admitted if
-    /// it fits into every quota.
+    /// A limiter with several quotas and the given clock. A request is admitted if it fits into
+    /// every quota.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, MockClock, Quota};
@@ -96,8 +95,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there is no quota, one can't be used, or there are several and not all
-    /// of them are sliding window logs.
+    /// [`BuildError`] when there is no quota, when a quota is not [valid](Quota::validate), or when
+    /// one of several quotas is not a sliding window log.
     pub fn with_quotas(quotas: &[Quota], clock: C) -> Result<Self, BuildError> {
         DirectLimiterBuilder::new(quotas.to_vec(), clock).build()
     }
@@ -108,7 +107,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         Self { quotas, settings: Settings::default(), clock }
     }
 
-    /// One more quota, as [`LimiterBuilder::and`](crate::LimiterBuilder::and).
+    /// Adds a quota, as [`LimiterBuilder::and`](crate::LimiterBuilder::and).
     pub fn and(mut self, quota: Quota) -> Self {
         self.quotas.push(quota);
         self
@@ -121,8 +120,8 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         self
     }
 
-    /// Whether to admit requests that the quotas deny, and report each such denial; `false` by
-    /// default. As [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
+    /// Whether to admit requests that the quotas deny, and report each such denial, as
+    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow); `false` by default.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -137,8 +136,8 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         self
     }
 
-    /// After too many denials, all requests are denied for a while; without a penalty by default.
-    /// As [`LimiterBuilder::penalty`](crate::LimiterBuilder::penalty).
+    /// Denies all requests for a time after too many denials, as
+    /// [`LimiterBuilder::penalty`](crate::LimiterBuilder::penalty); no penalty by default.
     ///
     /// ```
     /// use std::time::Duration;
@@ -162,19 +161,19 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         DirectLimiterBuilder { quotas, settings, clock }
     }
 
-    /// The limiter.
+    /// Makes the limiter.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when a quota or the penalty can't be used, or there are several quotas and
-    /// not all of them are sliding window logs.
+    /// [`BuildError`] when a quota or the penalty is not valid, or when one of several quotas is
+    /// not a sliding window log.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
         let Self { quotas, settings, clock } = self;
         Ok(DirectLimiter::of(settings.direct(&Quotas::new(&quotas)?, clock, OneKey)?))
     }
 
-    /// The limiter, with the permits that were live when the snapshot was taken and have not
-    /// expired since; see [`LimiterBuilder::restore`](crate::LimiterBuilder::restore).
+    /// Makes the limiter with the permits of the snapshot that have not expired since; see
+    /// [`LimiterBuilder::restore`](crate::LimiterBuilder::restore).
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -196,7 +195,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         self.restore_after(snapshot, elapsed)
     }
 
-    /// As [`restore`](Self::restore), with the time since the snapshot was taken.
+    /// As [`restore`](Self::restore), with the given time since the snapshot was taken.
     ///
     /// ```
     /// use std::time::Duration;

@@ -15,8 +15,8 @@ use crate::single::Single;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter for one thing as a whole (a service, an outgoing connection): a
-/// [`Limiter`](crate::Limiter) without keys. It is a value of about 1.7 KB.
+/// A rate limiter without keys, for a service or an outgoing connection as a whole; otherwise as
+/// [`Limiter`](crate::Limiter). It is a value of about 1.7 KB.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
@@ -24,14 +24,14 @@ use crate::snapshot::Snapshot;
 /// let limiter = DirectLimiter::new(Quota::per_second(2))?;
 /// assert!(limiter.try_acquire().is_admitted());
 /// assert!(limiter.try_acquire_n(2)?.is_denied());
-/// assert!(limiter.try_acquire_n(3).is_err(), "more at once than the limit could never succeed");
+/// assert!(limiter.try_acquire_n(3).is_err(), "more than the limit can never succeed");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DirectLimiter<C = MonotonicClock> {
     pub(crate) engine: Engine<C, OneKey>,
 }
 
-/// A fingerprinter that gives every value the fingerprint of the one key.
+/// A fingerprinter that gives every value the same fingerprint, that of the only key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneKey;
 
@@ -46,12 +46,12 @@ impl<C: Clock> DirectLimiter<C> {
         Self { engine }
     }
 
-    /// One permit, now or not at all.
+    /// Takes one permit now, or denies the request.
     pub fn try_acquire(&self) -> Decision {
         self.engine.decide(Single::KEY, 1)
     }
 
-    /// `cost` permits, all of them now or none. A cost of zero charges nothing and is always
+    /// Takes `cost` permits now, all of them or none. A cost of zero charges nothing and is always
     /// admitted.
     ///
     /// # Errors
@@ -96,8 +96,8 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.engine.decide_in_full(key, cost))
     }
 
-    /// The answer that [`try_acquire_status`](Self::try_acquire_status) would give now. Charges
-    /// nothing and writes nothing.
+    /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
+    /// Charges nothing and writes nothing.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -111,8 +111,8 @@ impl<C: Clock> DirectLimiter<C> {
         self.engine.peek(Single::KEY, 1)
     }
 
-    /// The answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now. Charges
-    /// nothing and writes nothing.
+    /// Returns the answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now.
+    /// Charges nothing and writes nothing.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -132,7 +132,7 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.engine.peek(key, cost))
     }
 
-    /// Gives back the full quota. Ends a [penalty](crate::Penalty) too.
+    /// Restores the full quota, and ends a [penalty](crate::Penalty).
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -148,7 +148,8 @@ impl<C: Clock> DirectLimiter<C> {
         self.engine.forget(Single::KEY);
     }
 
-    /// The figures of the limiter: those of a [`Limiter`](crate::Limiter) with one key.
+    /// Returns the memory and decisions of the limiter, which counts as a
+    /// [`Limiter`](crate::Limiter) with one key.
     ///
     /// ```
     /// use tollgate::{DecisionCounts, DirectLimiter, Quota};
@@ -165,7 +166,7 @@ impl<C: Clock> DirectLimiter<C> {
         self.engine.counts(size_of::<Self>())
     }
 
-    /// The live permits of the limiter, to restore after a restart; see [`Snapshot`].
+    /// Copies the live permits, to be restored after a restart; see [`Snapshot`].
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};
@@ -184,7 +185,7 @@ impl<C: Clock> DirectLimiter<C> {
         self.engine.snapshot(1)
     }
 
-    /// The quotas, in the order in which they were given.
+    /// The quotas, in the given order.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Quota};

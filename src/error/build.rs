@@ -8,7 +8,7 @@ use crate::quota::{Algorithm, QuotaError};
 
 /// Why a limiter could not be built.
 ///
-/// Its text names the bounds.
+/// The message names the bounds.
 ///
 /// ```
 /// use tollgate::{BuildError, Limiter, Quota, QuotaError};
@@ -25,57 +25,58 @@ use crate::quota::{Algorithm, QuotaError};
 pub enum BuildError {
     /// The quota cannot be used.
     Quota(QuotaError),
-    /// A key was given several quotas of which one is not a sliding window log.
+    /// Keys have several quotas, and one of them is not a sliding window log.
     QuotasDontCombine {
         /// The algorithm of that quota.
         algorithm: Algorithm,
     },
-    /// A key was given more quotas than it may have.
+    /// Keys have more quotas than allowed.
     TooManyQuotas {
-        /// The quotas that were given.
+        /// The number of given quotas.
         quotas: usize,
-        /// How many there may be.
+        /// The most that are allowed.
         most: usize,
     },
     /// No quota was given.
     NoQuota,
     /// There are no dimensions, or too many.
     DimensionCount {
-        /// The dimensions that were given.
+        /// The number of given dimensions.
         dimensions: usize,
-        /// How many there may be.
+        /// The most that are allowed.
         most: usize,
     },
-    /// The dimensions are not as many as the limiter's type names.
+    /// The limiter's type names another number of dimensions.
     OtherDimensionCount {
-        /// The dimensions that were given.
+        /// The number of given dimensions.
         given: usize,
-        /// As many as the type names.
+        /// The number in the type.
         named: usize,
     },
     /// A dimension has no name.
     EmptyDimensionName {
-        /// Its place.
+        /// The place of the dimension.
         dimension: usize,
     },
     /// Two dimensions have the same name.
     RepeatedDimensionName {
-        /// The place of the first.
+        /// The place of the first dimension.
         first: usize,
-        /// The place of the second.
+        /// The place of the second dimension.
         second: usize,
     },
-    /// A penalty is for the keys of a dimension that there is not.
+    /// A penalty is for a dimension that does not exist.
     NoSuchDimension {
-        /// The one that was asked for.
+        /// The given place.
         dimension: usize,
-        /// How many there are.
+        /// The number of dimensions.
         dimensions: usize,
     },
-    /// Keys of several dimensions that find no place can't share a quota.
+    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share) was set for several dimensions, whose keys can't
+    /// share a quota.
     NothingToShare,
-    /// A quota of one of several dimensions counts refused requests: a request that is denied
-    /// leaves no trace in any of them.
+    /// A quota of a joint limiter counts denied requests. There a denied request leaves no trace in
+    /// any dimension.
     CountingRefusedAlone,
     /// The penalty cannot be used.
     Penalty(PenaltyError),
@@ -83,26 +84,26 @@ pub enum BuildError {
     ZeroListCap,
     /// The cap on listed keys is more than [`MAX_KEY_CAP`].
     ListCapTooLarge {
-        /// The cap that was asked for.
+        /// The given cap.
         list_cap: usize,
     },
-    /// The cap on keys is zero: every key would be refused.
+    /// The cap on keys is zero: no key could be held.
     ZeroKeyCap,
     /// The cap on keys is more than [`MAX_KEY_CAP`].
     KeyCapTooLarge {
-        /// The cap that was asked for.
+        /// The given cap.
         key_cap: usize,
     },
-    /// More keys are to have quotas of their own than the cap allows keys.
+    /// More keys may have quotas of their own than the cap on keys allows.
     OwnQuotasPastCap {
-        /// How many keys may have quotas of their own.
+        /// The number of keys that may have quotas of their own.
         keys_with_quotas: usize,
         /// The cap on keys.
         key_cap: usize,
     },
     /// More keys are expected than the cap allows.
     ExpectedKeysPastCap {
-        /// The keys that are expected.
+        /// The number of expected keys.
         expected_keys: usize,
         /// The cap on keys.
         key_cap: usize,
@@ -134,18 +135,18 @@ impl fmt::Display for BuildError {
                 write!(f, "dimensions {first} and {second}, counted from zero, have the same name: rename one")
             }
             Self::NoSuchDimension { dimension, dimensions } => {
-                write!(f, "a penalty for dimension {dimension}: there are {dimensions}, counted from zero")
+                write!(f, "there is no dimension {dimension} for a penalty: there are {dimensions}, counted from zero")
             }
-            Self::CountingRefusedAlone => f.write_str(
-                "a limiter of several dimensions can't count refused requests: use a `Limiter` for that dimension",
-            ),
+            Self::CountingRefusedAlone => {
+                f.write_str("a joint limiter can't count refused requests: use a `Limiter` for that quota")
+            }
             Self::NothingToShare => {
                 f.write_str("keys of several dimensions can't share a quota at the key cap: deny them or admit them")
             }
             Self::NoQuota => f.write_str("no quota: give at least one"),
             Self::Penalty(error) => error.fmt(f),
             Self::ZeroListCap => {
-                f.write_str("the cap on listed keys is zero: allow at least one, or don't ask for lists")
+                f.write_str("the cap on listed keys is zero: allow at least one, or set no `list_cap`")
             }
             Self::ListCapTooLarge { list_cap } => {
                 write!(f, "a cap of {list_cap} listed keys is too large: at most {MAX_KEY_CAP}")
@@ -157,7 +158,7 @@ impl fmt::Display for BuildError {
             Self::OwnQuotasPastCap { keys_with_quotas, key_cap } => {
                 write!(
                     f,
-                    "{keys_with_quotas} keys can't have quotas of their own where there are at most {key_cap} keys: raise the key cap"
+                    "{keys_with_quotas} keys can't have quotas of their own under a cap of {key_cap} keys: raise the cap"
                 )
             }
             Self::ExpectedKeysPastCap { expected_keys, key_cap } => {

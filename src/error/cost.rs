@@ -1,8 +1,8 @@
-//! A cost that no wait makes possible.
+//! [`CostExceedsLimit`]: a request that can never succeed.
 
 use core::fmt;
 
-/// A request asked for more permits than the limit, so no wait would ever be long enough.
+/// A request asked for more permits than the limit, so no wait would help.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -24,13 +24,13 @@ impl CostExceedsLimit {
         Self { cost, limit }
     }
 
-    /// The permits that the request asked for.
+    /// The cost of the request.
     #[must_use]
     pub const fn cost(&self) -> u32 {
         self.cost
     }
 
-    /// The most permits that one request can be granted.
+    /// The most permits that a request can be granted.
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.limit

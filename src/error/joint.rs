@@ -1,10 +1,10 @@
-//! Why a request in several dimensions could not be decided.
+//! Why a request in several dimensions was not decided.
 
 use core::fmt;
 
 use super::cost::CostExceedsLimit;
 
-/// Why a request in several dimensions could not be decided.
+/// Why a request in several dimensions was not decided.
 ///
 /// ```
 /// use tollgate::{Absent, JointError, JointLimiter, Quota};
@@ -22,16 +22,16 @@ use super::cost::CostExceedsLimit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum JointError {
-    /// There are not as many keys as dimensions.
+    /// The request has another number of keys than the limiter has dimensions.
     WrongNumberOfKeys {
-        /// The keys that were given.
+        /// The number of given keys.
         keys: usize,
-        /// The dimensions that there are.
+        /// The number of dimensions.
         dimensions: usize,
     },
     /// The request has no key in any dimension, so no dimension is asked.
     NoKeys,
-    /// The request asks for more permits at once than a limit.
+    /// The request asks for more permits than a limit.
     Cost(CostExceedsLimit),
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for JointError {
                 write!(f, "{keys} keys for {dimensions} dimensions: give one for each, or `None` where there is none")
             }
             Self::NoKeys => {
-                f.write_str("no key in any dimension, so nothing is asked: decide about such requests first")
+                f.write_str("no key in any dimension: give at least one, or decide such requests without the limiter")
             }
             Self::Cost(error) => error.fmt(f),
         }

@@ -18,25 +18,25 @@ use crate::quota::Quota;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PenaltyError {
-    /// The number of denials is zero: every key would be blocked from the start.
+    /// The number of denials is zero: each key would be blocked from the start.
     ZeroDenials,
     /// The number of denials is more than [`Penalty::MAX_DENIALS`](crate::Penalty::MAX_DENIALS).
     TooManyDenials {
-        /// The denials that were asked for.
+        /// The given number of denials.
         denials: u32,
     },
-    /// The window of the denials is zero: no two would ever be in it.
+    /// The window of the denials is zero: no two denials would ever be in it.
     ZeroWithin,
     /// The window of the denials is longer than [`Quota::MAX_WINDOW`].
     WithinTooLong {
-        /// The window that was asked for.
+        /// The given window.
         within: Duration,
     },
     /// The duration of the block is zero.
     ZeroBlock,
     /// The block is longer than [`Quota::MAX_WINDOW`].
     BlockTooLong {
-        /// The duration that was asked for.
+        /// The given duration.
         blocked_for: Duration,
     },
 }
@@ -45,17 +45,17 @@ impl fmt::Display for PenaltyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let longest = Quota::MAX_WINDOW;
         match self {
-            Self::ZeroDenials => f.write_str("a penalty for no denials: give at least one"),
+            Self::ZeroDenials => f.write_str("the number of a penalty's denials is zero: give at least one"),
             Self::TooManyDenials { denials } => {
-                write!(f, "a penalty for {denials} denials is for too many: at most {}", MAX_DENIALS)
+                write!(f, "{denials} denials are too many for a penalty: at most {}", MAX_DENIALS)
             }
             Self::ZeroWithin => f.write_str("the window of a penalty's denials is zero: give at least one nanosecond"),
             Self::WithinTooLong { within } => {
                 write!(f, "the window {within:?} of a penalty's denials is too long: at most {longest:?}")
             }
-            Self::ZeroBlock => f.write_str("a penalty that blocks for no time: give at least one nanosecond"),
+            Self::ZeroBlock => f.write_str("the duration of a penalty's block is zero: give at least one nanosecond"),
             Self::BlockTooLong { blocked_for } => {
-                write!(f, "a penalty that blocks for {blocked_for:?} is too long: at most {longest:?}")
+                write!(f, "the duration {blocked_for:?} of a penalty's block is too long: at most {longest:?}")
             }
         }
     }

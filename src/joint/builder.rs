@@ -48,8 +48,8 @@ pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerp
 }
 
 impl<D: Dimensions + ?Sized> JointLimiter<D> {
-    /// Starts a limiter. [`dimension`](JointLimiterBuilder::dimension) adds the dimensions, in the
-    /// order in which `D` names their keys.
+    /// Starts a limiter. Add its dimensions with [`dimension`](JointLimiterBuilder::dimension), in
+    /// the order of their keys in `D`.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -68,8 +68,8 @@ impl<D: Dimensions + ?Sized> JointLimiter<D> {
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, C, F> {
-    /// One more dimension, with the quotas that each of its keys has: one, or several sliding
-    /// window logs. Its name, which no other dimension has, is for messages.
+    /// Adds a dimension, with the quotas of each of its keys: one quota, or several sliding window
+    /// logs. The name is for messages, and no other dimension may have it.
     pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
         self.dimensions.push((name.into(), quotas.into_iter().collect()));
         self
@@ -82,14 +82,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 
     /// The answer to a request with a new key at the cap; [`AtKeyCap::Deny`] by default. With
-    /// [`AtKeyCap::Admit`] the limiter passes the key over and asks the others.
-    /// [`AtKeyCap::Share`] is not possible here.
+    /// [`AtKeyCap::Admit`] only the other keys of the request decide. [`AtKeyCap::Share`] is not
+    /// possible here.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
     }
 
-    /// The number of keys to make room for from the start; zero by default.
+    /// The number of keys that the table has room for from the start; zero by default.
     pub fn expected_keys(mut self, expected_keys: usize) -> Self {
         self.settings.expected_keys = expected_keys;
         self
@@ -102,8 +102,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 
     /// Whether to admit requests that a quota denies, and report each such denial
-    /// ([`Admission::overruled`], [`Counts::overruled`]); `false` by default. As
-    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow).
+    /// ([`Admission::overruled`], [`Counts::overruled`]), as
+    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow); `false` by default.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -121,14 +121,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// Keys of this dimension that are denied too often are blocked for a while; without a penalty
-    /// by default. Dimensions are counted from zero, in the order in which they were added.
-    /// [`Penalty`] has the rules and the cost. With several dimensions:
+    /// Blocks keys of this dimension for a time after too many denials; no penalty by default.
+    /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] has the
+    /// rules and the cost. With several dimensions:
     ///
-    /// - A request that is denied counts for each of its keys whose own quota is in the way
-    ///   ([`Denial::violated`](crate::Denial::violated)), and for no other.
-    /// - A request with a key that is blocked is denied; it counts for none of its keys.
-    /// - The denial has the longest of all waits, and the dimension that decides it.
+    /// - A denied request counts for each of its keys whose own quota denies it
+    ///   ([`Denial::violated`](crate::Denial::violated)), and for no other key.
+    /// - A request with a blocked key is denied and counts for none of its keys.
+    /// - The denial has the longest of all waits, and the dimension with that wait.
     ///
     /// ```
     /// use std::time::Duration;
@@ -152,8 +152,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 
     /// Gives the limiter an allow list and a deny list, with room for this many keys of both lists
-    /// and all dimensions together; without lists by default. As
-    /// [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap); see [`JointLimiter::allow`],
+    /// and all dimensions together; no lists by default. See
+    /// [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap), [`JointLimiter::allow`] and
     /// [`JointLimiter::deny`].
     ///
     /// ```
@@ -171,9 +171,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
-    /// How many keys of each dimension may get [quotas of their own](JointLimiter::set_quotas_of);
-    /// zero by default. As
-    /// [`LimiterBuilder::keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    /// The number of keys in each dimension that may get [quotas of their
+    /// own](JointLimiter::set_quotas_of), as
+    /// [`LimiterBuilder::keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas); zero by
+    /// default.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -196,7 +197,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys }
     }
 
-    /// Another way to make fingerprints, in place of [`DefaultFingerprinter`].
+    /// The fingerprinter; [`DefaultFingerprinter`] by default.
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -213,19 +214,20 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys }
     }
 
-    /// The limiter.
+    /// Makes the limiter.
     ///
     /// # Errors
     ///
     /// [`BuildError`] in these cases:
     ///
-    /// - There is no dimension, there are more than [`MAX_DIMENSIONS`], or not as many as `D`
-    ///   names.
+    /// - There are no dimensions, more than [`MAX_DIMENSIONS`], or another number than in `D`.
     /// - A name is empty, or two dimensions have the same name.
-    /// - A quota can't be used, or counts refused requests, or a dimension has none.
-    /// - A penalty can't be used, or names no dimension of the limiter.
-    /// - The key cap or the list cap is zero or too large, or more keys are expected than the key
-    ///   cap allows.
+    /// - A quota is not [valid](Quota::validate) or counts denied requests.
+    /// - A dimension has no quota, more than eight, or several of which one is not a sliding window
+    ///   log.
+    /// - A penalty is not valid, or its dimension does not exist.
+    /// - The key cap or the list cap is zero or too large.
+    /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     /// - [`at_key_cap`](Self::at_key_cap) is [`AtKeyCap::Share`].
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
         let Self { dimensions, settings, clock, fingerprinter, .. } = self;
@@ -235,8 +237,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         Ok(JointLimiter::of(settings.joint(&quotas, clock, fingerprinter)?, names.into()))
     }
 
-    /// The limiter, with the permits that were live when the snapshot was taken and have not
-    /// expired since; see [`Snapshot`].
+    /// Makes the limiter with the permits of the snapshot that have not expired since; see
+    /// [`Snapshot`].
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -260,7 +262,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self.restore_after(snapshot, elapsed)
     }
 
-    /// As [`restore`](Self::restore), with the time since the snapshot was taken.
+    /// As [`restore`](Self::restore), with the given time since the snapshot was taken.
     ///
     /// ```
     /// use std::time::Duration;
@@ -294,7 +296,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 }
 
-/// Checks that there are as many dimensions as the type has keys, each with a different name.
+/// Checks the number of dimensions, which the type may fix, and that their names differ.
 fn check_dimensions<D: Dimensions + ?Sized>(names: &[Box<str>]) -> Result<(), BuildError> {
     let (given, most) = (names.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&given) {

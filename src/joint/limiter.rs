@@ -19,14 +19,14 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter in several dimensions (user, address, endpoint): a request is admitted if every
-/// one of its keys has room for it, and is charged to all of them or to none.
+/// A rate limiter in several dimensions, such as user, address and endpoint. A request is admitted
+/// if it fits into the quotas of each of its keys. It is charged to all of them or to none.
 ///
-/// `D` names the types of the keys, one for each dimension, in a tuple of up to eight. Keys that
-/// are swapped or of another type do not compile. Each is passed in any form that
-/// [`AsKey`](crate::AsKey) allows, as an `Option` of one, or as [`Absent`](crate::Absent): a
-/// dimension without a key is not asked. For a number of dimensions that is known at run time only,
-/// `D` is a slice: `JointLimiter<[String]>`.
+/// `D` is a tuple of up to eight types, one for the keys of each dimension. Keys of a wrong type or
+/// in a wrong order do not compile. A request passes each key in any form that
+/// [`AsKey`](crate::AsKey) allows, or as an `Option` of a form, or as [`Absent`](crate::Absent). A
+/// dimension without a key is not asked. If the number of dimensions is known only at run time, `D`
+/// is a slice: `JointLimiter<[String]>`.
 ///
 /// ```compile_fail,E0277
 /// # use std::net::IpAddr;
@@ -47,10 +47,10 @@ use crate::snapshot::Snapshot;
 /// limiter.try_acquire(("alice",));
 /// ```
 ///
-/// The decision is atomic, whatever other threads do: no dimension is ever over its quota, a denied
-/// request leaves no trace, and no request is denied for permits that another request took and then
-/// gave back. No thread waits for another: a thread that finds an unfinished request finishes it.
-/// The crate's `cell/joint.rs` names the sources.
+/// The decision is atomic. No dimension is ever over its quota. A denied request leaves no trace.
+/// No request is denied because of permits that another request took and gave back. No thread waits
+/// for another: a thread that finds an unfinished request finishes it. The source file
+/// `cell/joint.rs` names the papers.
 ///
 /// A limiter is a value of about 1.9 KB.
 ///
@@ -67,7 +67,7 @@ use crate::snapshot::Snapshot;
 ///
 /// let address: IpAddr = [192, 0, 2, 7].into();
 /// assert!(limiter.try_acquire(("alice", address, "/login"))?.is_admitted());
-/// // A request without a user is asked in the other dimensions only.
+/// // Without a user, only the other dimensions are asked.
 /// assert!(limiter.try_acquire((Absent, address, "/login"))?.is_admitted());
 /// match limiter.try_acquire(("bob", address, "/login"))? {
 ///     Decision::Denied(denial) => assert_eq!(limiter.dimension(denial.dimension()), "address"),
@@ -90,21 +90,22 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Self { engine, names, keys: PhantomData }
     }
 
-    /// Takes one permit of each of the keys now, or denies the request.
+    /// Takes one permit for each of the keys now, or denies the request.
     ///
-    /// Peeks at each key. If none denies, it looks each up again and claims all of them as one. A
-    /// denial writes nothing, with two exceptions. It finishes an unfinished request that it finds.
-    /// And a token bucket that does not [start full](Quota::starting_with) begins to fill with the
-    /// key's first request, also if the bucket denies that.
+    /// It peeks at each key first. If no key denies the request, it looks each key up again and
+    /// claims the permits of all in one step. A denial writes nothing, with two exceptions. It
+    /// finishes an unfinished request that it finds. And a token bucket that does not [start
+    /// full](Quota::starting_with) begins to fill with the key's first request, even if it denies
+    /// that request.
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn try_acquire(&self, keys: impl Keys<D>) -> Result<Decision, JointError> {
         self.try_acquire_n(keys, 1)
     }
 
-    /// Takes `cost` permits of each of the keys, all of them now or none. A cost of zero charges
+    /// Takes `cost` permits for each of the keys now, all of them or none. A cost of zero charges
     /// nothing and is always admitted.
     ///
     /// ```
@@ -120,16 +121,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions; and
-    /// when `cost` is more than a limit of one that is asked: no wait would ever be long enough.
+    /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
+    /// Also when `cost` is more than a limit of a dimension that is asked: no wait would help.
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost, None))
     }
 
-    /// Takes one permit of each of the keys of each request, as calls of
-    /// [`try_acquire`](Self::try_acquire) in this order would: each request is decided on its own.
+    /// Decides each request on its own, as calls of [`try_acquire`](Self::try_acquire) in this
+    /// order would.
     ///
-    /// The memory that the keys need is fetched for several requests at the same time, as by
+    /// The memory of several requests is prefetched together, as by
     /// [`Limiter::try_acquire_many`](crate::Limiter::try_acquire_many).
     ///
     /// ```
@@ -155,8 +156,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.decide_many_together(requests, self.names.len())
     }
 
-    /// As [`try_acquire`](Self::try_acquire), with the permits left of every quota of every key, as
-    /// of the same instant.
+    /// As [`try_acquire`](Self::try_acquire), with the permits left of every quota of every key at
+    /// the same instant.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -199,8 +200,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(self.engine.decide_together_in_full(&self.fingerprints(keys, cost)?, cost, None))
     }
 
-    /// The answer that [`try_acquire_status`](Self::try_acquire_status) would give now. Charges
-    /// nothing; see [`peek_n`](Self::peek_n).
+    /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
+    /// Charges nothing; see [`peek_n`](Self::peek_n).
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -219,9 +220,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.peek_n(keys, 1)
     }
 
-    /// The answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now. Charges
-    /// nothing. The delay is that of the longest queue. At the key cap the answer for a new key is
-    /// that of [`at_key_cap`](crate::JointLimiterBuilder::at_key_cap).
+    /// Returns the answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now.
+    /// Charges nothing. The delay is the longest of all queues. At the key cap, a new key gets the
+    /// answer of [`at_key_cap`](crate::JointLimiterBuilder::at_key_cap).
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -241,9 +242,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost))
     }
 
-    /// Gives each of these keys its full quota back, in its own dimension. Returns whether the
-    /// limiter held anything for one of them. Ends their [penalties](Penalty) too, and changes no
-    /// list.
+    /// Restores the full quota of each of these keys, in its own dimension, and ends its
+    /// [penalty](Penalty). Changes no list. Returns whether the limiter held a cell or a block for
+    /// one of them.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -258,7 +259,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn forget(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
         let keys = self.fingerprints(keys, 0)?;
         let held = keys.iter().flatten().map(|&key| self.engine.forget(key));
@@ -270,8 +271,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.clear();
     }
 
-    /// The figures of the limiter, of all dimensions together. Takes time in proportion to the
-    /// cells.
+    /// Counts keys, memory and decisions of all dimensions together. The time is proportional to
+    /// the number of cells.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -290,7 +291,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.counts(size_of::<Self>() + names.sum::<usize>())
     }
 
-    /// The live permits of all keys, to restore after a restart; see [`Snapshot`].
+    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`].
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota, Snapshot};
@@ -311,17 +312,17 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.snapshot(self.names.len())
     }
 
-    /// The name of a dimension, by its place.
+    /// The name of the dimension at this place, counted from zero.
     ///
     /// # Panics
     ///
-    /// When the limiter has no dimension at this place.
+    /// If the limiter has no dimension at this place.
     #[must_use]
     pub fn dimension(&self, place: usize) -> &str {
         &self.names[place]
     }
 
-    /// The dimensions, in order: their names, and the quotas that each of their keys has.
+    /// The dimensions in order, each with its name and the quotas of its keys.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -356,7 +357,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         &self.engine.clock
     }
 
-    /// The keys of a request of this cost.
+    /// The fingerprints of the keys of a request of this cost.
     pub(crate) fn fingerprints(&self, keys: impl Keys<D>, cost: u32) -> Result<Together, JointError> {
         let mut fingerprints: Together = [None; MAX_DIMENSIONS];
         let (mut given, mut any, mut checked) = (0, false, Ok(()));

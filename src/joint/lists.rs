@@ -1,4 +1,4 @@
-//! The lists of a limiter of several dimensions.
+//! The allow list and the deny list of a limiter in several dimensions.
 
 use super::limiter::JointLimiter;
 use crate::clock::Clock;
@@ -8,13 +8,15 @@ use crate::keys::{Dimensions, Keys};
 use crate::lists::{List, ListError};
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    /// Puts each of these keys on the allow list of its own dimension: from when this returns until
-    /// it is [taken off](Self::unlist), that dimension is not asked for it, whatever its quota and
-    /// a [`Penalty`](crate::Penalty) say. A request of which all keys are on it is admitted without
-    /// being charged ([`is_counted`](crate::Admission::is_counted) is `false`). Only the deny list
-    /// comes before. Returns whether one of the keys was not on this list yet.
+    /// Puts each of these keys on the allow list of its own dimension. Returns whether one of the
+    /// keys was not on this list before.
     ///
-    /// In all else as [`Limiter::allow`](crate::Limiter::allow).
+    /// From then until a key is [taken off](Self::unlist), its dimension is not asked: neither its
+    /// quota nor a [`Penalty`](crate::Penalty) applies. If all keys of a request are on the list,
+    /// the request is admitted without a charge ([`is_counted`](crate::Admission::is_counted) is
+    /// `false`). Only the deny list takes precedence.
+    ///
+    /// Otherwise as [`Limiter::allow`](crate::Limiter::allow).
     ///
     /// ```
     /// use std::net::IpAddr;
@@ -37,17 +39,18 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// As [`Limiter::allow`](crate::Limiter::allow), and [`ListError::Keys`] when there is no key,
-    /// or, for a slice, not as many keys as dimensions. Keys are listed in the order of their
-    /// dimensions; those before one that finds no place stay listed.
+    /// As [`Limiter::allow`](crate::Limiter::allow), and [`ListError::Keys`] when there is no key
+    /// or, for a slice, another number of keys than dimensions. Keys are listed in the order of
+    /// their dimensions. If a key finds no place, the keys before it stay listed.
     pub fn allow(&self, keys: impl Keys<D>) -> Result<bool, ListError> {
         self.list(List::Allow, keys)
     }
 
-    /// Puts each of these keys on the deny list of its own dimension: from when this returns until
-    /// it is [taken off](Self::unlist), all requests with it are denied, as by
-    /// [`Limiter::deny`](crate::Limiter::deny). Returns whether one of the keys was not on this
-    /// list yet.
+    /// Puts each of these keys on the deny list of its own dimension. Returns whether one of the
+    /// keys was not on this list before.
+    ///
+    /// From then until a key is [taken off](Self::unlist), all requests with it are denied, as by
+    /// [`Limiter::deny`](crate::Limiter::deny).
     ///
     /// ```
     /// use tollgate::{Absent, JointLimiter, Quota};
@@ -84,7 +87,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
+    /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn unlist(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
         let keys = self.fingerprints(keys, 0)?;
         Ok(keys.iter().flatten().fold(false, |any, &key| any | self.engine.take_off_lists(key)))

@@ -1,4 +1,4 @@
-//! [`Keys`]: the keys of a request that is limited in several dimensions, in one value.
+//! [`Keys`]: the keys of a request in several dimensions, as one value.
 
 use core::borrow::Borrow;
 use core::hash::Hash;
@@ -11,10 +11,10 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 /// The dimensions of a [`JointLimiter`](crate::JointLimiter): the types of their keys.
 ///
 /// - A **tuple** of one to eight types, one for each dimension: `(String, IpAddr, String)`.
-/// - A **slice** `[T]` for a number of dimensions that is known at run time, all with keys of one
+/// - A **slice** `[T]` if the number of dimensions is known only at run time. Their keys have one
 ///   type.
 ///
-/// This trait is implemented for these; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only the types above implement it.
 ///
 /// ```
 /// use tollgate::{JointLimiter, Quota};
@@ -37,7 +37,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
             dimensions that is known at run time"
 )]
 pub trait Dimensions: sealed::Dimensions {
-    /// The number of dimensions; `None` where it is known at run time only.
+    /// The number of dimensions; `None` if it is known only at run time.
     ///
     /// ```
     /// use tollgate::Dimensions;
@@ -52,7 +52,7 @@ impl<T> Dimensions for [T] {
     const COUNT: Option<usize> = None;
 }
 
-/// A request has no key in this dimension, which is then not asked. As `None`, without a type to
+/// The absence of a key in a dimension, which is then not asked. It is `None` without a type to
 /// name.
 ///
 /// ```
@@ -69,14 +69,14 @@ impl<T> Dimensions for [T] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Absent;
 
-/// A key of one dimension whose keys are of type `K`, or the lack of one.
+/// A key of one dimension whose keys are of type `K`, or the absence of a key.
 ///
-/// - A form of a key as in [`AsKey`]: `&K` or a reference to a borrowed form, and by value
-///   integers, addresses, arrays and tuples.
-/// - `Option` of anything that is [`AsKey<K>`](AsKey), so of your own types as well.
+/// - A form of a key as in [`AsKey`]: `&K`, a reference to a borrowed form, or an integer, address,
+///   array or tuple by value.
+/// - `Option` of any type that is [`AsKey<K>`](AsKey), including your own types.
 /// - [`Absent`].
 ///
-/// This trait is implemented for these; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only the types above implement it.
 ///
 /// ```
 /// use tollgate::{Absent, JointLimiter, Quota};
@@ -103,14 +103,14 @@ pub trait DimensionKey<K: ?Sized>: sealed::DimensionKey<K> {
 
 /// The keys of one request, one for each dimension of `D` and in their order.
 ///
-/// - For a tuple of dimensions, a tuple of as many [`DimensionKey`]s.
-/// - For a slice of dimensions, a slice or an array of them.
+/// - For a tuple of dimensions, a tuple with a [`DimensionKey`] for each.
+/// - For a slice of dimensions, a slice or an array of [`DimensionKey`]s.
 /// - A reference to either.
 ///
-/// A dimension without a key is not asked. A request without any key asks nothing:
+/// A dimension without a key is not asked. A request without any key is an error:
 /// [`JointError::NoKeys`](crate::JointError::NoKeys).
 ///
-/// This trait is implemented for these; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only the types above implement it.
 ///
 /// ```
 /// use tollgate::{JointLimiter, Quota};
@@ -213,13 +213,13 @@ impl<D: ?Sized, Q: Keys<D> + ?Sized> Keys<D> for &Q {
 #[diagnostic::do_not_recommend]
 impl<D: ?Sized, Q: Keys<D> + ?Sized> sealed::Keys<D> for &Q {}
 
-/// Implements everything for tuples of this many parts.
+/// Implements the traits for tuples of this length.
 macro_rules! tuples {
     ($count:literal: $($part:ident $key:ident $value:ident),*) => {
-        // As one key of several parts.
+        // A tuple as one key of several parts.
         given! { [$($key, $part: AsKey<$key>),*] ($($part,)*) => ($($key,)*); }
 
-        // As one key for each dimension.
+        // A tuple as one key for each dimension.
         impl<$($key),*> Dimensions for ($($key,)*) {
             const COUNT: Option<usize> = Some($count);
         }

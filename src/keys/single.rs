@@ -1,4 +1,4 @@
-//! [`AsKey`]: a key, in any form that hashes as the key does.
+//! [`AsKey`]: a form of a key, which hashes as the key does.
 
 use core::borrow::Borrow;
 use core::hash::{Hash, Hasher};
@@ -7,20 +7,20 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddr
 
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 
-/// A value that stands for a key of type `K`.
+/// A form of a key of type `K`.
 ///
-/// A limiter hashes keys and never stores them, so a request can pass any form of the key that
+/// A limiter hashes keys and never stores them. So a request can pass any form of the key that
 /// hashes as the key does:
 ///
-/// | keys of the limiter | a request passes |
+/// | type `K` of the limiter's keys | forms that a request can pass |
 /// |---|---|
 /// | any `K` | `&K`, or a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
-/// | an integer, `bool`, `char`, an IP or socket address | the value itself as well: `7`, `addr` |
-/// | an array | the array itself as well |
-/// | a tuple of up to eight parts | a tuple of a form of each: `(7, "x")` for `(u64, String)` |
+/// | an integer, `bool`, `char`, an IP or socket address | also the value: `7`, `addr` |
+/// | an array | also the array |
+/// | a tuple of up to eight parts | also a tuple with a form of each part: `(7, "x")` for `(u64, String)` |
 ///
-/// None of these allocates. `Limiter<str>` and `Limiter<String>` both take `&str` for that reason.
-/// The examples name `String`, which takes `&String` as well.
+/// None of these allocates. `Limiter<str>` and `Limiter<String>` both take `&str`. The examples
+/// name `String`, because such a limiter takes `&String` as well.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -60,8 +60,8 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 /// ```
 ///
 /// # Keys of your own
-/// Implement it for the borrowed form of a key of your own. The contract: `hash_key` feeds the
-/// hasher exactly as `K`'s [`Hash`] does. If it does not, the two forms are limited apart.
+/// Implement the trait for the borrowed form of a key of your own. The contract: `hash_key` feeds
+/// the hasher exactly as `K`'s [`Hash`] does. If it does not, the two forms are limited separately.
 ///
 /// ```
 /// use std::hash::{Hash, Hasher};
@@ -97,7 +97,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
             can be passed by value; of a tuple, pass a tuple of such values"
 )]
 pub trait AsKey<K: ?Sized> {
-    /// Feeds the hasher as `K`'s [`Hash`] does for this key.
+    /// Feeds the hasher exactly as `K`'s [`Hash`] does for this key.
     ///
     /// ```
     /// use std::hash::{DefaultHasher, Hash, Hasher};
@@ -141,7 +141,7 @@ macro_rules! by_value {
 by_value!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize bool char);
 by_value!(IpAddr Ipv4Addr Ipv6Addr SocketAddr SocketAddrV4 SocketAddrV6);
 
-/// Implements [`AsKey`] for tuples: each part stands for the part at its place.
+/// Implements [`AsKey`] for tuples: each part is a form of the part at the same place.
 macro_rules! tuples {
     ($($part:ident $key:ident),*) => {
         impl<$($key, $part: AsKey<$key>),*> AsKey<($($key,)*)> for ($($part,)*) {
@@ -164,7 +164,7 @@ tuples!(A S, B T, C U, D V, E W, F X);
 tuples!(A S, B T, C U, D V, E W, F X, G Y);
 tuples!(A S, B T, C U, D V, E W, F X, G Y, H Z);
 
-/// A key as a fingerprinter takes it.
+/// A form of a key as a fingerprinter takes it: as a value with [`Hash`].
 struct Hashed<K: ?Sized, A>(A, PhantomData<fn(&K)>);
 
 impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<K, A> {
@@ -174,7 +174,7 @@ impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<K, A> {
     }
 }
 
-/// The fingerprint of a key, whatever its form.
+/// The fingerprint of a key, which is the same for all of its forms.
 #[inline]
 pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: impl AsKey<K>) -> Fingerprint {
     fingerprinter.fingerprint(&Hashed(key, PhantomData))

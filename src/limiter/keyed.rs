@@ -17,15 +17,16 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter for many keys, each with a quota of its own: exact, lock-free, shared by
-/// reference or `Arc`.
+/// An exact, lock-free rate limiter for many keys, each with a quota of its own. Threads share it
+/// by reference or `Arc`.
 ///
-/// `K` is the type of the keys. Requests take the key in any form that hashes as `K` does: `&str`
-/// for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. They hash it once,
-/// and allocate nothing for a key that is known.
+/// `K` is the type of the keys. A request passes the key in any form that hashes as `K` does:
+/// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
+/// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows.
 ///
-/// A limiter is a value of about 1.9 KB, and never moves what it allocates. Put it into an `Arc`, a
-/// `static` or the state of the application; [`counts`](Self::counts) tells the bytes of all of it.
+/// A limiter is a value of about 1.9 KB. It never moves memory that it has allocated. Put it into
+/// an `Arc`, a `static` or the state of the application. [`counts`](Self::counts) has the bytes
+/// that it takes.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -49,9 +50,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// Takes one permit for `key` now, or denies the request.
     ///
-    /// Costs one hash, one clock reading and one look-up. A denial writes nothing, with two
+    /// This costs one hash, one clock reading and one look-up. A denial writes nothing, with two
     /// exceptions. The limiter may count denials (see [`Decision::Denied`]). And after a change of
-    /// the quota, the first request of a key updates its account. A log needs no update.
+    /// quotas, the first request of a key updates its account; a log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         self.engine.decide(self.fingerprint(key), 1)
     }
@@ -71,17 +72,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would ever be long enough.
+    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help.
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
         let key = self.engine.checked(self.fingerprint(key), cost)?;
         Ok(self.engine.decide(key, cost))
     }
 
     /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
-    /// this order would: each key is decided on its own. A key may appear more than once.
+    /// this order would. Each key is decided on its own, and may appear more than once.
     ///
-    /// The memory of a few dozen keys is prefetched together. So with many keys this takes a
-    /// fraction of the time; see `BENCHMARKS.md`.
+    /// The memory of a few dozen keys is prefetched together. With many keys this takes a fraction
+    /// of the time; see `BENCHMARKS.md`.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
@@ -98,9 +99,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota and the time
-    /// until more are free, as of the same instant and without another look-up.
+    /// until more are free, at the same instant and with the same look-up.
     ///
-    /// Counting the permits left costs O(log limit) loads for each quota.
+    /// This takes O(log limit) more loads for each quota.
     ///
     /// ```
     /// use std::time::Duration;
@@ -137,10 +138,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.decide_in_full(key, cost))
     }
 
-    /// The answer that [`try_acquire`](Self::try_acquire) would give now, with the permits left.
-    /// Charges nothing.
+    /// Returns the answer that [`try_acquire`](Self::try_acquire) would give now, with the permits
+    /// left. Charges nothing.
     ///
-    /// At the key cap, a peek at a new key frees the cells of expired keys, as a request would.
+    /// At the key cap, a peek at a new key frees cells of expired keys, as a request would.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -155,8 +156,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.peek(self.fingerprint(key), 1)
     }
 
-    /// The answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges nothing, as
-    /// [`peek`](Self::peek).
+    /// Returns the answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges
+    /// nothing, as [`peek`](Self::peek).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -176,10 +177,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.engine.peek(key, cost))
     }
 
-    /// Gives the key its full quota back, as if it had never been seen. Ends a
-    /// [penalty](crate::Penalty) too, and changes no list.
+    /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
+    /// Changes no list.
     ///
-    /// Returns whether the limiter held anything for the key, even if all of its permits had
+    /// Returns whether the limiter held a cell or a block for the key, even if its permits had
     /// expired.
     ///
     /// ```
@@ -196,11 +197,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.forget(self.fingerprint(key))
     }
 
-    /// Forgets every key, its penalties, and the permits that keys without a place share. Changes
-    /// no list.
+    /// Forgets every key with its penalties, and the permits that keys without a place share.
+    /// Changes no list.
     ///
-    /// Each key is forgotten at some moment during the call, not all of them at one. Takes time in
-    /// proportion to the cells.
+    /// Each key is forgotten at some instant of the call, and not all at the same instant. The time
+    /// is proportional to the number of cells.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -216,7 +217,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.clear();
     }
 
-    /// Whether keys may have quotas of their own: whether the limiter was built with
+    /// Whether keys may have quotas of their own, that is, whether the limiter was built with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
     ///
     /// ```
@@ -232,8 +233,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.table.keys_may_have_quotas()
     }
 
-    /// Counts the keys that the limiter holds, its memory and its decisions. Takes time in
-    /// proportion to the cells, to count the live keys.
+    /// Counts the keys, memory and decisions of the limiter. The time is proportional to the number
+    /// of cells.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -248,8 +249,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.counts(size_of::<Self>())
     }
 
-    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. Takes
-    /// time in proportion to the cells. No request waits for it.
+    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. The
+    /// time is proportional to the number of cells. No request waits for it.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -268,7 +269,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.snapshot(1)
     }
 
-    /// The quotas that each key has, in the order in which they were given.
+    /// The quotas of each key, in the given order.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -283,7 +284,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.quotas(0)
     }
 
-    /// The clock that decisions are taken by.
+    /// The clock of the limiter.
     ///
     /// ```
     /// use std::time::Duration;

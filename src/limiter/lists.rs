@@ -1,4 +1,4 @@
-//! The lists of a limiter for many keys.
+//! The allow list and the deny list of a limiter for many keys.
 
 use core::hash::Hash;
 
@@ -9,16 +9,15 @@ use crate::keys::AsKey;
 use crate::lists::{List, ListError};
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Puts the key on the allow list. Returns whether it was not on this list yet.
+    /// Puts the key on the allow list. Returns whether it was not on this list before.
     ///
-    /// From when this returns until the key is [taken off](Self::unlist), its requests are admitted
-    /// without a charge ([`is_counted`](crate::Admission::is_counted) is `false`), whatever its
-    /// quota and a [`Penalty`](crate::Penalty) say. Only the deny list comes before.
+    /// From then until the key is [taken off](Self::unlist), its requests are admitted without a
+    /// charge ([`is_counted`](crate::Admission::is_counted) is `false`): neither its quota nor a
+    /// [`Penalty`](crate::Penalty) applies. Only the deny list takes precedence.
     ///
-    /// The change of a list is lock-free, and so are all decisions while it runs. Permits that the
-    /// key was charged before stay charged. Lists last as long as the limiter: no time, no
-    /// [`forget`](Self::forget) and no [`clear`](Self::clear) changes them, and they are not in a
-    /// snapshot.
+    /// The change of a list is lock-free, and so are all decisions at the same time. Permits that
+    /// were charged before stay charged. A listing does not expire, and neither
+    /// [`forget`](Self::forget) nor [`clear`](Self::clear) ends it. Snapshots do not contain lists.
     ///
     /// ```
     /// use tollgate::{DenialReason, Limiter, Quota};
@@ -38,17 +37,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`ListError`] when the limiter was built without
-    /// [`list_cap`](crate::LimiterBuilder::list_cap), or as many keys are listed as that allows (or
-    /// are just being listed by other threads). A key that is on the list already is no error.
+    /// [`list_cap`](crate::LimiterBuilder::list_cap), or when the lists are full, counting the keys
+    /// that other threads are listing. Listing a key again is not an error.
     pub fn allow(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
         self.engine.put_on(List::Allow, self.fingerprint(key))
     }
 
-    /// Puts the key on the deny list. Returns whether it was not on this list yet.
+    /// Puts the key on the deny list. Returns whether it was not on this list before.
     ///
-    /// From when this returns until the key is [taken off](Self::unlist), its requests are denied
-    /// with [`DenialReason::DenyList`](crate::DenialReason::DenyList), also if it is on the allow
-    /// list. Requests of cost zero ask for nothing and are admitted. As no wait helps,
+    /// From then until the key is [taken off](Self::unlist), its requests are denied with
+    /// [`DenialReason::DenyList`](crate::DenialReason::DenyList), even if it is on the allow list.
+    /// Requests of cost zero are admitted. No wait helps, so
     /// [`retry_after`](crate::Denial::retry_after) is [`Duration::MAX`](core::time::Duration::MAX).
     ///
     /// ```
@@ -68,8 +67,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.put_on(List::Deny, self.fingerprint(key))
     }
 
-    /// Takes the key off both lists, so that its quota decides again. Returns whether it was on
-    /// one.
+    /// Takes the key off both lists, so that its quota decides again. Returns whether it was on a
+    /// list.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

@@ -10,7 +10,7 @@ use crate::clock::MockClock;
 use crate::engine::AtCap;
 use crate::quota::Quota;
 
-/// The keys and what keys without a place share end with the quota of the same change.
+/// The keys and the quota that keys without a place share end with the same change.
 #[test]
 fn loom_two_changes_leave_keys_and_the_shared_quota_the_same() {
     let mut model = loom::model::Builder::new();

@@ -1,4 +1,4 @@
-//! A changed policy for a limiter that is in use.
+//! [`Policy::apply`]: a changed policy for a limiter that is in use.
 
 use core::fmt;
 
@@ -13,12 +13,12 @@ use crate::keys::Dimensions;
 use crate::quota::Quota;
 
 impl Policy {
-    /// Gives a limiter that is in use the quotas of this policy, all of them or none, while
-    /// requests come; as [`JointLimiter::set_quotas`] does for one dimension. Dimensions are
-    /// matched by their names, whatever their order.
+    /// Sets the quotas of this policy on a limiter that is in use: in all dimensions or in none.
+    /// Requests may arrive at the same time; [`JointLimiter::set_quotas`] does the same for one
+    /// dimension. Dimensions are matched by name, in any order.
     ///
-    /// Keys with quotas of their own keep them. Of the policy's other fields none changes: the key
-    /// cap, shadow mode and penalties are those that the limiter was built with.
+    /// Keys with quotas of their own keep them. The other fields of the policy have no effect: the
+    /// limiter keeps the key cap, shadow mode and penalties that it was built with.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Policy};
@@ -39,8 +39,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`ApplyError`] when the dimensions are not those of the limiter, or the quotas of one can't
-    /// be changed to these. Then none has changed.
+    /// [`ApplyError`] when policy and limiter have different dimensions, or the quotas of a
+    /// dimension can't be changed to those of the policy. Then no quota has changed.
     pub fn apply<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
         &self,
         limiter: &JointLimiter<D, C, F>,
@@ -65,7 +65,7 @@ impl Policy {
     }
 }
 
-/// Why a policy was not [applied](Policy::apply). Nothing has changed.
+/// Why a policy was not [applied](Policy::apply). No quota has changed.
 ///
 /// ```
 /// use tollgate::policy::{ApplyError, Policy};
@@ -82,12 +82,12 @@ impl Policy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The limiter has no such dimension.
+    /// The policy has a dimension that the limiter lacks.
     NotInLimiter {
         /// The name of the dimension.
         dimension: String,
     },
-    /// The policy lacks a dimension of the limiter.
+    /// The limiter has a dimension that the policy lacks.
     NotInPolicy {
         /// The name of the dimension.
         dimension: String,
@@ -96,7 +96,7 @@ pub enum ApplyError {
     Change {
         /// The name of the dimension.
         dimension: String,
-        /// Why.
+        /// The reason.
         error: Box<ChangeError>,
     },
 }
@@ -117,10 +117,13 @@ impl fmt::Display for ApplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInLimiter { dimension } => {
-                write!(f, "the limiter has no dimension {dimension:?}: build another one, or take it out of the policy")
+                write!(
+                    f,
+                    "the limiter has no dimension {dimension:?}: build a new limiter, or remove it from the policy"
+                )
             }
             Self::NotInPolicy { dimension } => {
-                write!(f, "the policy has no dimension {dimension:?}, which the limiter has: add it")
+                write!(f, "the policy lacks the dimension {dimension:?} of the limiter: add it")
             }
             Self::Change { dimension, error } => write!(f, "dimension {dimension:?}: {error}"),
         }

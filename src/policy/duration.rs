@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::error::PolicyProblem;
 use crate::duration::{DurationError, parse_duration};
 
-/// A duration as it is written.
+/// A duration as the file has it.
 pub(super) enum FileDuration {
     Seconds(u64),
     Text(String),
@@ -36,7 +36,7 @@ impl Visitor<'_> for Written {
     }
 
     fn visit_i64<E: Error>(self, seconds: i64) -> Result<FileDuration, E> {
-        // A negative number gives the same error as its text.
+        // A negative number gives the same error as the same text.
         Ok(u64::try_from(seconds).map_or_else(|_| FileDuration::Text(seconds.to_string()), FileDuration::Seconds))
     }
 
@@ -45,9 +45,9 @@ impl Visitor<'_> for Written {
     }
 }
 
-/// Reads a value, and reports its place if it is wrong.
+/// Reads a value with its place in the file.
 pub(super) trait Read {
-    /// The duration, or the problem with that field and its place.
+    /// The duration, or the problem of this field with its place.
     fn read(&self, field: &'static str) -> Result<Duration, (Range<usize>, PolicyProblem)>;
 }
 
@@ -61,7 +61,7 @@ impl Read for Spanned<FileDuration> {
     }
 }
 
-/// A number in quotation marks.
+/// The duration of a number in quotation marks.
 fn whole_seconds(text: &str) -> Option<Duration> {
     let digits = text.trim();
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -25,7 +25,7 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// The problem at a byte of the text.
+    /// The error for a problem at this byte of the text.
     pub(super) fn at(text: &str, byte: usize, problem: PolicyProblem) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -49,8 +49,8 @@ impl PolicyError {
         self.column
     }
 
-    /// The name of the dimension with the problem. `None` when the problem is in no dimension, or
-    /// the file could not be read that far.
+    /// The name of the dimension with the problem. `None` for [`PolicyProblem::Toml`], and when the
+    /// problem is not in a single dimension.
     #[must_use]
     pub fn dimension(&self) -> Option<&str> {
         self.dimension.as_deref()
@@ -95,9 +95,10 @@ impl core::error::Error for PolicyError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyProblem {
-    /// Not TOML, a field that no policy has, or a value of the wrong type or out of range.
+    /// The text is not TOML, has an unknown field, or has a value of the wrong type or out of
+    /// range.
     Toml {
-        /// The message of the parser, which names the fields or values that are allowed there.
+        /// The message of the parser. It names the allowed fields or values.
         message: String,
     },
     /// The file names an unknown algorithm.
@@ -112,7 +113,7 @@ pub enum PolicyProblem {
         /// The algorithm.
         algorithm: Algorithm,
     },
-    /// The field is for other algorithms.
+    /// The field belongs to other algorithms.
     ForeignField {
         /// The field.
         field: &'static str,
@@ -121,11 +122,11 @@ pub enum PolicyProblem {
         /// The fields that quotas of this algorithm have.
         fields: &'static str,
     },
-    /// The text is no duration.
+    /// The value is not a duration.
     Duration {
         /// The field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         error: DurationError,
     },
     /// `at_key_cap` is neither `deny` nor `admit`.
@@ -133,16 +134,16 @@ pub enum PolicyProblem {
         /// The word in the file.
         word: String,
     },
-    /// A dimension without a name.
+    /// A dimension has an empty name.
     EmptyName,
     /// Two dimensions have the same name.
     RepeatedName {
         /// The name.
         name: String,
     },
-    /// A key without a field, or of a field without a name.
+    /// A key has no field, or a field with an empty name.
     EmptyKey,
-    /// The numbers are all there and the limiter refuses them.
+    /// The fields are complete, but no limiter can be built with their values.
     Refused(BuildError),
 }
 
@@ -161,12 +162,12 @@ impl fmt::Display for PolicyProblem {
             }
             Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
             Self::UnknownAtKeyCap { word } => {
-                write!(f, "`at_key_cap` can't be {word:?}: write \"deny\" or \"admit\"")
+                write!(f, "`at_key_cap` is {word:?}: write \"deny\" or \"admit\"")
             }
             Self::EmptyName => f.write_str("a dimension's name is empty: give it one"),
             Self::RepeatedName { name } => write!(f, "there are two dimensions {name:?}: give each a name of its own"),
             Self::EmptyKey => f.write_str(
-                "`key` names nothing: name at least one field, or leave `key` out where the dimension's name is one",
+                "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the dimension's name",
             ),
             Self::Refused(error) => error.fmt(f),
         }

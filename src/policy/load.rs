@@ -1,4 +1,4 @@
-//! Policies from files.
+//! [`Policy::load`]: policies from files.
 
 use core::fmt;
 use std::fs;
@@ -24,7 +24,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`LoadError`], with the path, when the file can't be read or is no policy.
+    /// [`LoadError`], with the path, when the file can't be read or is not a policy.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref();
         let text = fs::read_to_string(path).map_err(|error| LoadError::Read { path: path.to_owned(), error })?;
@@ -47,14 +47,14 @@ impl Policy {
 pub enum LoadError {
     /// The file can't be read.
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the file system.
         error: io::Error,
     },
-    /// The file is no policy.
+    /// The file is not a policy.
     Policy {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The problem, and its place.
         error: PolicyError,
@@ -62,7 +62,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The file.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {

@@ -12,7 +12,7 @@ use crate::quota::{Kind, Quota};
 
 /// Dimensions and their quotas, from a file. See [the module](crate::policy) for the file.
 ///
-/// `Display` writes such a file. A policy that is read from it is equal.
+/// `Display` writes a policy file. Reading that file gives an equal policy.
 ///
 /// ```
 /// use tollgate::{AtKeyCap, Policy};
@@ -68,12 +68,13 @@ pub struct Dimension {
 }
 
 impl Policy {
-    /// Starts a limiter with these dimensions, in this order, and with the key cap, shadow mode and
-    /// penalties of the policy. The builder still sets everything else, such as the clock.
+    /// Starts a limiter with the dimensions of the policy, in the same order, and with its key cap,
+    /// shadow mode and penalties. All other options, such as the clock, are set on the builder.
     ///
-    /// `D` names the types of the keys, in the order of the dimensions, or is a slice where the
-    /// service does not know the dimensions; see [`JointLimiter`]. The limiter can be built if `D`
-    /// names as many dimensions as the policy has: reading a policy checks everything else.
+    /// `D` names the types of the keys, in the order of the dimensions. If the service does not
+    /// know the dimensions, `D` is a slice; see [`JointLimiter`]. The build fails if `D` names
+    /// another number of dimensions than the policy has. Everything else was checked when the
+    /// policy was read.
     ///
     /// ```
     /// use std::net::IpAddr;
@@ -112,13 +113,13 @@ impl Policy {
         self.key_cap
     }
 
-    /// The answer to a request with a new key at the cap, if the policy has `at_key_cap`.
+    /// The answer to a new key at the cap, if the policy has `at_key_cap`.
     #[must_use]
     pub const fn at_key_cap(&self) -> Option<AtKeyCap> {
         self.at_key_cap
     }
 
-    /// Whether to admit requests that a quota denies, if the policy has `shadow`.
+    /// Whether shadow mode is on, if the policy has `shadow`.
     #[must_use]
     pub const fn shadow(&self) -> Option<bool> {
         self.shadow
@@ -126,18 +127,18 @@ impl Policy {
 }
 
 impl Dimension {
-    /// Its name.
+    /// The name of the dimension.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The fields that make up its keys, at least one. The library only carries them.
+    /// The names of the fields that form its keys, at least one. The library only stores them.
     pub fn key(&self) -> impl ExactSizeIterator<Item = &str> {
         self.key.iter().map(String::as_str)
     }
 
-    /// The quotas that each of its keys has, at least one.
+    /// The quotas of each of its keys, at least one.
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
         &self.quotas
@@ -214,7 +215,7 @@ fn write_quota(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     Ok(())
 }
 
-/// A text as a basic string of TOML.
+/// Displays a text as a basic string of TOML.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -2,7 +2,7 @@
 
 use crate::quota::Algorithm;
 
-/// The algorithms by the names that files and options call them.
+/// The names of the algorithms in policy files and in options of the program.
 pub(super) const ALGORITHMS: [(&str, Algorithm); 7] = [
     ("sliding-window-log", Algorithm::SlidingWindowLog),
     ("token-bucket", Algorithm::TokenBucket),

@@ -1,4 +1,4 @@
-//! From the text of a policy file to a [`Policy`], or to its first problem.
+//! Reads the text of a policy file: to a [`Policy`], or to the first problem.
 
 use core::ops::Range;
 use core::str::FromStr;
@@ -17,7 +17,7 @@ use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::{Quotas, check_keys};
 
-/// The file as it is written. Each value comes with its place, for errors.
+/// The contents of the file. Each value has its place in the text, for errors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -101,7 +101,7 @@ fn checked(file: &File, text: &str) -> Result<Policy, Refused> {
     };
     let (dimensions, most) = (file.dimension.len(), MAX_DIMENSIONS);
     if !(1..=most).contains(&dimensions) {
-        // The place of the first dimension too many, or of the end of the file.
+        // The place of the first dimension past the maximum, or of the end of the file.
         let place = file.dimension.get(most).map_or(text.len()..text.len(), Spanned::span);
         return Err((place, BuildError::DimensionCount { dimensions, most }.into()).into());
     }
@@ -146,7 +146,7 @@ fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
     Ok(penalty)
 }
 
-/// A quota as it is written, and its algorithm.
+/// A quota of the file, with its place and its algorithm.
 struct Fields<'a> {
     quota: &'a FileQuota,
     place: Range<usize>,
@@ -182,7 +182,7 @@ impl Fields<'_> {
         self.duration("per", self.quota.per.as_ref())
     }
 
-    /// Refuses fields of other algorithms. `own` lists the fields of this one.
+    /// Refuses fields of other algorithms. `own` lists the fields of this algorithm.
     fn only(&self, own: &'static [&'static str], fields: &'static str) -> Result<(), Placed> {
         let FileQuota {
             name: _,
@@ -236,7 +236,7 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
             Quota::new(it.limit()?, it.per()?)
         }
         Algorithm::TokenBucket => {
-            it.only(&["capacity", "refill", "per", "start"], "`capacity`, `refill`, `per` and perhaps `start`")?;
+            it.only(&["capacity", "refill", "per", "start"], "`capacity`, `refill`, `per` and optionally `start`")?;
             let bucket = Quota::token_bucket(it.capacity()?, it.number("refill", quota.refill.as_ref())?, it.per()?);
             quota.start.as_ref().map_or(bucket, |start| bucket.starting_with(*start.get_ref()))
         }
@@ -254,7 +254,7 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
             Quota::quantised_log(it.limit()?, it.per()?, resolution)
         }
         Algorithm::FixedWindow | Algorithm::SlidingCounter => {
-            it.only(&["limit", "per", "phase"], "`limit`, `per` and perhaps `phase`")?;
+            it.only(&["limit", "per", "phase"], "`limit`, `per` and optionally `phase`")?;
             let (limit, per) = (it.limit()?, it.per()?);
             let counted = match algorithm {
                 Algorithm::FixedWindow => Quota::fixed_window(limit, per),

@@ -17,7 +17,7 @@ use core::fmt;
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Algorithm {
-    /// Keeps a stamp for each permit, for one window ([`Quota::new`](crate::Quota::new)).
+    /// A stamp is kept for each permit, for one window ([`Quota::new`](crate::Quota::new)).
     SlidingWindowLog,
     /// Permits are taken from a bucket that is refilled evenly
     /// ([`Quota::token_bucket`](crate::Quota::token_bucket)).
@@ -25,16 +25,16 @@ pub enum Algorithm {
     /// Permits are poured into a bucket that leaks evenly
     /// ([`Quota::leaky_bucket`](crate::Quota::leaky_bucket)).
     LeakyBucket,
-    /// Requests leave a queue one by one and are told their delay
-    /// ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
+    /// Requests queue, and each gets its delay ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
     LeakyQueue,
     /// Permits are counted from the start of a window to its end
     /// ([`Quota::fixed_window`](crate::Quota::fixed_window)).
     FixedWindow,
-    /// Adds the counts of two windows, and weighs the older one by the part of it that the moving
-    /// window still covers ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
+    /// The counts of two windows are added. The older count is weighted by the part of its window
+    /// that the moving window still covers
+    /// ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
     SlidingCounter,
-    /// Keeps a count for each step of time, for one window
+    /// A count is kept for each step of time, for one window
     /// ([`Quota::quantised_log`](crate::Quota::quantised_log)).
     QuantisedLog,
 }

@@ -1,13 +1,13 @@
-//! The quotas beside the sliding window log: buckets, queue, windows that stand still, and the
-//! counter of two windows.
+//! The constructors of all quotas but the sliding window log and the quantised log: buckets, the
+//! leaky queue, the fixed window and the sliding window counter.
 
 use core::time::Duration;
 
 use super::value::{Kind, Quota, ceil_div, duration_of};
 
 impl Quota {
-    /// The largest capacity of a bucket, refill, leak, and limit of a fixed window or a quantised
-    /// log: 1,073,741,824 permits (2^30).
+    /// The largest capacity, refill and leak of a bucket or queue, and the largest limit of a fixed
+    /// window or a quantised log: 1,073,741,824 permits (2^30).
     ///
     /// ```
     /// use std::time::Duration;
@@ -30,16 +30,16 @@ impl Quota {
     /// ```
     pub const MAX_COUNTER_LIMIT: u32 = (1 << 16) - 1;
 
-    /// A token bucket: holds up to `capacity` permits, and `refill` permits come back every `per`,
+    /// A token bucket: it holds up to `capacity` permits and regains `refill` permits every `per`,
     /// evenly.
     ///
     /// A request of cost n is admitted if and only if the bucket holds n whole permits. Fractions
     /// of a permit are kept exactly. A new key's bucket is full, unless
-    /// [`starting_with`](Self::starting_with) says otherwise.
+    /// [`starting_with`](Self::starting_with) sets another content.
     ///
-    /// - `limit()`: the capacity, which is the most that one request can be granted. An interval of
-    ///   length w can see up to `capacity + refill * w / per` permits.
-    /// - `window()`: how long an empty bucket takes to be full, rounded up to a nanosecond.
+    /// - `limit()`: the capacity. No request can be granted more. An interval of length w can hold
+    ///   up to `capacity + refill * w / per` permits.
+    /// - `window()`: the time in which an empty bucket fills, rounded up to a nanosecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -59,10 +59,10 @@ impl Quota {
         Self::of(Kind::TokenBucket { refill, per }, capacity, window)
     }
 
-    /// This token bucket, but a new key's bucket holds `permits` and is not full.
+    /// This token bucket, with `permits` in a new key's bucket in place of its capacity.
     ///
-    /// Such a bucket is never dropped to make room for another key. If it were, its key would come
-    /// back to fewer permits than it had.
+    /// The limiter never drops such a bucket to make room for another key: the key would return to
+    /// fewer permits than it had.
     ///
     /// ```
     /// use std::time::Duration;
@@ -78,23 +78,23 @@ impl Quota {
         Self { start: Some(permits), ..self }
     }
 
-    /// This sliding window log, but denied requests count as well as admitted ones.
+    /// This sliding window log, with denied requests counted as well as admitted ones.
     ///
-    /// A request is admitted if and only if all requests of the last window, whether admitted or
-    /// denied, together with itself ask for no more than `limit` permits. So a client that keeps
-    /// sending faster than the limit is never admitted again, until it slows down.
+    /// A request is admitted if and only if it and all requests of the last window, admitted or
+    /// denied, ask for at most `limit` permits together. So a client that keeps sending faster than
+    /// the limit is denied until it slows down.
     ///
-    /// A denial says the wait after which the same request is admitted, if the key sends nothing
-    /// else until then. A denied request copies the key's live stamps; other denials write nothing.
-    /// If one of several quotas on a key counts denied requests, all of them do.
+    /// The wait of a denial holds if the key sends no other request until then. Each denial copies
+    /// the key's live stamps. Without this option a denial writes nothing. If one of several quotas
+    /// on a key counts denied requests, all of them do.
     ///
-    /// - [Reservations](crate::Limiter::reserve) are for now and never for later. A denied one
-    ///   counts.
+    /// - A [reservation](crate::Limiter::reserve) is for now and never for later. A denied
+    ///   reservation counts.
     /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still
     ///   count.
-    /// - A key remembers its newest requests only: twice as many permits as the largest limit that
-    ///   it has had. No more could matter under these limits. After a [change](crate::Limiter::set_quotas) to a larger limit, older denied
-    ///   requests do not count.
+    /// - A key keeps only its newest requests: twice as many permits as the largest limit that it
+    ///   has had. Older ones can't change a decision under these limits. After a
+    ///   [change](crate::Limiter::set_quotas) to a larger limit, they do not count either.
     ///
     /// ```
     /// use std::time::Duration;
@@ -116,7 +116,7 @@ impl Quota {
         Self { counts_refused: true, ..self }
     }
 
-    /// Whether denied requests count as well: see [`counting_refused`](Self::counting_refused).
+    /// Whether denied requests count: see [`counting_refused`](Self::counting_refused).
     ///
     /// ```
     /// use tollgate::Quota;
@@ -129,15 +129,15 @@ impl Quota {
         self.counts_refused
     }
 
-    /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops flow out every `per`,
+    /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops leak out every `per`,
     /// evenly.
     ///
-    /// A request of cost n is admitted if and only if n drops fit below `capacity`. It decides as a
-    /// token bucket does whose free permits are the free space of this one. With an even leak this
-    /// is the generic cell rate algorithm, GCRA.
+    /// A request of cost n is admitted if and only if n more drops fit into the `capacity`. The
+    /// free space of a leaky bucket is the content of a token bucket, so both decide alike. With an
+    /// even leak this is the generic cell rate algorithm, GCRA.
     ///
-    /// - `limit()`: the capacity, which is the most that one request can be granted.
-    /// - `window()`: the time in which a full bucket runs empty, rounded up to a nanosecond.
+    /// - `limit()`: the capacity. No request can be granted more.
+    /// - `window()`: the time in which a full bucket empties, rounded up to a nanosecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -149,7 +149,7 @@ impl Quota {
     /// ```
     ///
     /// Source: J. S. Turner, "New directions in communications (or which way to the information
-    /// age?)", IEEE Communications Magazine 24 (10), 1986; as the continuous-state leaky bucket in
+    /// age?)", IEEE Communications Magazine 24 (10), 1986; the continuous-state leaky bucket of
     /// ITU-T I.371.
     #[must_use]
     pub const fn leaky_bucket(capacity: u32, leak: u32, per: Duration) -> Self {
@@ -157,16 +157,17 @@ impl Quota {
         Self::of(Kind::LeakyBucket { leak, per }, capacity, window)
     }
 
-    /// A leaky bucket as a queue: requests leave it in order, `leak` places every `per`, evenly.
+    /// A leaky bucket as a queue: requests leave it in order, `leak` permits every `per`, evenly.
     ///
-    /// An [admission](crate::Admission::delay) says the delay after which the request may go on. A
-    /// request is denied if its delay would be longer than `max_delay`. A request of cost n takes n
-    /// places, and its delay is that of the first. The limiter itself never waits.
+    /// An [admission](crate::Admission::delay) has the delay after which the caller may go on. The
+    /// limiter itself never waits. A request is denied if its delay would be longer than
+    /// `max_delay`. A request of cost n takes n places in the queue. Its delay is that of the first
+    /// place.
     ///
-    /// - `limit()`: the places within the maximum delay, `max_delay * leak / per` rounded down,
-    ///   plus one. It is the most that one request can be granted, and the number of requests of
-    ///   cost 1 that can be admitted in one moment.
-    /// - `window()`: the longest time until the queue is empty, if nothing else joins it.
+    /// - `limit()`: the places of an empty queue, `max_delay * leak / per` rounded down, plus one.
+    ///   No request can be granted more. As many requests of cost 1 can be admitted at the same
+    ///   time.
+    /// - `window()`: the longest time until the queue is empty, if no other request joins it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -183,9 +184,8 @@ impl Quota {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Source: the other reading of the leaky bucket, as a first-come-first-served queue with an
-    /// even outflow, in A. S. Tanenbaum, "Computer Networks", in the chapter on the network layer
-    /// under traffic shaping.
+    /// Source: the leaky bucket as a first-come-first-served queue with an even outflow, in A. S.
+    /// Tanenbaum, "Computer Networks", chapter on the network layer, section on traffic shaping.
     #[must_use]
     pub const fn leaky_queue(leak: u32, per: Duration, max_delay: Duration) -> Self {
         let waiting = match (max_delay.as_nanos().saturating_mul(leak as u128)).checked_div(per.as_nanos()) {
@@ -202,10 +202,10 @@ impl Quota {
     /// A fixed window: `limit` permits from a key's first request until `window` later.
     ///
     /// The first request after that begins the next window. A key can be granted `2 * limit`
-    /// permits within a moment: the first half at the end of one window, the second at the start of
-    /// the next. [`Quota::new`] never grants more than `limit` in any window.
+    /// permits within an instant: `limit` at the end of a window, and `limit` at the start of the
+    /// next. [`Quota::new`] never grants more than `limit` in any window.
     ///
-    /// - `limit()`: the permits of a window, which is the most that one request can be granted.
+    /// - `limit()`: the permits of a window. No request can be granted more.
     /// - `window()`: the length of the window.
     ///
     /// ```
@@ -217,24 +217,24 @@ impl Quota {
     /// ```
     ///
     /// Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of
-    /// Redis' `INCR`.
+    /// Redis `INCR`.
     #[must_use]
     pub const fn fixed_window(limit: u32, window: Duration) -> Self {
         Self::of(Kind::FixedWindow, limit, window)
     }
 
-    /// This fixed window or sliding window counter, with windows that begin at the same time for
+    /// This fixed window or sliding window counter, with windows that begin at the same times for
     /// all keys.
     ///
-    /// One window begins `phase` after the origin of the clock, and the others whole windows before
-    /// and after that. Without a phase, a fixed window begins with a key's first request, and the
-    /// windows of a sliding window counter begin at the origin.
+    /// A window begins at `phase` after the origin of the clock, and at each whole number of
+    /// windows before or after that. Without a phase, a fixed window begins with a key's first
+    /// request, and a window of a sliding window counter begins at the origin.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Quota, QuotaError};
     ///
-    /// // The clock was started 20 s past a full minute. The next full minute is 40 s later.
+    /// // The clock started 20 s past a full minute, so the next full minute is at 40 s.
     /// let minutes = Quota::fixed_window(10, Duration::from_secs(60)).aligned(Duration::from_secs(40));
     /// assert!(minutes.validate().is_ok());
     /// let log = Quota::per_minute(5).aligned(Duration::ZERO);
@@ -245,16 +245,17 @@ impl Quota {
         Self { phase: Some(phase), ..self }
     }
 
-    /// A sliding window counter: approximates a moving window by the counts of two fixed windows.
+    /// A sliding window counter: it approximates a moving window by the counts of two fixed
+    /// windows.
     ///
     /// A request of cost n that comes `elapsed` after the start of the current window is admitted
     /// if and only if `current + previous * (window - elapsed) / window + n <= limit`, in exact
-    /// arithmetic. The rule takes the permits of the previous window as evenly spread. Where they
-    /// are not, a moving window may hold more than `limit`. A key takes two words, where the log
-    /// takes one per permit.
+    /// arithmetic. The rule assumes that the permits of the previous window are evenly spread. If
+    /// they are not, a moving window may hold more than `limit`. A key takes two words, where the
+    /// log takes one per permit.
     ///
-    /// - `limit()`: the most that one request can be granted, and at most
-    ///   [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT).
+    /// - `limit()`: the given limit, at most [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT). No
+    ///   request can be granted more.
     /// - `window()`: twice the given window, because a permit counts until the end of the next
     ///   window.
     ///

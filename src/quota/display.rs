@@ -5,9 +5,9 @@ use core::fmt;
 use super::value::{Kind, Quota};
 use crate::duration::Plain;
 
-/// Says what the quota allows: `100 per 1m`, or with another algorithm than the sliding window log
-/// its name and its numbers. A quota with a [name](Quota::named) says that first: `user-1m: 100 per
-/// 1m`.
+/// Writes the numbers of the quota: `100 per 1m`. The name of the algorithm comes before them,
+/// unless it is the sliding window log. The [name](Quota::named) of the quota comes first:
+/// `user-1m: 100 per 1m`.
 ///
 /// ```
 /// use std::time::Duration;

@@ -8,7 +8,7 @@ use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_NAME, MAX_STEPS, MAX_WINDOW};
 
 /// Why a [`Quota`](crate::Quota) cannot be used.
 ///
-/// Its text says which values are allowed.
+/// The message names the allowed values.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,18 +21,18 @@ use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_NAME, MAX_STEPS, MAX_WINDOW};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum QuotaError {
-    /// The limit is zero: nothing could ever be admitted.
+    /// The limit is zero: no request could ever be admitted.
     ZeroLimit,
     /// The limit is more than [`Quota::MAX_LIMIT`](crate::Quota::MAX_LIMIT).
     LimitTooLarge {
-        /// The limit that was asked for.
+        /// The given limit.
         limit: u32,
     },
-    /// The window is zero: nothing could ever be denied.
+    /// The window is zero: no request could ever be denied.
     ZeroWindow,
     /// The window is longer than [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
     WindowTooLong {
-        /// The window that was asked for.
+        /// The given window.
         window: Duration,
     },
     /// The limit or capacity is more than its algorithm allows:
@@ -42,7 +42,7 @@ pub enum QuotaError {
     PastMaximum {
         /// The algorithm.
         algorithm: Algorithm,
-        /// The limit or capacity that was asked for.
+        /// The given limit or capacity.
         limit: u32,
         /// The most that the algorithm allows.
         most: u32,
@@ -50,9 +50,9 @@ pub enum QuotaError {
     /// The refill or leak is zero: a granted permit would never come back.
     ZeroRate,
     /// The refill or leak is more than [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) permits
-    /// a period.
+    /// per period.
     RateTooLarge {
-        /// The permits a period that were asked for.
+        /// The given permits per period.
         permits: u32,
     },
     /// The period of the refill or leak is zero: the rate would have no bound.
@@ -60,62 +60,62 @@ pub enum QuotaError {
     /// The period of the refill or leak is longer than
     /// [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
     PeriodTooLong {
-        /// The period that was asked for.
+        /// The given period.
         per: Duration,
     },
     /// The maximum delay of a queue has room for more than
     /// [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) places.
     QueueTooLong {
-        /// The maximum delay that was asked for.
+        /// The given maximum delay.
         max_delay: Duration,
     },
-    /// All permits of a key would be free again only after more than
-    /// [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
+    /// It could take longer than [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW) until all permits
+    /// of a key are free again.
     ResetTooLong {
-        /// How long it would take.
+        /// The time that it could take.
         reset: Duration,
     },
-    /// A token bucket is to start with more permits than it holds.
+    /// A token bucket starts with more permits than its capacity.
     StartPastCapacity {
-        /// The permits that it is to start with.
+        /// The permits at the start.
         start: u32,
-        /// The permits that it holds.
+        /// The capacity.
         capacity: u32,
     },
-    /// [`Quota::starting_with`](crate::Quota::starting_with) was asked of another algorithm than
-    /// the token bucket.
+    /// [`Quota::starting_with`](crate::Quota::starting_with) was called on a quota other than a
+    /// token bucket.
     StartNeedsTokenBucket,
-    /// [`Quota::aligned`](crate::Quota::aligned) was asked of another algorithm than the fixed
-    /// window and the sliding window counter.
+    /// [`Quota::aligned`](crate::Quota::aligned) was called on a quota other than a fixed window or
+    /// a sliding window counter.
     PhaseNeedsFixedWindow,
-    /// [`Quota::counting_refused`](crate::Quota::counting_refused) was asked of another algorithm
-    /// than the sliding window log.
+    /// [`Quota::counting_refused`](crate::Quota::counting_refused) was called on a quota other than
+    /// a sliding window log.
     CountingRefusedNeedsLog,
-    /// The resolution of a quantised log is zero: time could not be divided.
+    /// The resolution of a quantised log is zero.
     ZeroResolution,
     /// The window of a quantised log is not a multiple of its resolution.
     UnevenResolution {
-        /// The resolution that was asked for.
+        /// The given resolution.
         resolution: Duration,
-        /// The window that was asked for.
+        /// The given window.
         window: Duration,
     },
     /// The window of a quantised log has more than [`Quota::MAX_STEPS`](crate::Quota::MAX_STEPS)
     /// steps.
     TooManySteps {
-        /// How many it has.
+        /// The number of steps.
         steps: u128,
     },
     /// The name has no characters.
     EmptyName,
     /// The name is longer than [`Quota::MAX_NAME`](crate::Quota::MAX_NAME).
     NameTooLong {
-        /// How long it is, in bytes; of a longer one, 255.
+        /// The length in bytes, at most 255: a longer name is reported as 255.
         length: usize,
     },
     /// The name has a character that is not printable ASCII, a quote or a backslash.
     NameCharacter {
-        /// Where it is, in bytes from the start.
+        /// The offset of the character in bytes.
         at: usize,
     },
 }
@@ -151,13 +151,10 @@ impl fmt::Display for QuotaError {
             }
             Self::ResetTooLong { reset } => {
                 let most = MAX_WINDOW;
-                write!(
-                    f,
-                    "a key that is left alone would be as new only after {reset:?}: that may take at most {most:?}"
-                )
+                write!(f, "all permits of a key are free again only after {reset:?}: that may take at most {most:?}")
             }
             Self::StartPastCapacity { start, capacity } => {
-                write!(f, "a token bucket of {capacity} cannot start with {start}: at most {capacity}")
+                write!(f, "a token bucket of {capacity} permits cannot start with {start}: at most {capacity}")
             }
             Self::StartNeedsTokenBucket => f.write_str("only a token bucket can start with a number of permits"),
             Self::PhaseNeedsFixedWindow => {
@@ -168,7 +165,7 @@ impl fmt::Display for QuotaError {
             Self::UnevenResolution { resolution, window } => {
                 write!(
                     f,
-                    "a window of {window:?} is not made of steps of {resolution:?}: give a resolution that divides it"
+                    "a window of {window:?} is not a multiple of {resolution:?}: give a resolution that divides it"
                 )
             }
             Self::TooManySteps { steps } => {
@@ -180,7 +177,7 @@ impl fmt::Display for QuotaError {
             }
             Self::NameCharacter { at } => {
                 let allowed = "printable ASCII without quotes and backslashes";
-                write!(f, "the name has a character that it may not have after {at} bytes: give {allowed}")
+                write!(f, "the name has a character that is not allowed, after {at} bytes: give {allowed}")
             }
         }
     }

@@ -10,8 +10,8 @@ use super::error::QuotaError;
 pub(super) struct Name {
     /// The first bytes of the name.
     bytes: [u8; MAX_NAME],
-    /// The length of the given name in bytes, at most 255. One byte, because quotas are copied
-    /// often.
+    /// The length of the given name in bytes, at most 255. It takes one byte, because quotas are
+    /// copied often.
     length: u8,
 }
 
@@ -51,8 +51,8 @@ impl Name {
         }
         let mut at = 0;
         while at < self.length() {
-            // The characters that a quoted string holds without an escape, both in a header field
-            // and in a policy file.
+            // These characters need no escape in a quoted string, neither in a header field nor in
+            // a policy file.
             if !matches!(self.bytes[at], b' '..=b'~') || matches!(self.bytes[at], b'"' | b'\\') {
                 return Err(QuotaError::NameCharacter { at });
             }

@@ -15,11 +15,11 @@ impl Quota {
     /// ```
     pub const MAX_NAME: usize = MAX_NAME;
 
-    /// This quota, with a name for messages, header fields and policy files. It changes no
-    /// decision, and two quotas that differ in their names alone are the same to a snapshot.
+    /// This quota, with a name for messages, header fields and policy files. A name changes no
+    /// decision. A snapshot treats quotas that differ only in their names as the same.
     ///
-    /// At most [`MAX_NAME`](Self::MAX_NAME) characters of printable ASCII, without quotes and
-    /// backslashes. Another name is an error when the quota is [checked](Self::validate).
+    /// A name has 1 to [`MAX_NAME`](Self::MAX_NAME) characters of printable ASCII, without quotes
+    /// and backslashes. Any other name is an error when the quota is [validated](Self::validate).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, QuotaError};
@@ -40,7 +40,8 @@ impl Quota {
         Self { name: Some(Name::of(name)), ..self }
     }
 
-    /// Its name, if it was given one that it can have.
+    /// The name of the quota; `None` if it has no name, or one longer than
+    /// [`MAX_NAME`](Self::MAX_NAME).
     ///
     /// ```
     /// use tollgate::Quota;

@@ -18,29 +18,30 @@ impl Quota {
     /// ```
     pub const MAX_STEPS: u32 = super::bounds::MAX_STEPS;
 
-    /// A sliding window log for very large limits, whose memory depends on the steps and not on the
+    /// A sliding window log for very large limits: its memory follows the steps of time, not the
     /// limit.
     ///
-    /// Time is divided into steps of one `resolution`, from the clock's origin. A permit gets the
-    /// **end** of its step as its stamp, and is free again one `window` after that. (A permit that
-    /// is granted exactly at the end of a step belongs to that step.) So no interval as long as
-    /// `window` holds more than `limit` permits, as with [`Quota::new`], and each permit is free
-    /// again at most one `resolution` later than with [`Quota::new`]. The wait in a denial is
+    /// Time is divided into steps of one `resolution`, from the clock's origin. The stamp of a
+    /// permit is the **end** of its step. A permit that is granted exactly at the end of a step
+    /// belongs to that step. The permit is free again one `window` after its stamp. So no interval
+    /// as long as `window` holds more than `limit` permits, as with [`Quota::new`]. Each permit is
+    /// free again at most one `resolution` later than with [`Quota::new`]. The wait of a denial is
     /// exact.
     ///
-    /// - `limit()`: the permits per window, which is the most that one request can be granted, and
-    ///   at most [`MAX_CAPACITY`](Self::MAX_CAPACITY).
-    /// - `window()`: the given window plus one `resolution`, because a permit can count that long.
+    /// - `limit()`: the permits per window, at most [`MAX_CAPACITY`](Self::MAX_CAPACITY). No
+    ///   request can be granted more.
+    /// - `window()`: the given window plus one `resolution`, the longest time for which a permit
+    ///   counts.
     ///
     /// The window must be a multiple of the resolution and have at most
-    /// [`MAX_STEPS`](Self::MAX_STEPS) steps. A hundred to a thousand steps are a good choice: with
+    /// [`MAX_STEPS`](Self::MAX_STEPS) steps. A hundred to a thousand steps are a good choice. With
     /// a thousand, a permit is free again at most a thousandth of the window late.
     ///
     /// A key takes its cell, three words, and a word for each step of the last window in which it
-    /// was granted something. Blocks have 4, 16, 128, 1024 ... words, up to the most that a window
-    /// needs. A request costs one compare-and-swap. The first admission in a step also copies the
-    /// words of the steps that count. A [refund](crate::Limiter::refund) is exact. Nothing can be
-    /// reserved ahead.
+    /// was granted a permit. Blocks have 4, 16, 128, 1024 ... words, up to the most that a window
+    /// needs. An admission costs one compare-and-swap. The first admission in a step also copies
+    /// the words of the steps that count. A [refund](crate::Limiter::refund) is exact. Permits
+    /// cannot be reserved ahead.
     ///
     /// ```
     /// use std::time::Duration;
@@ -53,16 +54,16 @@ impl Quota {
     /// let limiter = Limiter::<String>::builder(INGEST).clock(clock.clone()).build()?;
     /// clock.advance(Duration::from_millis(1));
     /// assert!(limiter.try_acquire_n("sensors", 1_000_000)?.is_admitted());
-    /// // The stamp is the end of the step, at 60 ms. That is 59 ms from now.
+    /// // The stamp is the end of the step, 60 ms, which is 59 ms from now.
     /// let denied = limiter.try_acquire("sensors");
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(60_059)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Source: the sliding window log with its time stamps put into buckets, as in the exponential
+    /// Source: the sliding window log with its stamps put into buckets, as in the exponential
     /// histograms of M. Datar, A. Gionis, P. Indyk and R. Motwani, "Maintaining stream statistics
-    /// over sliding windows", SIAM Journal on Computing 31 (6), 2002, but with buckets of equal
-    /// length, so that the error is bounded as a time.
+    /// over sliding windows", SIAM Journal on Computing 31 (6), 2002. Here all buckets have the
+    /// same length, so the error has a bound in time.
     #[must_use]
     pub const fn quantised_log(limit: u32, window: Duration, resolution: Duration) -> Self {
         let longest = match window.checked_add(resolution) {
@@ -94,7 +95,7 @@ impl Quota {
         if resolution.is_zero() {
             return Err(QuotaError::ZeroResolution);
         }
-        // First the values that are zero, too long or too many.
+        // Values that are zero or out of range are reported first.
         let windows = self.check_windows(window, Self::MAX_CAPACITY);
         if windows.is_err() {
             return windows;

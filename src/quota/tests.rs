@@ -1,4 +1,4 @@
-//! Every bound of every quota: what is allowed at it, and which error is one past it.
+//! Every bound of every quota: the bound itself is allowed, and one more is an error.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const NANOSECOND: Duration = Duration::from_nanos(1);
 const MOST: u32 = Quota::MAX_CAPACITY;
 
-/// The error, whose message has the given words.
+/// The error of the quota. Checks that its message has the given words.
 fn error(quota: Quota, words: &[&str]) -> QuotaError {
     let error = quota.validate().expect_err("not a quota");
     let text = error.to_string();
@@ -116,7 +116,7 @@ fn a_key_must_be_as_new_within_the_longest_window() {
     let window = 37 * YEAR;
     assert_eq!(Quota::fixed_window(1, window).validate(), Err(QuotaError::WindowTooLong { window }));
     assert_eq!(Quota::sliding_counter(1, window).validate(), Err(QuotaError::WindowTooLong { window }));
-    // Numbers that no computer has to count to.
+    // No test has to count up to these numbers.
     assert!(Quota::token_bucket(u32::MAX, 1, Duration::MAX).validate().is_err());
     assert!(Quota::leaky_queue(u32::MAX, Duration::MAX, Duration::MAX).validate().is_err());
     assert!(Quota::sliding_counter(1, Duration::MAX).validate().is_err());

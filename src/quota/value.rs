@@ -7,15 +7,15 @@ use super::bounds;
 use super::error::QuotaError;
 use super::name::Name;
 
-/// How many permits a key may be granted, and how they are counted.
+/// The number of permits that a key may be granted, and the algorithm that counts them.
 ///
 /// [`Quota::new`] and its short forms ([`per_second`](Self::per_second) and so on) are sliding
 /// window logs. They count exactly: no half-open interval as long as the window holds more than
-/// `limit` permits. Each other constructor chooses another [`Algorithm`], and says what
-/// [`limit`](Self::limit) and [`window`](Self::window) mean for it.
+/// `limit` permits. The other constructors choose other [algorithms](Algorithm), and define
+/// [`limit`](Self::limit) and [`window`](Self::window) for them.
 ///
-/// A quota is a plain value and can be a `const`. The limiter that is built from it checks it: a
-/// bad quota is a typed error ([`QuotaError`]) and never a panic. To check it earlier, call
+/// A quota is a plain value and can be a `const`. Building a limiter checks it: an invalid quota is
+/// a typed error ([`QuotaError`]) and never a panic. To check it earlier, call
 /// [`validate`](Self::validate).
 ///
 /// ```
@@ -34,16 +34,16 @@ pub struct Quota {
     pub(super) limit: u32,
     pub(super) window: Duration,
     pub(super) kind: Kind,
-    /// The permits in a new key's token bucket, if it does not start full.
+    /// The permits in a new key's token bucket; `None` if it starts full.
     pub(super) start: Option<u32>,
     /// The start of one of the aligned windows, after the clock's origin.
     pub(super) phase: Option<Duration>,
-    /// Whether requests that are refused count as well.
+    /// Whether denied requests count.
     pub(super) counts_refused: bool,
     pub(super) name: Option<Name>,
 }
 
-/// The algorithm and its parameters beside the limit.
+/// The algorithm, and its parameters except the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Log,
@@ -127,7 +127,7 @@ impl Quota {
         Self::new(limit, Duration::from_secs(1))
     }
 
-    /// At most `limit` permits in any minute. Not per calendar minute: any 60 seconds count.
+    /// At most `limit` permits in any 60 seconds, not per calendar minute.
     #[must_use]
     pub const fn per_minute(limit: u32) -> Self {
         Self::new(limit, Duration::from_secs(60))
@@ -145,10 +145,10 @@ impl Quota {
         Self::new(limit, Duration::from_secs(24 * 60 * 60))
     }
 
-    /// The most permits that one request can be granted.
+    /// The most permits that a request can be granted.
     ///
-    /// For a sliding window log and a fixed window these are the permits per window; for a bucket,
-    /// its capacity.
+    /// For a sliding window log and a fixed window this is the number of permits per window; for a
+    /// bucket, its capacity.
     ///
     /// ```
     /// use std::time::Duration;
@@ -162,7 +162,7 @@ impl Quota {
         self.limit
     }
 
-    /// The longest time until all permits of a key are free again, if nothing else is granted.
+    /// The longest time until all permits of a key are free again, if no more are granted.
     ///
     /// For a sliding window log and a fixed window this is the window that was given.
     ///
@@ -215,7 +215,7 @@ impl Quota {
     ///
     /// # Errors
     ///
-    /// [`QuotaError`] when a number is zero, or too large for the algorithm:
+    /// [`QuotaError`] when a number is zero, or out of range for the algorithm:
     /// - a limit or a capacity above [`MAX_LIMIT`](Self::MAX_LIMIT) for the sliding window log,
     ///   above [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
     ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
@@ -223,8 +223,8 @@ impl Quota {
     /// - for a quantised log, a window that is no multiple of the resolution, or that has more than
     ///   [`MAX_STEPS`](Self::MAX_STEPS) steps.
     ///
-    /// And when the name is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character
-    /// that a [name](Self::named) may not have.
+    /// A name that is empty, is longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that
+    /// no [name](Self::named) may have is an error, too.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         if self.limit == 0 {
             return Err(QuotaError::ZeroLimit);
@@ -329,8 +329,8 @@ impl Quota {
         self.start
     }
 
-    /// The phase that was given to [`aligned`](Self::aligned): windows begin so long after the
-    /// origin of the clock, and whole windows before and after that. `None` for other quotas.
+    /// The phase given to [`aligned`](Self::aligned); `None` for a quota that is not aligned. A
+    /// window begins at this time after the origin of the clock.
     ///
     /// ```
     /// use std::time::Duration;
@@ -345,7 +345,7 @@ impl Quota {
         self.phase
     }
 
-    /// The window in nanoseconds, of a quota that has been validated.
+    /// The window of a validated quota in nanoseconds.
     pub(crate) fn window_ns(&self) -> u64 {
         u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
     }
@@ -372,7 +372,7 @@ pub(super) const fn ceil_div(dividend: u128, divisor: u128) -> u128 {
     if divisor == 0 { u128::MAX } else { dividend.div_ceil(divisor) }
 }
 
-/// A duration of `nanos`, or the longest duration if that is shorter.
+/// A duration of `nanos` nanoseconds, or the longest duration if `nanos` is too large.
 pub(super) const fn duration_of(nanos: u128) -> Duration {
     const SECOND: u128 = 1_000_000_000;
     if nanos > Duration::MAX.as_nanos() {

@@ -1,4 +1,4 @@
-//! A quota as serde writes and reads it (feature `serde`): with the fields of a policy file.
+//! Quotas in serde formats (feature `serde`), with the fields of a policy file.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ use super::algorithm::Algorithm;
 use super::value::{Kind, Quota};
 use crate::duration::{Plain, parse_duration};
 
-/// All fields that some quota has, in the order of formats without names.
+/// The fields of all quotas, in their order in formats without field names.
 #[derive(Default, Deserialize)]
 #[serde(rename = "Quota", deny_unknown_fields, default)]
 struct Written {
@@ -88,7 +88,7 @@ impl Written {
         let others = [("max_delay", max_delay.is_some()), ("resolution", resolution.is_some())];
         let mut left = numbers.map(|(field, number)| (field, number.is_some())).into_iter().chain(others);
         if let Some((field, _)) = left.find(|&(_, is_there)| is_there) {
-            return Err(format!("`{field}` is no field of a {algorithm}"));
+            return Err(format!("a {algorithm} has no field `{field}`"));
         }
         let quota = name.map_or(quota, |name| quota.named(&name));
         let quota = start.map_or(quota, |start| quota.starting_with(start));
@@ -110,10 +110,10 @@ fn duration(field: &str, text: Option<String>) -> Result<Duration, String> {
     parse_duration(&needed(field, text)?).map_err(|error| format!("`{field}`: {error}"))
 }
 
-/// Written with the fields of a [policy file](crate::Policy), durations as texts.
+/// Writes the fields of a [policy file](crate::Policy), with durations as texts.
 impl Serialize for Quota {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A format for people leaves out fields that are not set. A format without field names
+        // A human-readable format leaves out fields that are not set. A format without field names
         // needs all of them.
         let all = !serializer.is_human_readable();
         let Written {
@@ -149,7 +149,8 @@ impl Serialize for Quota {
     }
 }
 
-/// A quota that is not [valid](Quota::validate) is an error.
+/// Reads the fields of a [policy file](crate::Policy). A quota that is not [valid](Quota::validate)
+/// is an error.
 impl<'de> Deserialize<'de> for Quota {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Written::deserialize(deserializer)?.quota().map_err(D::Error::custom)

@@ -1,4 +1,4 @@
-//! Reserving and refunding, by each kind of limiter.
+//! The methods that reserve and refund, of each limiter.
 
 use core::hash::Hash;
 use core::time::Duration;
@@ -16,7 +16,7 @@ use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::single::Single;
 
-/// Charges permits of one key. Returns the receipt, the delay and the status.
+/// Charges permits to one key. Returns the receipt, the delay and the status.
 fn charge<C: Clock, F>(
     engine: &Engine<C, F>,
     key: Fingerprint,
@@ -34,26 +34,27 @@ fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    /// Charges `cost` permits of `key` that can be refunded, as of now or `within` this time: all
-    /// of them, or none.
+    /// Charges `cost` refundable permits to `key`: all of them, or none. They are for now, or for a
+    /// later time `within` the given duration.
     ///
-    /// Permits that do not fit now are taken as of the moment at which they do, and
-    /// [`delay`](Reservation::delay) is the time until then. **No request overtakes a
-    /// reservation**: until its moment has come, the key's other requests are denied, or reserved
-    /// for later.
+    /// Permits that do not fit now are reserved for the earliest time at which they fit.
+    /// [`delay`](Reservation::delay) is the wait until then. **No request overtakes a
+    /// reservation**: until its time has come, the key's other requests are denied, or reserved for
+    /// later.
     ///
-    /// - A sliding window log reserves up to one window ahead; no window ever holds more than its
+    /// - A sliding window log reserves up to one window ahead. No window ever holds more than its
     ///   limit.
-    /// - A token bucket, or a leaky bucket, reserves as far ahead as it takes to fill.
-    /// - A [leaky queue](crate::Quota::leaky_queue) gives places with a delay anyhow; here none is
+    /// - A token bucket reserves as far ahead as it takes to fill, a leaky bucket as far as it
+    ///   takes to empty.
+    /// - A [leaky queue](crate::Quota::leaky_queue) gives delays in any case. Here no delay is
     ///   longer than `within`.
-    /// - A fixed window and a sliding counter have no window but the one that runs: they reserve
-    ///   nothing ahead. Nor does a [quantised log](crate::Quota::quantised_log), nor a quota that
-    ///   [counts refused requests](crate::Quota::counting_refused).
+    /// - A fixed window, a sliding window counter, a [quantised log](crate::Quota::quantised_log)
+    ///   and a quota that [counts denied requests](crate::Quota::counting_refused) reserve only for
+    ///   now.
     ///
-    /// A reservation as of now costs as much as [`try_acquire_n`](Self::try_acquire_n). For one as
-    /// of a later moment, and for a refund, a log copies the key's live stamps. A cost of zero
-    /// reserves nothing.
+    /// A reservation for now takes as long as [`try_acquire_n`](Self::try_acquire_n). For a
+    /// reservation for later, and for a refund, a log copies the key's live stamps. A cost of zero
+    /// reserves no permits.
     ///
     /// ```
     /// use std::time::Duration;
@@ -70,15 +71,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] when the request is denied, with the time after which the same reservation
-    /// succeeds, or `cost` is more than the limit.
+    /// [`ReserveError`] when the request is denied, with the wait after which the same reservation
+    /// succeeds, or when `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
         let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
-    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, so it can
-    /// go to another thread or task.
+    /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
+    /// holds an `Arc` of the limiter.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -109,9 +110,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    /// Gives back the permits of a receipt, and returns how many came back. They are free at once.
+    /// Refunds the permits of a receipt. Returns the number of refunded permits, which are free at
+    /// once.
     ///
-    /// Permits that no longer count do not come back: their window is over, the bucket has been
+    /// Permits that no longer count are not refunded: their window is over, the bucket has been
     /// full since, or the key was forgotten.
     ///
     /// ```
@@ -121,27 +123,27 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
     /// let receipt = limiter.reserve("alice", 1, Duration::ZERO)?.commit();
     /// assert!(limiter.try_acquire("alice").is_denied());
-    /// // The upload failed, so it shall not count.
+    /// // The upload failed, so it does not count.
     /// assert_eq!(limiter.refund(receipt)?, 1);
     /// assert!(limiter.try_acquire("alice").is_admitted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// All other permits come back, with these exceptions. In each of them fewer permits are free
-    /// than could be, and never more:
+    /// All other permits are refunded, with these exceptions. In each of them fewer permits are
+    /// free than could be, and never more:
     ///
-    /// - A queue takes back its last place only. The requests behind any other place know their
-    ///   delays.
-    /// - A bucket that owes permits to reservations takes back at most its capacity, less the
-    ///   permits that it granted after those of the receipt. If other permits have come back since,
-    ///   it takes back none.
-    /// - A bucket knows a receipt for at least the next 262,144 permits that it grants. Later it
-    ///   takes back none.
+    /// - A queue refunds only its last place. The requests behind any other place have been given
+    ///   their delays.
+    /// - A bucket that owes permits to reservations refunds at most its capacity, less the permits
+    ///   that it granted after those of the receipt. If it has refunded other permits since, it
+    ///   refunds none.
+    /// - A bucket recognises a receipt during at least the next 262,144 permits that it grants.
+    ///   Later it refunds none.
     /// - Other threads may complete a claim on a log, and replace its ring, before the claimant
-    ///   reads the stamp of its permit. Then the oldest permit that could be its own comes back, or
-    ///   none if that one has expired.
-    /// - If several threads take permits from a bucket, a queue or a counter in the moment in which
-    ///   its account opens, and another thread gives permits back, those permits may not come back.
+    ///   reads the stamp of its permit. Then the refunded permit is the oldest that could be its
+    ///   own, or none if that one has expired.
+    /// - Several threads may take permits from a bucket, a queue or a counter while its account is
+    ///   opened. If another thread refunds permits at that time, they may stay charged.
     ///
     /// # Errors
     ///
@@ -160,8 +162,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
 }
 
 impl<C: Clock> DirectLimiter<C> {
-    /// Takes `cost` permits that may be given back, now or `within` this time, as
-    /// [`Limiter::reserve`] does.
+    /// Charges `cost` refundable permits, for now or for a later time `within` the given duration,
+    /// as [`Limiter::reserve`] does.
     ///
     /// ```
     /// use std::time::Duration;
@@ -183,7 +185,7 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
-    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, as by
+    /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
     /// [`Limiter::reserve_owned`].
     ///
     /// ```
@@ -211,8 +213,8 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
     }
 
-    /// Gives back the permits of a receipt, and returns how many came back, as [`Limiter::refund`]
-    /// does.
+    /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
+    /// refunded permits.
     ///
     /// ```
     /// use std::time::Duration;
@@ -243,9 +245,9 @@ impl<C: Clock> Refund for DirectLimiter<C> {
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    /// Takes `cost` permits of each of the keys that may be given back: all of them now, or none.
+    /// Charges `cost` refundable permits to each of the keys: all of them now, or none.
     ///
-    /// Nothing is reserved ahead here: it would block the other keys of all dimensions.
+    /// No permits are reserved for later: they would block the other keys of all dimensions.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -263,14 +265,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] when the request is denied, there is no key or, for a slice, not as many as
-    /// dimensions, or `cost` is more than a limit.
+    /// [`ReserveError`] when the request is denied, when there is no key or, for a slice, another
+    /// number of keys than dimensions, or when `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
         let (receipt, delay_ns, status) = self.charge(keys, cost)?;
         Ok(Reservation::new(self, receipt, delay_ns, status))
     }
 
-    /// As [`reserve`](Self::reserve), and the reservation owns its share of the limiter, as by
+    /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
     /// [`Limiter::reserve_owned`].
     ///
     /// ```
@@ -307,9 +309,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok((Receipt::new(self.engine.id(), cost, Charges::Several(charges.into())), delay_ns, status))
     }
 
-    /// Gives back the permits of a receipt in each dimension, one after the other.
+    /// Refunds the permits of a receipt in one dimension after the other.
     ///
-    /// Returns the largest number of permits that came back in one dimension. See
+    /// Returns the largest number of permits that were refunded in one dimension. See
     /// [`Limiter::refund`] for permits that no longer count.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Limiters whose key cap is reached: who finds a place, and what a look says of it. And first
+//! Limiters whose key cap is reached: who finds a place, and what a peek says of it. And first
 //! requests that are denied.
 
 use std::time::Duration;
@@ -23,11 +23,11 @@ fn denial(decision: Decision) -> Denial {
     decision.into_result().unwrap_err()
 }
 
-/// A request, and the look before it, which must say the same.
+/// A request, and the peek before it, which must say the same.
 fn ask(limiter: &JointLimiter<[&'static str], MockClock>, keys: &[Option<&&'static str>]) -> Decision {
-    let looked = limiter.peek_n(keys, 1).unwrap().decision();
+    let peeked = limiter.peek_n(keys, 1).unwrap().decision();
     let told = limiter.try_acquire(keys).unwrap();
-    assert_eq!(looked, told, "{keys:?}");
+    assert_eq!(peeked, told, "{keys:?}");
     told
 }
 
@@ -35,8 +35,8 @@ fn ask(limiter: &JointLimiter<[&'static str], MockClock>, keys: &[Option<&&'stat
 fn a_joint_request_opens_a_bucket_that_starts_empty() {
     let (builder, clock) = joint(&[Quota::token_bucket(20, 5, seconds(1)).starting_with(0)], 8);
     let limiter = builder.build().unwrap();
-    let look = limiter.peek_n([&"alice"], 1).unwrap().decision();
-    assert_eq!((denial(look).retry_after(), limiter.counts().cells), (Duration::from_millis(200), 0));
+    let peek = limiter.peek_n([&"alice"], 1).unwrap().decision();
+    assert_eq!((denial(peek).retry_after(), limiter.counts().cells), (Duration::from_millis(200), 0));
     assert_eq!(ask(&limiter, &[Some(&"alice")]).retry_after(), Some(Duration::from_millis(200)));
     clock.advance(Duration::from_millis(200) - Duration::from_nanos(1));
     assert_eq!(ask(&limiter, &[Some(&"alice")]).retry_after(), Some(Duration::from_nanos(1)));
@@ -95,8 +95,8 @@ fn what_a_shared_quota_can_never_admit_is_denied_for_want_of_a_place() {
     limiter.set_quotas_of("vip", &[Quota::per_minute(10)]).unwrap();
     assert!(limiter.try_acquire("alice").is_admitted());
     clock.advance(seconds(15));
-    let looked = limiter.peek_n("vip", 5).unwrap();
-    for told in [looked.decision(), limiter.try_acquire_n("vip", 5).unwrap()] {
+    let peeked = limiter.peek_n("vip", 5).unwrap();
+    for told in [peeked.decision(), limiter.try_acquire_n("vip", 5).unwrap()] {
         let denial = denial(told);
         assert_eq!(denial.reason(), DenialReason::KeyCap);
         assert!((seconds(44)..=seconds(45)).contains(&denial.retry_after()), "{denial:?}");
@@ -117,7 +117,7 @@ fn numbers(status: Status) -> (Decision, u32, u32, Duration) {
 }
 
 #[test]
-fn a_look_at_a_new_key_at_the_cap_says_what_a_request_is_told() {
+fn a_peek_at_a_new_key_at_the_cap_gets_the_answer_of_a_request() {
     for policy in [AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share] {
         for shadow in [false, true] {
             let clock = MockClock::new();
@@ -128,20 +128,20 @@ fn a_look_at_a_new_key_at_the_cap_says_what_a_request_is_told() {
             clock.advance(seconds(30));
             assert!(limiter.try_acquire("bob").is_admitted());
             let refused = limiter.counts().refused_at_cap;
-            let looked = limiter.peek("carol");
-            assert_eq!(limiter.counts().refused_at_cap, refused, "a look is not counted");
+            let peeked = limiter.peek("carol");
+            assert_eq!(limiter.counts().refused_at_cap, refused, "a peek is not counted");
             let told = limiter.try_acquire_status("carol");
-            assert_eq!(looked.decision(), told.decision(), "{policy:?} {shadow}");
+            assert_eq!(peeked.decision(), told.decision(), "{policy:?} {shadow}");
             if policy != AtKeyCap::Share {
-                assert_eq!(numbers(looked), numbers(told));
+                assert_eq!(numbers(peeked), numbers(told));
             }
             // A cell that has expired and was not swept makes way.
             clock.advance(seconds(30));
             assert_eq!((limiter.peek("carol").remaining(), limiter.counts().live_keys), (2, 1));
             assert!(limiter.try_acquire("carol").is_admitted());
             // So does one that was forgotten.
-            let looked = limiter.peek("dave");
-            assert_eq!(looked.decision(), limiter.try_acquire("dave"));
+            let peeked = limiter.peek("dave");
+            assert_eq!(peeked.decision(), limiter.try_acquire("dave"));
             limiter.forget("bob");
             assert_eq!(limiter.peek("dave").remaining(), 2);
         }
@@ -149,22 +149,22 @@ fn a_look_at_a_new_key_at_the_cap_says_what_a_request_is_told() {
 }
 
 #[test]
-fn a_joint_look_tells_how_long_the_queue_is() {
+fn a_joint_peek_tells_the_delay_of_the_queue() {
     let (builder, _) = joint(&[Quota::leaky_queue(1, seconds(1), seconds(5)), Quota::per_second(9)], 8);
     let limiter = builder.build().unwrap();
     for place in 0..6 {
-        let Decision::Admitted(looked) = limiter.peek_n([&"alice", &"here"], 1).unwrap().decision() else {
+        let Decision::Admitted(peeked) = limiter.peek_n([&"alice", &"here"], 1).unwrap().decision() else {
             panic!("{place}")
         };
-        assert_eq!((looked.is_counted(), looked.delay()), (true, seconds(place)));
-        assert_eq!(limiter.try_acquire([&"alice", &"here"]).unwrap(), Decision::Admitted(looked));
+        assert_eq!((peeked.is_counted(), peeked.delay()), (true, seconds(place)));
+        assert_eq!(limiter.try_acquire([&"alice", &"here"]).unwrap(), Decision::Admitted(peeked));
     }
     assert!(ask(&limiter, &[Some(&"alice"), Some(&"here"),][..]).is_denied());
 }
 
 /// Keys that are passed over are not charged; if there are no others, the request is not.
 #[test]
-fn a_joint_look_at_the_cap_says_whether_anything_would_be_charged() {
+fn a_joint_peek_at_the_cap_tells_whether_any_key_would_be_charged() {
     let (builder, _) = joint(&[Quota::per_minute(1), Quota::per_minute(1)], 1);
     let limiter = builder.at_key_cap(AtKeyCap::Admit).build().unwrap();
     for (keys, counted) in

@@ -106,12 +106,12 @@ fn a_number_that_another_algorithm_does_not_allow() {
         (
             Quota::token_bucket(37, 1, year),
             QuotaError::ResetTooLong { reset: 37 * year },
-            "a key that is left alone would be as new only after 1167631200s: that may take at most 1152921504.606846975s",
+            "all permits of a key are free again only after 1167631200s: that may take at most 1152921504.606846975s",
         ),
         (
             Quota::token_bucket(5, 1, SECOND).starting_with(6),
             QuotaError::StartPastCapacity { start: 6, capacity: 5 },
-            "a token bucket of 5 cannot start with 6: at most 5",
+            "a token bucket of 5 permits cannot start with 6: at most 5",
         ),
         (
             Quota::per_second(5).starting_with(1),
@@ -308,12 +308,12 @@ fn a_denial_says_why_and_how_long() {
     assert_eq!(by_quota.to_string(), "too many requests: try again in 2 s");
     let by_cap = limiter.try_acquire("bob").into_result().expect_err("room for one only");
     let text = by_cap.to_string();
-    assert!(text.starts_with("the limiter holds as many keys as it may: try again in "), "{text}");
+    assert!(text.starts_with("the limiter is at its key cap: try again in "), "{text}");
     assert!(by_cap.retry_after() <= Duration::from_secs(2), "{text}");
 }
 
 #[test]
-fn a_clock_that_goes_back_gives_nothing_away_and_the_wait_counts_from_what_it_reads() {
+fn a_clock_that_goes_back_admits_no_more_and_the_wait_counts_from_its_reading() {
     let clock = MockClock::new();
     let quota = Quota::new(2, Duration::from_nanos(100));
     let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a good quota");

@@ -182,7 +182,7 @@ fn all_of_a_smaller_bucket_is_missing_and_what_is_reserved() {
 
 /// A clock that stands still shows the same time however often the quotas change.
 #[test]
-fn a_thousand_changes_within_one_reading_put_nothing_off() {
+fn a_thousand_changes_within_one_reading_postpone_nothing() {
     for quota in [Quota::token_bucket(1, 1, SECOND), Quota::leaky_queue(1, SECOND, Duration::ZERO)] {
         let limiter = limiter(quota);
         let reserved = limiter.reserve("a", 1, Duration::ZERO).unwrap();

@@ -1,15 +1,15 @@
 //! What each feature promises, case by case.
 
 mod a_clock_that_stalls;
-mod asleep_through_lives;
 mod at_the_cap;
 mod auto_traits;
 mod bad_input;
 mod changing;
 mod keys;
-mod lending;
 mod many_at_once;
+mod reservations;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "snapshot")]
 mod snapshot;
+mod stalled_through_incarnations;

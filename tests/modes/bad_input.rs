@@ -24,7 +24,10 @@ fn refused(penalty: Penalty) -> (PenaltyError, String) {
 fn penalties() {
     let too_long = Quota::MAX_WINDOW + NANOSECOND;
     let (error, text) = refused(Penalty::new(0, SECOND, SECOND));
-    assert_eq!((error, text.as_str()), (PenaltyError::ZeroDenials, "a penalty for no denials: give at least one"));
+    assert_eq!(
+        (error, text.as_str()),
+        (PenaltyError::ZeroDenials, "the number of a penalty's denials is zero: give at least one")
+    );
     let denials = Penalty::MAX_DENIALS + 1;
     let (error, text) = refused(Penalty::new(denials, SECOND, SECOND));
     assert_eq!(error, PenaltyError::TooManyDenials { denials });
@@ -80,7 +83,7 @@ fn lists() {
     assert_eq!(one.allow("bob"), Err(ListError::Full { list_cap: 1 }));
     // The other list is another place.
     assert_eq!(one.deny("alice"), Err(ListError::Full { list_cap: 1 }));
-    assert!(ListError::Full { list_cap: 1 }.to_string().contains("1 keys at most"));
+    assert!(ListError::Full { list_cap: 1 }.to_string().contains("at most 1 keys"));
 }
 
 fn joint() -> JointLimiterBuilder<(u32, u32), MockClock> {

@@ -182,7 +182,7 @@ fn where_there_is_no_room_for_a_penalty_the_quota_alone_denies() {
 
 /// A stream of keys of which each is denied and blocked, and never seen again.
 #[test]
-fn what_has_expired_makes_way() {
+fn expired_keys_make_room() {
     let (clock, builder) = builder(2, 100, 100);
     let limiter = builder.key_cap(50).build().expect("good");
     for round in 0..200_u32 {

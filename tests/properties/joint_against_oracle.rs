@@ -115,7 +115,7 @@ impl Model {
             }
         }
         if let Some(key) = keys[BUCKETS] {
-            self.buckets.get_mut(&key).expect("it was looked at").level -= u64::from(cost) * BUCKET.2;
+            self.buckets.get_mut(&key).expect("the level was read").level -= u64::from(cost) * BUCKET.2;
         }
         if let Some(key) = keys[STEPS] {
             let now = self.now;
@@ -159,12 +159,12 @@ impl Model {
             return Ok(());
         }
         let waits = if cost == 0 { [None; DIMENSIONS] } else { self.waits(keys, cost) };
-        let looked = limiter.peek_n(given, cost).expect("as many keys as dimensions");
+        let peeked = limiter.peek_n(given, cost).expect("as many keys as dimensions");
         let told = limiter.try_acquire_n(given, cost).expect("as many keys as dimensions");
-        prop_assert_eq!(looked.is_admitted(), told.is_admitted());
+        prop_assert_eq!(peeked.is_admitted(), told.is_admitted());
         let longest = waits.iter().copied().max().flatten();
         prop_assert_eq!(told.retry_after().map(|wait| wait.as_nanos()), longest, "{:?} at {}", keys, self.now);
-        prop_assert_eq!(looked.retry_after(), told.retry_after());
+        prop_assert_eq!(peeked.retry_after(), told.retry_after());
         match told.into_result() {
             Ok(_) if cost > 0 => self.charge(keys, cost),
             Ok(_) => {}

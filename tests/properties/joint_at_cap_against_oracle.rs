@@ -1,4 +1,4 @@
-//! Limiters of every algorithm and every start, with few places: each look, and the request that
+//! Limiters of every algorithm and every start, with few places: each peek, and the request that
 //! follows, against naive accounts that know how many keys are live. Joint limiters, and limiters
 //! for keys of one kind.
 
@@ -100,7 +100,7 @@ impl Subject {
         Self::Joint(builder.build().expect("good quotas"))
     }
 
-    fn look(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
+    fn peek(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
         match (self, keys) {
             (Self::Joint(limiter), keys) => limiter.peek_n(keys, cost).expect("a good request").decision(),
             (Self::Keyed(limiter), &[Some(key)]) => limiter.peek_n(key, cost).expect("a good request").decision(),
@@ -202,9 +202,9 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                 let cost = (*cost).min(most.unwrap_or(1));
                 let given: Vec<Option<&u32>> = keys.iter().map(Option::as_ref).collect();
                 let before = limiter.counts();
-                let looked = limiter.look(&given, cost);
+                let peeked = limiter.peek(&given, cost);
                 let after = limiter.counts();
-                // At the cap a look may sweep out what has expired.
+                // At the cap a peek may sweep out what has expired.
                 prop_assert!(after.cells <= before.cells && after.live_keys == before.live_keys);
                 prop_assert_eq!(before.refused_at_cap, after.refused_at_cap);
                 let told = if *by_status {
@@ -221,7 +221,7 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                 // A bucket that does not start full keeps its place for ever.
                 let wait = told.retry_after().filter(|wait| wait.as_secs() < 1 << 20);
                 last_wait = wait.map_or(last_wait, |wait| u64::try_from(wait.as_nanos()).expect("soon"));
-                for said in [looked, told] {
+                for said in [peeked, told] {
                     let said = Told::from(said);
                     prop_assert!(
                         expected.allows(&said),
@@ -229,10 +229,10 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                     );
                 }
                 // For want of a place the wait is the earliest moment at which there may be one: the request, which sweeps after
-                // the look, may know better.
+                // the peek, may know better.
                 let is_for_a_place = |denial: Denial| denial.reason() == DenialReason::KeyCap;
                 if !told.into_result().is_err_and(is_for_a_place) {
-                    prop_assert_eq!(looked, told, "step {}, at {}: {:?} for {}", at, now, keys, cost);
+                    prop_assert_eq!(peeked, told, "step {}, at {}: {:?} for {}", at, now, keys, cost);
                 }
             }
             Op::Wait(units) => now += units * unit,
@@ -259,7 +259,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn looks_and_requests_with_few_places(case in case_of(), ops in ops()) {
+    fn peeks_and_requests_with_few_places(case in case_of(), ops in ops()) {
         // Where keys lie in the index differs from limiter to limiter.
         for _ in 0..2 {
             play(&case, false, &ops)?;
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn looks_and_requests_of_one_key_with_few_places(case in case_of(), ops in ops()) {
+    fn peeks_and_requests_of_one_key_with_few_places(case in case_of(), ops in ops()) {
         play(&case, true, &ops)?;
     }
 }

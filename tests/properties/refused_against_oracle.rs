@@ -80,7 +80,7 @@ fn a_refusal_under_a_smaller_limit_forgets_no_permits_of_a_larger_one() {
 
 /// A request that was refused counts, and a refund takes nothing off that.
 #[test]
-fn a_refund_gives_back_what_was_granted_and_nothing_that_was_refused() {
+fn a_refund_returns_granted_permits_and_no_refused_requests() {
     for pass in [0, 1] {
         let clock = MockClock::new();
         let quota = Quota::per_minute(2).counting_refused();

@@ -1,5 +1,5 @@
 //! Keys that find no place, and keys with quotas of their own, which allow more or less than what
-//! is shared: each look, and the request that follows, against lists of stamps.
+//! is shared: each peek, and the request that follows, against lists of stamps.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -121,9 +121,9 @@ fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), Test
     for (at, op) in ops.iter().enumerate() {
         match *op {
             Op::Ask(key, cost) => {
-                let (looked, told) = (limiter.peek_n(key, cost), limiter.try_acquire_n(key, cost));
+                let (peeked, told) = (limiter.peek_n(key, cost), limiter.try_acquire_n(key, cost));
                 let expected = model.ask(key, cost, now);
-                prop_assert_eq!(looked.map(|status| status.decision()), told, "step {}: {:?}", at, op);
+                prop_assert_eq!(peeked.map(|status| status.decision()), told, "step {}: {:?}", at, op);
                 let right = match told {
                     Ok(told) => same(told, &expected),
                     Err(error) => Told::Never(error.limit()) == expected,

@@ -47,7 +47,7 @@ fn limiter<C: Clock>(clock: C) -> JointLimiter<[u32], C> {
     builder.clock(clock).build().expect("good quotas")
 }
 
-/// One call, or one look.
+/// One call, or one peek.
 #[derive(Debug, Clone, Copy)]
 struct Call {
     keys: Keys,
@@ -70,7 +70,7 @@ struct Denied {
 /// What happened between two quiet moments, and what was said in the second.
 struct Round {
     calls: Vec<Call>,
-    looks: Vec<Call>,
+    peeks: Vec<Call>,
     reading_error: u64,
 }
 
@@ -84,7 +84,7 @@ enum Trouble {
     NotInTheWay(usize, Event),
     /// The denial is not by one of the keys that were asked.
     NotAsked(Call),
-    /// A look was told that there is room, where there is none if each admission was charged.
+    /// A peek was told that there is room, where there is none if each admission was charged.
     NotCharged(usize, usize, Fault),
     /// More permits fit at once than fewer.
     NotInOrder(Call),
@@ -121,7 +121,7 @@ impl Call {
 impl Round {
     /// Looks for trouble. Gives the permits of all dimensions and the denials.
     fn check(&self) -> Result<(u64, u64), Trouble> {
-        for &call in self.calls.iter().chain(&self.looks) {
+        for &call in self.calls.iter().chain(&self.peeks) {
             let asked = (0..DIMENSIONS).all(|dimension| !call.violates(dimension) || call.keys[dimension].is_some());
             let named = call.denied.is_none_or(|denied| call.violates(denied.dimension.into()));
             if !asked || !named {
@@ -151,7 +151,7 @@ impl Round {
                 };
                 let mut events = granted.clone();
                 events.extend(in_dimension(&denied, &self.calls));
-                events.extend(in_dimension(&denied, &self.looks));
+                events.extend(in_dimension(&denied, &self.peeks));
                 let summary = run(quota, events).check().map_err(|fault| Trouble::Fault(dimension, place, fault))?;
                 // Each quota of a key counts the same permits.
                 permits += if place == 0 { summary.permits } else { 0 };
@@ -159,7 +159,7 @@ impl Round {
                 // Explained by one of them is enough.
                 let events = granted.iter().copied().chain(beside).collect();
                 beside = run(quota, events).not_in_the_way();
-                self.check_looks(dimension, &granted, |events| run(quota, events))
+                self.check_peeks(dimension, &granted, |events| run(quota, events))
                     .map_err(|fault| Trouble::NotCharged(dimension, place, fault))?;
             }
             if let Some(&event) = beside.first() {
@@ -170,13 +170,13 @@ impl Round {
         Ok((permits, denials))
     }
 
-    /// The most that a look at a key found room for is granted for the sake of the argument: it has to fit.
-    fn check_looks(&self, dimension: usize, granted: &[Event], run: impl Fn(Vec<Event>) -> Run) -> Result<(), Fault> {
-        let found_room = self.looks.iter().filter(|look| look.denied.is_none());
-        let found_room: Vec<Event> = found_room.filter_map(|look| look.event(dimension, Told::Admitted)).collect();
-        for key in found_room.iter().map(|look| look.key).collect::<BTreeSet<_>>() {
+    /// The most that a peek at a key found room for is granted for the sake of the argument: it has to fit.
+    fn check_peeks(&self, dimension: usize, granted: &[Event], run: impl Fn(Vec<Event>) -> Run) -> Result<(), Fault> {
+        let found_room = self.peeks.iter().filter(|peek| peek.denied.is_none());
+        let found_room: Vec<Event> = found_room.filter_map(|peek| peek.event(dimension, Told::Admitted)).collect();
+        for key in found_room.iter().map(|peek| peek.key).collect::<BTreeSet<_>>() {
             let of_key = |event: &&Event| event.key == key;
-            let most = found_room.iter().filter(of_key).max_by_key(|look| look.cost);
+            let most = found_room.iter().filter(of_key).max_by_key(|peek| peek.cost);
             let lately = |event: &&Event| most.is_some_and(|most| event.after + QUIET >= most.before);
             run(granted.iter().filter(of_key).filter(lately).chain(most).copied().collect()).check()?;
         }
@@ -185,33 +185,33 @@ impl Round {
 
     /// Looks go from the largest cost to the smallest: once one fits, those after it do, too.
     fn check_order(&self) -> Result<(), Trouble> {
-        let pairs = self.looks.iter().zip(self.looks.iter().skip(1));
+        let pairs = self.peeks.iter().zip(self.peeks.iter().skip(1));
         match pairs
             .into_iter()
             .find(|(one, next)| one.keys == next.keys && one.denied.is_none() && next.denied.is_some())
         {
-            Some((_, &look)) => Err(Trouble::NotInOrder(look)),
+            Some((_, &peek)) => Err(Trouble::NotInOrder(peek)),
             None => Ok(()),
         }
     }
 }
 
 /// What the limiter says of each key at each cost that may be asked for at once.
-fn look<C: Clock>(limiter: &JointLimiter<[u32], C>, first_key: u32) -> Vec<Call> {
-    let mut looks = Vec::new();
+fn peek<C: Clock>(limiter: &JointLimiter<[u32], C>, first_key: u32) -> Vec<Call> {
+    let mut peeks = Vec::new();
     for (dimension, quotas) in quotas().iter().enumerate() {
         let most = quotas.iter().map(|&(limit, _)| limit).min().expect("each has a quota");
         for key in 0..KEYS[dimension] {
             let mut keys = [None; DIMENSIONS];
             keys[dimension] = Some(first_key + key);
             for cost in (1..=most).rev() {
-                looks.push(Call::new(limiter.clock(), keys, cost, |keys, cost| {
+                peeks.push(Call::new(limiter.clock(), keys, cost, |keys, cost| {
                     limiter.peek_n(keys.each_ref().map(Option::as_ref), cost).expect("costs up to the limit").decision()
                 }));
             }
         }
     }
-    looks
+    peeks
 }
 
 /// Numbers that look random and are the same in every run (xorshift).
@@ -243,7 +243,7 @@ fn acquire<C: Clock>(limiter: &JointLimiter<[u32], C>, keys: Keys, cost: u32) ->
     })
 }
 
-/// Two threads make so many calls each, and then it is looked at what the limiter says.
+/// Two threads make so many calls each, and then the answers of the limiter are read.
 fn record(limiter: &JointLimiter<[u32]>, number: u32, calls: usize) -> Round {
     // New keys every other round: their rings grow, and the cells of the old keys go to others.
     let first_key = number / 2 * 10;
@@ -263,7 +263,7 @@ fn record(limiter: &JointLimiter<[u32]>, number: u32, calls: usize) -> Round {
         let threads = [0, 1].map(|thread| scope.spawn(move || one_thread(thread)));
         threads.into_iter().flat_map(|thread| thread.join().expect("a thread panicked")).collect()
     });
-    Round { calls, looks: look(limiter, first_key), reading_error: READING_ERROR }
+    Round { calls, peeks: peek(limiter, first_key), reading_error: READING_ERROR }
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn by_hand(mut each: impl FnMut(&JointLimiter<[u32], MockClock>, Keys, u32, usiz
         each(&limiter, keys, cost, number)
     });
     let calls = calls.collect();
-    Round { calls, looks: look(&limiter, 0), reading_error: 0 }
+    Round { calls, peeks: peek(&limiter, 0), reading_error: 0 }
 }
 
 fn right() -> Round {
@@ -362,7 +362,7 @@ fn a_denial_that_names_a_dimension_too_many_is_noticed() {
     assert!(matches!(round.check(), Err(Trouble::NotAsked(_))));
 }
 
-/// Near the end of the round, so that what is wrong is still live when it is looked at.
+/// Near the end of the round, so that what is wrong is still live when it is checked.
 fn is_late(number: usize) -> bool {
     number >= 2500
 }

@@ -4,9 +4,9 @@ mod checker;
 mod checker_itself;
 mod checker_of_meters_itself;
 mod joint_recorded_runs;
-mod lent_by_many_threads;
 mod new_keys_from_many_threads;
 #[path = "../properties/oracle/mod.rs"]
 mod oracle;
 mod recorded_meters;
 mod recorded_runs;
+mod reserved_by_many_threads;

@@ -89,7 +89,7 @@ fn the_report_fits_its_width_and_is_plain_text_in_a_pipe() {
 }
 
 #[test]
-fn whoever_stops_reading_is_no_reason_to_panic() {
+fn a_reader_that_closes_the_pipe_causes_no_panic() {
     for args in [
         ["sample", "--lines", "200000"].as_slice(),
         &["replay", "--limit", "1", "--per", "1s", "--top", "99999", SAMPLE],

@@ -133,7 +133,7 @@ fn options_that_do_not_go_together_are_refused() {
         (
             &limit,
             &["--penalty-denials", "0", "--penalty-within", "1s", "--penalty-for", "1s"],
-            "a penalty for no denials",
+            "the number of a penalty's denials is zero",
         ),
         (&["--policy", policy], &["--count-refused"], "cannot be used with"),
         (

@@ -20,7 +20,7 @@ impl FieldValue for Value {
     }
 }
 
-// They are checked at compile time.
+// The names are checked at compile time.
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -50,7 +50,7 @@ pub(crate) fn denied(
         fields.append(POLICIES, policies.clone());
     }
     problem.write_fields(options.headers, |name, value| match name {
-        // It describes the body that is not ours.
+        // This field describes the body that the layer replaces.
         "content-type" if is_own => {}
         "cache-control" if is_own && fields.contains_key(header::CACHE_CONTROL) => {}
         _ => write(fields, name, value),
@@ -58,7 +58,7 @@ pub(crate) fn denied(
     response
 }
 
-/// The answer to a request without a key. It says nothing about the set-up.
+/// The answer to a request without a key. It tells nothing about the set-up.
 pub(crate) fn rejected(error: KeyError) -> HttpResponse {
     let mut response = with_body(error.status(), error.to_json());
     write(response.headers_mut(), "cache-control", b"no-store");
@@ -66,7 +66,7 @@ pub(crate) fn rejected(error: KeyError) -> HttpResponse {
     response
 }
 
-/// Writes what an admitted request is told.
+/// Writes the header fields of the response to an admitted request.
 pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
     match told {
         Told::Draft11 { policies, limit } => {
@@ -96,7 +96,7 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
     let value = match value {
-        // As they mostly are, and then they are not checked.
+        // The usual value, which needs no check.
         b"no-store" => HeaderValue::from_static("no-store"),
         b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
         value => match HeaderValue::from_maybe_shared(bytes_of(value)) {

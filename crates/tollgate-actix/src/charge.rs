@@ -1,4 +1,4 @@
-//! What an admitted request was charged, until its response has come.
+//! The charge of an admitted request, until its response is there.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
         Self { charge, refund_when }
     }
 
-    /// The inner service has answered.
+    /// Settles the charge when the inner service has answered.
     pub(crate) fn answered(mut self, status: StatusCode, fields: &mut HeaderMap) {
         self.settle(status);
         if let Some(told) = self.charge.told() {

@@ -71,7 +71,7 @@ where
             },
             StateProjection::Own { response } => match response.take() {
                 Some(response) => Ok(response),
-                // It has been taken: nothing more will come.
+                // The answer has been taken, so none is left.
                 None => return Poll::Pending,
             },
         })

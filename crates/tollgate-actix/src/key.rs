@@ -1,4 +1,4 @@
-//! What a request is counted by: [`KeyExtractor`] and the extractors that come with it.
+//! The keys of requests: [`KeyExtractor`], and the extractors of this crate.
 
 mod client_ip;
 mod extension;
@@ -27,8 +27,8 @@ pub use tuples::JointKeys;
 /// Finds the key of a request in its head.
 ///
 /// A tuple of up to eight extractors is an extractor as well. Over a
-/// [`Limiter`](tollgate::Limiter), its keys are one key together. Over a
-/// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in their order.
+/// [`Limiter`](tollgate::Limiter), its keys form one key. Over a
+/// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in order.
 ///
 /// Keys should be cheap to make: an address, an integer, an `Arc<str>`. What needs more than the
 /// head, such as the user behind a session, belongs in a middleware outside this one, which leaves it
@@ -52,7 +52,7 @@ pub use tuples::JointKeys;
 ///     }
 /// }
 ///
-/// // It can be chosen at run time.
+/// // The extractor can be chosen at run time.
 /// let tenant: Arc<dyn KeyExtractor<Key = String>> = Arc::new(Tenant);
 /// let request = TestRequest::get().insert_header(("host", "Blue.example.com")).to_http_request();
 /// assert_eq!(tenant.extract(&Head::of(&request)), Ok("blue".to_owned()));
@@ -65,7 +65,7 @@ pub trait KeyExtractor: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when there is none. [`Missing`] says what happens then.
+    /// [`KeyError`] when there is no key. [`Missing`] is the treatment of such requests.
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError>;
 
     /// The same extractor, with its own answer to a missing key. It comes before that of the

@@ -25,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What a request costs. Nothing if it is skipped.
+    /// The cost of a request; zero if it is skipped.
     pub(crate) fn cost_of(&self, head: &Head<'_>) -> u32 {
         let is_skipped =
             (self.skip_preflights && is_preflight(head)) || self.skip.as_ref().is_some_and(|skip| skip(head));
@@ -38,7 +38,7 @@ impl Settings {
     }
 }
 
-/// Whether a browser asks if it may send another request (the Fetch standard, section 3.3).
+/// Whether the request is a CORS preflight (the Fetch standard, section 3.3).
 fn is_preflight(head: &Head<'_>) -> bool {
     *head.method == Method::OPTIONS
         && head.headers.contains_key(header::ORIGIN)

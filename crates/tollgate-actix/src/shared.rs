@@ -37,17 +37,17 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
     }
 }
 
-/// What becomes of a request.
+/// The judgement of a request.
 pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
-    /// It goes on to the inner service.
+    /// The request goes to the inner service.
     Pass(Option<Charge<L, X>>),
     /// The middleware answers it.
     Answer(HttpResponse),
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
-    /// Decides a request. All callbacks but that of refunds are called before it is charged, so that
-    /// one that panics leaves nothing charged.
+    /// Decides a request. All callbacks except that of refunds run before the charge, so a callback
+    /// that panics leaves nothing charged.
     pub(crate) fn judge(&self, head: &Head<'_>) -> Judgement<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);

@@ -1,4 +1,4 @@
-//! The address of a client: that of the peer, or what trusted proxies say.
+//! [`ClientAddress`]: the address of a client, from the peer or from trusted proxies.
 
 mod error;
 mod forwarded;
@@ -25,7 +25,7 @@ pub enum Peer {
     Address(IpAddr),
     /// A Unix socket, which has no address.
     UnixSocket,
-    /// The server did not tell.
+    /// The server did not provide it.
     Unknown,
 }
 
@@ -41,17 +41,18 @@ impl From<SocketAddr> for Peer {
     }
 }
 
-/// How to find the address of a client, and the key that it has.
+/// Finds the address of a client, and the key for it.
 ///
-/// By default only the peer counts, because anyone can write any header field. Behind proxies, name
-/// their networks. Then *one* header field counts, and only what those proxies have appended to it:
-/// it is read from the right, through trusted addresses, and the first that is not trusted is the
-/// client. If all are trusted, it is the leftmost. Reading stops at what is no address, and after
-/// [`MAX_HOPS`](Self::MAX_HOPS) entries or [`MAX_BYTES`](Self::MAX_BYTES); then it is the last
-/// trusted address. A client in a trusted network can say that it is anybody.
+/// By default only the peer's address counts, because a client can write any header field. Behind
+/// proxies, name their networks. Then *one* header field counts, and of it only the entries that
+/// those proxies have appended. It is read from the right, past trusted addresses. The first
+/// address that is not trusted is the client's. If all are trusted, it is the leftmost. Reading
+/// stops at an entry that is not an address, and after [`MAX_HOPS`](Self::MAX_HOPS) entries or
+/// [`MAX_BYTES`](Self::MAX_BYTES). Then the last trusted address counts. A client in a trusted
+/// network can claim any address.
 ///
-/// An IPv6 host can use any address of its network, so that the key is the network: /64 unless said
-/// otherwise. IPv4 in IPv6 (`::ffff:192.0.2.7`) counts as IPv4, everywhere.
+/// An IPv6 host can use any address of its network, so the key is the network: /64 by default. IPv4
+/// in IPv6 (`::ffff:192.0.2.7`) always counts as IPv4.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -61,7 +62,7 @@ impl From<SocketAddr> for Peer {
 /// let clients = ClientAddress::behind(TrustedProxies::new(["10.0.0.0/8"])?);
 /// assert_eq!(clients.header(), Some("x-forwarded-for"));
 ///
-/// // All lines of that header field, in order. What the client wrote itself is on the left.
+/// // All lines of that header field, in order. Entries that the client wrote are on the left.
 /// let lines = ["203.0.113.99, 192.0.2.7", "10.1.2.3"];
 /// assert_eq!(clients.key(peer, lines)?.to_string(), "192.0.2.7");
 ///
@@ -96,31 +97,31 @@ impl ClientAddress {
     /// The most bytes of a header field that are read, from the right, over all its lines.
     pub const MAX_BYTES: usize = 4096;
 
-    /// The address of the peer, whatever header fields say.
+    /// The address of the peer. Header fields are ignored.
     #[must_use]
     pub const fn peer() -> Self {
         Self { proxies: None, ipv6_prefix: 64 }
     }
 
-    /// What these proxies say in `X-Forwarded-For`.
+    /// The address that these proxies write in `X-Forwarded-For`.
     #[must_use]
     pub fn behind(proxies: TrustedProxies) -> Self {
         Self { proxies: Some((proxies, Source::XForwardedFor)), ..Self::peer() }
     }
 
-    /// What these proxies say in `Forwarded` (RFC 7239): the `for` of each element. What RFC 7239
-    /// does not allow is no address, such as IPv6 without brackets.
+    /// The address that these proxies write in `Forwarded` (RFC 7239), as the `for` of an element.
+    /// A `for` that RFC 7239 does not allow is not an address, for example IPv6 without brackets.
     #[must_use]
     pub fn behind_forwarded(proxies: TrustedProxies) -> Self {
         Self { proxies: Some((proxies, Source::Forwarded)), ..Self::peer() }
     }
 
-    /// What these proxies say in a header field of this name, which has one address and replaces
-    /// what the client wrote, such as `X-Real-IP`.
+    /// The address that these proxies write in the header field of this name, such as `X-Real-IP`.
+    /// It must have one address and replace the client's field.
     ///
     /// # Errors
     ///
-    /// [`ClientConfigError`] when this is no name of a header field, or that of one with a list.
+    /// [`ClientConfigError`] when no header field can have this name, or the field is a list.
     pub fn behind_header(proxies: TrustedProxies, name: &str) -> Result<Self, ClientConfigError> {
         if name.is_empty() || !name.bytes().all(forwarded::is_token_byte) {
             return Err(ClientConfigError::HeaderName { name: name.into() });
@@ -132,11 +133,11 @@ impl ClientAddress {
         Ok(Self { proxies: Some((proxies, Source::Single(name.into()))), ..Self::peer() })
     }
 
-    /// The length of the prefix of an IPv6 address that is one key; 64 unless said.
+    /// The length of the IPv6 prefix that is one key; 64 by default.
     ///
     /// # Errors
     ///
-    /// [`ClientConfigError`] when it is not from 32 to 128.
+    /// [`ClientConfigError`] when the length is not from 32 to 128.
     pub fn ipv6_prefix(self, prefix: u8) -> Result<Self, ClientConfigError> {
         if !(32..=128).contains(&prefix) {
             return Err(ClientConfigError::Ipv6Prefix { prefix });
@@ -144,8 +145,7 @@ impl ClientAddress {
         Ok(Self { ipv6_prefix: prefix, ..self })
     }
 
-    /// The name of the header field whose lines are asked for, in lower case; `None` when only the
-    /// peer counts.
+    /// The name of the header field to read, in lower case; `None` when only the peer counts.
     #[must_use]
     pub fn header(&self) -> Option<&str> {
         self.proxies.as_ref().map(|(_, source)| match source {
@@ -169,21 +169,21 @@ impl ClientAddress {
         Ok(match address {
             IpAddr::V4(_) => address,
             IpAddr::V6(v6) => {
-                // Of 128 bits, at least none and at most 96.
+                // The shift is from 0 to 96 bits.
                 let mask = u128::MAX << (128 - u32::from(self.ipv6_prefix));
                 Ipv6Addr::from_bits(v6.to_bits() & mask).into()
             }
         })
     }
 
-    /// The address of the client, in its canonical form. `lines` are the values of all fields of
-    /// the name that [`header`](Self::header) tells, in the order of the request; none are looked
-    /// at unless the peer is trusted. Allocates nothing.
+    /// The address of the client, in its canonical form. `lines` are the values of all fields with
+    /// the name [`header`](Self::header), in the order of the request. They are read only if the
+    /// peer is trusted. Allocates nothing.
     ///
     /// # Errors
     ///
-    /// [`ClientError`] when there is no address to fall back on, or a header field with one address
-    /// comes twice.
+    /// [`ClientError`] when neither the peer nor the header field has an address, or a header field
+    /// with one address comes twice.
     pub fn address<L>(&self, peer: impl Into<Peer>, lines: L) -> Result<IpAddr, ClientError>
     where
         L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
@@ -217,8 +217,8 @@ impl ClientAddress {
     }
 }
 
-/// Walks through a list from the right. Gives the first address that is not trusted, or else the
-/// last that is, if there is any.
+/// Reads a list from the right. Returns the first address that is not trusted, or else the last
+/// that is, if there is any.
 fn walk(
     proxies: &TrustedProxies,
     lines: impl DoubleEndedIterator<Item: AsRef<[u8]>>,
@@ -234,7 +234,7 @@ fn walk(
                 return last;
             }
             hops -= 1;
-            // An entry that begins before this is cut off, and is no address.
+            // An entry that begins before this is cut off, so it is not an address.
             let start = list.len().saturating_sub(bytes);
             let comma = last_comma(&list[start..]).map(|at| start + at);
             if comma.is_none() && start > 0 {
@@ -262,7 +262,7 @@ fn last_comma(list: &[u8]) -> Option<usize> {
     list.iter().rposition(|&byte| byte == b',')
 }
 
-/// Without white space around it, as header fields have it.
+/// Removes white space around a value, as header fields define it.
 fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = text {
         text = rest;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::fmt::Write as _;
 
 /// The content type of the answer to a gRPC call, by the content type of the request; `None` when
-/// the request is no gRPC call. Nothing of the request is echoed.
+/// the request is not a gRPC call. No part of the request is echoed.
 ///
 /// ```
 /// use tollgate_http::grpc_content_type;
@@ -21,8 +21,8 @@ pub fn grpc_content_type(request: &[u8]) -> Option<&'static str> {
         .find(|known| kind.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Writes a message as `grpc-message` has it: UTF-8, percent-encoded where a byte is not printable
-/// ASCII or is a percent sign.
+/// Writes a message as a value of `grpc-message`: UTF-8, with percent signs and bytes that are not
+/// printable ASCII percent-encoded.
 ///
 /// # Errors
 ///

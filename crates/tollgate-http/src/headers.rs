@@ -7,8 +7,9 @@ use crate::policy::Policies;
 
 /// Which header fields tell clients about their limits.
 ///
-/// Names are in lower case, as HTTP/2 has them. Append `ratelimit` and `ratelimit-policy` to what
-/// inner services have set: they are lists. `x-ratelimit-*` are not. None belongs in a trailer.
+/// Names are in lower case, as in HTTP/2. `ratelimit` and `ratelimit-policy` are lists: append them
+/// to the fields that inner services have set. `x-ratelimit-*` are not lists. None of them belongs
+/// in a trailer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,7 +37,7 @@ pub enum Headers {
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (in seconds from now),
     /// of the tightest limit.
     XRateLimit,
-    /// None. `Retry-After` is written all the same.
+    /// No fields but `Retry-After`.
     Off,
 }
 
@@ -53,9 +54,9 @@ impl Headers {
     /// Passes the name and the value of each field that shows these limits to `field`. Values are
     /// printable ASCII; they are written on the stack, and nothing is allocated.
     ///
-    /// Of an admitted request, show the [tightest](ServiceLimit::tightest) limit or all; of a
-    /// denied one, those of the violated policies. A long list comes as several fields of the same
-    /// name.
+    /// For an admitted request, show the [tightest](ServiceLimit::tightest) limit or all limits.
+    /// For a denied request, show those of the violated policies. A long list becomes several
+    /// fields of the same name.
     pub fn write<'a>(
         self,
         limits: impl IntoIterator<Item = ServiceLimit<'a>>,
@@ -102,7 +103,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Several items of names that are not very long.
+    /// Enough for several items with names of usual length.
     const CAPACITY: usize = 2 * ServiceLimit::MOST_BYTES;
 
     pub(crate) const fn new() -> Self {

@@ -1,4 +1,4 @@
-//! What a policy has left: the items of `RateLimit`.
+//! The permits left of a policy: the items of `RateLimit`.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -9,7 +9,7 @@ use tollgate::Status;
 
 use crate::policy::Policy;
 
-/// What a key has left of one quota, at the instant of a decision.
+/// The permits that a key has left of one quota, at the instant of a decision.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::policy::Policy;
 pub struct Usage {
     /// Permits that are free.
     pub remaining: u32,
-    /// How long until one more is free; zero when all are.
+    /// The time until one more is free; zero when all are free.
     pub next_after: Duration,
 }
 
@@ -36,8 +36,8 @@ impl From<&Status> for Usage {
     }
 }
 
-/// What a policy has left, as clients are told: one item of `RateLimit`. Made by
-/// [`Policy::admitted`] and [`Policy::violated`].
+/// The permits left of a policy, as clients see them: one item of `RateLimit`. [`Policy::admitted`]
+/// and [`Policy::violated`] make it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,14 +66,14 @@ impl<'a> ServiceLimit<'a> {
         Self { policy, remaining, reset, partition: None }
     }
 
-    /// Names the key (`pk`) by a hash, for clients that use several. It must be a keyed hash with a
-    /// secret, such as one of [`RandomState`](std::hash::RandomState): never the key itself.
+    /// Names the key (`pk`) by a hash, for clients that use several keys. Pass a keyed hash with a
+    /// secret, such as one of [`RandomState`](std::hash::RandomState), and never the key itself.
     #[must_use]
     pub const fn partition_key(self, keyed_hash: u64) -> Self {
         Self { partition: Some(keyed_hash), ..self }
     }
 
-    /// The limit with the fewest permits left; of several, the one that takes longest to have more.
+    /// The limit with the fewest permits left; of several, the one with the longest wait for more.
     pub fn tightest(limits: impl IntoIterator<Item = Self>) -> Option<Self> {
         limits.into_iter().min_by_key(|limit| (limit.remaining, Reverse(limit.reset)))
     }
@@ -84,7 +84,7 @@ impl<'a> ServiceLimit<'a> {
         self.policy
     }
 
-    /// Permits a window (`X-RateLimit-Limit`).
+    /// Permits per window (`X-RateLimit-Limit`).
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.policy.quota()

@@ -1,9 +1,9 @@
-//! What rate-limiting middleware for any web framework has in common: the crates for tower and for
-//! actix-web are made of this.
+//! The common part of rate-limiting middleware for web frameworks. The crates for tower and
+//! actix-web are built on it.
 //!
-//! A middleware finds the key of a request in its own way, and asks [`Limits`] with it. What comes
-//! back holds no types of a framework: an admitted request has a [`Charge`], which is settled when
-//! its response has come, and a denied one has what its answer needs.
+//! A middleware finds the key of a request in its own way, and asks [`Limits`] with it. The outcome
+//! has no types of a framework. An admitted request has a [`Charge`], which is settled when the
+//! response is there. A denied request has the parts of its answer.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -24,8 +24,8 @@ use crate::seconds;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Policy {
     name: Box<str>,
-    /// What an item of `RateLimit` begins with: the name as a string of a structured field, which is
-    /// a string of JSON as well, and [`REMAINING`].
+    /// The start of an item of `RateLimit`: the name as a string of a structured field, which is
+    /// also a string of JSON, and [`REMAINING`].
     item: Box<str>,
     quota: u32,
     /// In seconds.
@@ -40,12 +40,13 @@ impl Policy {
     /// The longest name, in bytes.
     pub const MAX_NAME: usize = 64;
 
-    /// `quota` permits (`q`, 1 at least) in each `window` (`w`, rounded up to whole seconds).
+    /// A policy of `quota` permits (`q`, at least 1) in each `window` (`w`, rounded up to whole
+    /// seconds).
     ///
     /// # Errors
     ///
     /// [`PolicyError`] when the name is empty, longer than [`MAX_NAME`](Self::MAX_NAME) or not
-    /// printable ASCII, or the quota or the window is zero, or the window is longer than
+    /// printable ASCII, when the quota or the window is zero, or when the window is longer than
     /// [`u32::MAX`] seconds.
     pub fn new(name: &str, quota: u32, window: Duration) -> Result<Self, PolicyError> {
         if name.is_empty() {
@@ -81,7 +82,7 @@ impl Policy {
         Self::new(name, quota.limit(), quota.window())
     }
 
-    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] unless said.
+    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] by default.
     #[must_use]
     pub fn unit(self, unit: QuotaUnit) -> Self {
         Self { unit, ..self }
@@ -93,7 +94,7 @@ impl Policy {
         &self.name
     }
 
-    /// Permits a window.
+    /// Permits per window.
     #[must_use]
     pub const fn quota(&self) -> u32 {
         self.quota
@@ -105,21 +106,21 @@ impl Policy {
         self.window
     }
 
-    /// What this policy has left after a request was admitted.
+    /// The permits left after a request was admitted.
     ///
-    /// The seconds until more is free are `t = max(ceil(next_after), ceil(r * w / q))`: a client
-    /// that spreads what remains over that time stays within the quota's rate.
+    /// The time until more are free, in seconds, is `t = max(ceil(next_after), ceil(r * w / q))`. A
+    /// client that spreads the remaining permits over that time stays within the quota's rate.
     #[must_use]
     pub fn admitted(&self, usage: Usage) -> ServiceLimit<'_> {
         let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
         ServiceLimit::new(self, usage.remaining, reset)
     }
 
-    /// What this policy has left after a request was denied by it, to be asked again after `wait`
+    /// The permits left after this policy denied a request that can be sent again after `wait`
     /// ([`Duration::MAX`] if no wait helps).
     ///
-    /// The seconds until more is free are `t = max(ceil(next_after), min(ceil(r * w / q),
-    /// Retry-After))`, and never more than `Retry-After`.
+    /// The time until more are free, in seconds, is `t = max(ceil(next_after), min(ceil(r * w / q),
+    /// Retry-After))`, and at most `Retry-After`.
     #[must_use]
     pub fn violated(&self, usage: Usage, wait: Duration) -> ServiceLimit<'_> {
         let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
@@ -127,7 +128,7 @@ impl Policy {
         ServiceLimit::new(self, usage.remaining, reset.min(most))
     }
 
-    /// The part of the window that the quota takes to grant so many permits, in seconds.
+    /// The part of the window in which the quota grants this many permits, in seconds.
     fn share(&self, remaining: u32) -> u64 {
         // Less than 2^64: both factors are less than 2^32.
         (u64::from(remaining.min(self.quota)) * u64::from(self.window)).div_ceil(self.quota.into())
@@ -138,7 +139,7 @@ impl Policy {
         &self.item[..self.item.len() - REMAINING.len()]
     }
 
-    /// What an item of `RateLimit` begins with.
+    /// The start of an item of `RateLimit`.
     pub(crate) fn item(&self) -> &str {
         &self.item
     }
@@ -157,7 +158,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What the permits of a [`Policy`] count: the units that the draft registers.
+/// The unit of the permits of a [`Policy`], of those that the draft registers.
 ///
 /// ```
 /// use std::time::Duration;
@@ -180,8 +181,8 @@ pub enum QuotaUnit {
     ConcurrentRequests,
 }
 
-/// All policies that a response speaks of, and the value of `RateLimit-Policy`, made once. Make it
-/// anew when the quotas change.
+/// All policies of a response, and the value of `RateLimit-Policy`, which is made once. Make new
+/// ones when the quotas change.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -206,7 +207,7 @@ impl Policies {
     ///
     /// # Errors
     ///
-    /// [`PolicyError`] when there is none, or two have the same name.
+    /// [`PolicyError`] when there are no policies, or two have the same name.
     pub fn new(policies: impl IntoIterator<Item = Policy>) -> Result<Self, PolicyError> {
         let policies: Box<[Policy]> = policies.into_iter().collect();
         if policies.is_empty() {
@@ -218,7 +219,7 @@ impl Policies {
                 return Err(PolicyError::SameName { name: policy.name.clone() });
             }
             let separator = if at == 0 { "" } else { ", " };
-            // A `String` takes everything.
+            // Writing to a `String` never fails.
             let _ = write!(value, "{separator}{policy}");
         }
         Ok(Self { policies, value: value.into() })
@@ -239,7 +240,7 @@ impl core::ops::Deref for Policies {
     }
 }
 
-/// Why a [`Policy`], or a list of them, cannot be made.
+/// Why a [`Policy`] or [`Policies`] cannot be made.
 ///
 /// ```
 /// use std::time::Duration;
@@ -260,7 +261,7 @@ pub enum PolicyError {
     },
     /// The name has a byte that is not printable ASCII.
     NameNotPrintable {
-        /// The place of that byte, counted from zero.
+        /// The offset of that byte, counted from zero.
         at: usize,
     },
     /// The quota is zero.

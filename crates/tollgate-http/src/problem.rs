@@ -11,7 +11,7 @@ use crate::headers::{Headers, Line};
 use crate::limit::ServiceLimit;
 use crate::seconds::retry_after;
 
-/// Why a request is denied, as far as a client is told.
+/// Why a request is denied, as clients see it.
 ///
 /// ```
 /// use tollgate::DenialReason;
@@ -30,9 +30,9 @@ pub enum DenialKind {
     KeyCap,
     /// The key is on the deny list: 403.
     DenyList,
-    /// The request costs more than the limit, whenever it is sent: 422.
+    /// The request costs more than the limit: 422.
     CostExceedsLimit,
-    /// The request costs more than the limit, and it is its content that costs: 413.
+    /// The content of the request costs more than the limit: 413.
     ContentExceedsLimit,
 }
 
@@ -49,7 +49,7 @@ impl DenialKind {
         }
     }
 
-    /// The URI of the problem type; `None` where the status code says it all (`about:blank`).
+    /// The URI of the problem type; `None` where the status code is enough (`about:blank`).
     #[must_use]
     pub const fn problem_type(self) -> Option<&'static str> {
         match self {
@@ -67,7 +67,7 @@ impl DenialKind {
             Self::Quota => "Request cannot be satisfied as assigned quota has been exceeded",
             Self::Penalty => "Request not satisfied due to detection of abnormal request pattern",
             Self::KeyCap => "Request cannot be satisfied due to temporary server capacity constraints",
-            // Those of the status codes, as RFC 9457 asks for.
+            // The titles of the status codes, as RFC 9457 requires.
             Self::DenyList => "Forbidden",
             Self::CostExceedsLimit => "Unprocessable Content",
             Self::ContentExceedsLimit => "Content Too Large",
@@ -98,7 +98,7 @@ impl From<DenialReason> for DenialKind {
 
 /// The answer to a denied request: problem details (RFC 9457), or the trailers of a gRPC call.
 ///
-/// It holds nothing of the request, and no more of the limiter than the names of the policies.
+/// It holds no part of the request. Of the limiter it holds only the policies.
 ///
 /// ```
 /// use std::time::Duration;
@@ -133,7 +133,7 @@ impl<'a> Problem<'a> {
         Self { kind, wait, violated: &[] }
     }
 
-    /// The same answer, with the limits that are in the way.
+    /// The same answer, with the violated limits.
     #[must_use]
     pub const fn violated<'b>(self, violated: &'b [ServiceLimit<'b>]) -> Problem<'b> {
         Problem { kind: self.kind, wait: self.wait, violated }
@@ -151,7 +151,7 @@ impl<'a> Problem<'a> {
         self.kind.status()
     }
 
-    /// The value of `Retry-After`, in seconds; `None` where no wait helps.
+    /// The value of `Retry-After`, in seconds; `None` if no wait helps.
     #[must_use]
     pub fn retry_after(&self) -> Option<u64> {
         retry_after(self.wait)
@@ -174,7 +174,7 @@ impl<'a> Problem<'a> {
     ///
     /// Those of `out`.
     pub fn write_json(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        // Piece by piece: that takes a third of the instructions of `write!`.
+        // In pieces, which takes a third of the instructions of `write!`.
         out.write_str("{")?;
         if let Some(problem_type) = self.kind.problem_type() {
             write_all(out, ["\"type\":\"", problem_type, "\","])?;
@@ -195,7 +195,7 @@ impl<'a> Problem<'a> {
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut json = String::with_capacity(256);
-        // A `String` takes everything.
+        // Writing to a `String` never fails.
         let _ = self.write_json(&mut json);
         json
     }
@@ -209,8 +209,9 @@ impl<'a> Problem<'a> {
     }
 
     /// Passes the name and the value of each field of a gRPC answer to `field`: `grpc-status`,
-    /// `grpc-message` and `grpc-retry-pushback-ms` (-1 tells clients not to retry: where no wait
-    /// helps, or it is longer than [`i32::MAX`] milliseconds, which is all that clients parse). Nothing is allocated.
+    /// `grpc-message` and `grpc-retry-pushback-ms`. The last is -1, which tells clients not to
+    /// retry, if no wait helps or the wait is longer than [`i32::MAX`] milliseconds, the most that
+    /// clients parse. Nothing is allocated.
     ///
     /// Such an answer has the status code 200 and [its own content type](crate::grpc_content_type),
     /// and no body.

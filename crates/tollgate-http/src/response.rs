@@ -8,8 +8,8 @@ use crate::problem::Problem;
 
 /// The status, the header fields in the format of draft 11, and problem details. (Feature `axum`.)
 ///
-/// A problem can be the error of a handler, alone or in an error of the service. A call that
-/// `#[rate_limit]` denies is then answered as a layer answers it.
+/// A problem can be the error of a handler, alone or as a part of the service's error. So a call
+/// that `#[rate_limit]` denies gets the same answer as from a layer.
 ///
 /// ```
 /// use axum::http::Uri;
@@ -25,7 +25,7 @@ use crate::problem::Problem;
 /// # drop(router);
 /// ```
 ///
-/// A handler that returns no `Result` says it in one line:
+/// A handler that returns no `Result` needs one line:
 ///
 /// ```
 /// use axum::response::{IntoResponse, Response};
@@ -41,7 +41,7 @@ use crate::problem::Problem;
 /// ```
 impl IntoResponse for Problem<'_> {
     fn into_response(self) -> Response {
-        // All problems have a status code that is one.
+        // All problems have a valid status code.
         let status = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
         let mut fields = HeaderMap::new();
         self.write_fields(Headers::Draft11, |name, value| {

@@ -12,7 +12,7 @@ pub(crate) fn ceil(wait: Duration) -> u64 {
 }
 
 /// The value of `Retry-After` for this wait: whole seconds, rounded up, at least 1. `None` for
-/// [`Duration::MAX`], which stands for a wait that does not help: then the field is left out.
+/// [`Duration::MAX`], which means that no wait helps: then leave the field out.
 ///
 /// ```
 /// use std::time::Duration;

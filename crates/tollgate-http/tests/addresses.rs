@@ -367,7 +367,7 @@ fn names_of_header_fields_are_checked_when_they_are_built() {
 fn every_error_says_what_to_do() {
     for (error, words) in [
         (ClientConfigError::NoNetworks, "at least one network"),
-        (ClientConfigError::NotANetwork { text: "x".into() }, "'x' is no network"),
+        (ClientConfigError::NotANetwork { text: "x".into() }, "'x' is not a network"),
         (ClientConfigError::BitsAfterPrefix { text: "x".into() }, "'x' has bits after its prefix"),
         (ClientConfigError::EveryAddress { text: "x".into() }, "'x' holds all of IPv4"),
         (ClientConfigError::HeaderName { name: "x".into() }, "'x' is no name"),

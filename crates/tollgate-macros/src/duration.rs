@@ -85,11 +85,11 @@ fn not_a_duration() -> String {
 }
 
 fn too_fine() -> String {
-    format!("nothing is finer than a nanosecond: {ADVICE}")
+    format!("a fraction of a nanosecond can't be counted: {ADVICE}")
 }
 
 fn too_long() -> String {
-    format!("longer than can be counted: {ADVICE}")
+    format!("the duration is too long: {ADVICE}")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ impl FieldValue for Value {
     }
 }
 
-// They are checked at compile time.
+// The names are checked at compile time.
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -51,7 +51,7 @@ pub(crate) fn denied(
         fields.append(POLICIES, policies.clone());
     }
     problem.write_fields(options.headers, |name, value| match name {
-        // It describes the body that is not ours.
+        // This field describes the body that the layer replaces.
         "content-type" if is_own => {}
         "cache-control" if is_own && fields.contains_key(CACHE_CONTROL) => {}
         _ => write(fields, name, value),
@@ -59,12 +59,12 @@ pub(crate) fn denied(
     without_body_for_head(response, head)
 }
 
-/// The answer to a request without a key. It says nothing about the set-up.
+/// The answer to a request without a key. It tells nothing about the set-up.
 pub(crate) fn rejected(error: KeyError, head: &Head<'_>) -> Response<Bytes> {
     if let Some(content_type) = grpc(head) {
         let mut response = grpc_response(content_type);
         let mut message = String::new();
-        // A `String` takes everything.
+        // Writing to a `String` never fails.
         let _ = write_grpc_message(error.title(), &mut message);
         // `INTERNAL` or `INVALID_ARGUMENT`.
         let code: &[u8] = if error.status() == 500 { b"13" } else { b"3" };
@@ -79,7 +79,7 @@ pub(crate) fn rejected(error: KeyError, head: &Head<'_>) -> Response<Bytes> {
     without_body_for_head(response, head)
 }
 
-/// Writes what an admitted request is told.
+/// Writes the header fields of the response to an admitted request.
 pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
     match told {
         Told::Draft11 { policies, limit } => {
@@ -109,7 +109,7 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
     let value = match value {
-        // As they mostly are, and then they are not checked.
+        // The usual value, which needs no check.
         b"no-store" => HeaderValue::from_static("no-store"),
         b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
         value => match HeaderValue::from_maybe_shared(bytes_of(value)) {

@@ -24,7 +24,7 @@ pin_project! {
             #[pin]
             body: B,
         },
-        /// What has not been read yet.
+        /// The unread rest.
         Own { bytes: Bytes },
     }
 }

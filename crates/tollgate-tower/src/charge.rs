@@ -1,4 +1,4 @@
-//! What an admitted request was charged, until its response has come.
+//! The charge of an admitted request, until its response is there.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::gate::Gate;
 use crate::key::KeyExtractor;
 use crate::settings::RefundWhen;
 
-/// What an admitted request was charged. Dropped without an answer, it gives the permits back if
-/// the layer was told so.
+/// The charge of an admitted request. If it is dropped before the response, it refunds the permits
+/// if the options say so.
 pub(crate) struct Charge<L: Gate<X>, X: KeyExtractor> {
     charge: middleware::Charge<L, L::Keys, Value>,
     refund_when: Option<Arc<RefundWhen>>,
@@ -25,7 +25,7 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
         Self { charge, refund_when }
     }
 
-    /// The inner service has answered.
+    /// Settles the charge when the inner service has answered.
     pub(crate) fn answered(mut self, status: StatusCode, fields: &mut HeaderMap) {
         self.settle(status);
         if let Some(told) = self.charge.told() {

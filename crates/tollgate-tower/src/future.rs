@@ -15,7 +15,7 @@ use crate::gate::Gate;
 use crate::key::KeyExtractor;
 
 pin_project! {
-    /// The future of a response: that of the inner service, or the layer's own answer. It is not
+    /// The future of a response: that of the inner service, or of the layer's own answer. It is not
     /// boxed.
     pub struct ResponseFuture<F, L: Gate<X>, X: KeyExtractor> {
         #[pin]
@@ -63,7 +63,7 @@ where
             }),
             StateProjection::Own { response } => match response.take() {
                 Some(response) => Ok(response.map(ResponseBody::own)),
-                // It has been taken: nothing more will come.
+                // The answer has been taken, so none is left.
                 None => return Poll::Pending,
             },
         })

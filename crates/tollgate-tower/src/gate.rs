@@ -1,4 +1,4 @@
-//! A limiter as a layer asks it: [`Gate`].
+//! [`Gate`]: a limiter as a layer asks it.
 
 use core::hash::Hash;
 
@@ -6,12 +6,12 @@ use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
 
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
 
-/// A limiter that a layer can ask about requests with such keys:
+/// A limiter that a layer can ask with the keys of an extractor:
 /// - a [`DirectLimiter`], without a key ([`NoKey`]);
 /// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
 /// - a [`JointLimiter`], with a tuple of extractors.
 ///
-/// This trait is implemented for these limiters; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only these limiters implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot limit by the key of `{X}`",
     label = "this limiter needs another key",
@@ -28,12 +28,12 @@ pub(crate) mod sealed {
 
     use super::{Head, KeyError, KeyExtractor, Missing};
 
-    /// Finds the keys that a limiter is asked by.
+    /// Finds the keys to ask a limiter with.
     pub trait Find<X: KeyExtractor>: middleware::Gate<<Self as Find<X>>::Keys> {
         /// The keys of a request.
         type Keys;
 
-        /// The keys to ask for; `None` if the request is not limited.
+        /// The keys to ask with; `None` if the request is not limited.
         fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<Self::Keys>, KeyError>;
     }
 }

@@ -1,4 +1,4 @@
-//! What a request is counted by: [`KeyExtractor`] and the extractors that come with it.
+//! The keys of requests: [`KeyExtractor`], and the extractors of this crate.
 
 mod client_ip;
 mod extension;
@@ -29,12 +29,12 @@ pub use tuples::JointKeys;
 /// Finds the key of a request in its head.
 ///
 /// A tuple of up to eight extractors is an extractor as well. Over a
-/// [`Limiter`](tollgate::Limiter), its keys are one key together. Over a
-/// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in their order.
+/// [`Limiter`](tollgate::Limiter), its keys form one key. Over a
+/// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in order.
 ///
-/// Keys should be cheap to make: an address, an integer, an `Arc<str>`. What needs more than the
-/// head, such as the user behind a session, belongs in a layer outside this one, which leaves it in
-/// the request's extensions for [`extension()`].
+/// Keys should be cheap to make: an address, an integer, an `Arc<str>`. A key that needs more than
+/// the head, such as the user of a session, belongs in a layer outside this one. That layer puts
+/// the key into the request's extensions for [`extension()`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,7 +53,7 @@ pub use tuples::JointKeys;
 ///     }
 /// }
 ///
-/// // It can be chosen at run time.
+/// // The extractor can be chosen at run time.
 /// let tenant: Arc<dyn KeyExtractor<Key = String>> = Arc::new(Tenant);
 /// let request = http::Request::builder().header("host", "Blue.example.com").body(())?;
 /// assert_eq!(tenant.extract(&Head::of(&request)), Ok("blue".to_owned()));
@@ -67,10 +67,10 @@ pub trait KeyExtractor: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when there is none. [`Missing`] says what happens then.
+    /// [`KeyError`] when there is no key. [`Missing`] is the treatment of such requests.
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError>;
 
-    /// The same extractor, with its own answer to a missing key. It comes before that of the
+    /// The same extractor, with its own treatment of a missing key. It comes before that of the
     /// [layer](crate::RateLimitLayer::on_missing).
     ///
     /// ```
@@ -116,7 +116,7 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
     }
 }
 
-/// No key: all that a layer over a [`DirectLimiter`](tollgate::DirectLimiter) needs.
+/// No key, for a layer over a [`DirectLimiter`](tollgate::DirectLimiter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoKey;
 

@@ -1,4 +1,4 @@
-//! The service that asks a limiter before it calls another.
+//! [`RateLimit`]: the service that asks a limiter before it calls the inner service.
 
 use core::fmt;
 use core::mem;
@@ -14,11 +14,11 @@ use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, NoKey};
 use crate::shared::{Judgement, Shared};
 
-/// A service that asks a limiter before it calls another. Made by
-/// [`RateLimitLayer`](crate::RateLimitLayer).
+/// A service that asks a limiter before it calls the inner service.
+/// [`RateLimitLayer`](crate::RateLimitLayer) makes it.
 ///
-/// It decides in `call`. A denied request lets go of the inner service that was ready for it, so
-/// that it holds no place of a limit of concurrency or in a buffer.
+/// It decides in `call`. A denied request drops the inner service that was ready for it, so it
+/// holds no place in a concurrency limit or a buffer.
 pub struct RateLimit<S, L, X: KeyExtractor = NoKey> {
     inner: S,
     shared: Arc<Shared<L, X>>,

@@ -1,4 +1,4 @@
-//! What a layer does beside asking its limiter.
+//! The options of a layer beside its limiter.
 
 use std::sync::Arc;
 
@@ -25,20 +25,20 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What a request costs. Nothing if it is skipped.
+    /// The cost of a request; zero if it is skipped.
     pub(crate) fn cost_of(&self, head: &Head<'_>) -> u32 {
         let is_skipped =
             (self.skip_preflights && is_preflight(head)) || self.skip.as_ref().is_some_and(|skip| skip(head));
         if is_skipped { 0 } else { self.cost.as_ref().map_or(1, |cost| cost(head)) }
     }
 
-    /// Whether a request passes that would be answered by the layer.
+    /// Whether a request passes that the layer would answer.
     pub(crate) fn overrules(&self) -> bool {
         self.shadow.as_ref().is_some_and(ShadowSwitch::overrule)
     }
 }
 
-/// Whether a browser asks if it may send another request (the Fetch standard, section 3.3).
+/// Whether the request is a CORS preflight (the Fetch standard, section 3.3).
 fn is_preflight(head: &Head<'_>) -> bool {
     *head.method == Method::OPTIONS
         && head.headers.contains_key(header::ORIGIN)

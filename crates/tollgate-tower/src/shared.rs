@@ -1,4 +1,4 @@
-//! What a layer and its services share, and how they judge a request.
+//! The state that a layer and its services share, and their judgement of a request.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::gate::Gate;
 use crate::key::{Head, KeyError, KeyExtractor, Missing};
 use crate::settings::Settings;
 
-/// What a layer and its services share.
+/// The state that a layer and its services share.
 pub(crate) struct Shared<L, X: KeyExtractor> {
     pub(crate) limits: Limits<L, Value>,
     pub(crate) extractor: Arc<X>,
@@ -50,17 +50,17 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
     }
 }
 
-/// What becomes of a request.
+/// The judgement of a request.
 pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
-    /// It goes on to the inner service.
+    /// The request goes to the inner service.
     Pass(Option<Charge<L, X>>),
     /// The layer answers it.
     Answer(Response<Bytes>),
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
-    /// Decides a request. All callbacks but that of refunds are called before it is charged, so that
-    /// one that panics leaves nothing charged.
+    /// Decides a request. All callbacks except that of refunds run before the charge, so a callback
+    /// that panics leaves nothing charged.
     pub(crate) fn judge(&self, head: &Head<'_>) -> Judgement<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);
@@ -89,7 +89,8 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         }
     }
 
-    /// Logs that the set-up provides no key, with the remedy: once, or each request would write.
+    /// Logs that the set-up provides no key, with the remedy. Logs once, because each request would
+    /// write.
     #[cfg(feature = "tracing")]
     fn log(&self, error: KeyError) {
         let is_set_up = error.status() == 500;

@@ -116,10 +116,9 @@ fn refusal(error: &BuildError) -> String {
         BuildError::Quota(QuotaError::PeriodTooLong { per }) => {
             format!("the period {} of the rate is too long: at most {most}", words(per))
         }
-        BuildError::Quota(QuotaError::ResetTooLong { reset }) => format!(
-            "a key that is left alone would be as new only after {}: that may take at most {most}",
-            words(reset)
-        ),
+        BuildError::Quota(QuotaError::ResetTooLong { reset }) => {
+            format!("all permits of a key are free again only after {}: that may take at most {most}", words(reset))
+        }
         other => other.to_string(),
     }
 }

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use super::{Answer, Granted, Left, NeverPossible, Rule, least, longest};
 
-/// A reading, from which waits are told, and the time that it is taken for, by which permits are live.
+/// A reading, from which waits count, and the time that stands for it, at which permits are live.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) reading: u64,
     pub(super) time: u64,
 }
 
-/// The stamps of one key (or of a limiter without keys): every permit ever granted, in no order that matters.
+/// The stamps of one key, or of a limiter without keys: every permit ever granted, in any order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     stamps: Vec<u64>,
@@ -22,7 +22,7 @@ impl Log {
         self.stamps.iter().copied().max()
     }
 
-    /// A reading from before the newest stamp is taken for that stamp.
+    /// The newest stamp stands for an earlier reading.
     pub(super) fn base(&self, reading: u64) -> Moment {
         Moment { reading, time: reading.max(self.newest().unwrap_or(0)) }
     }
@@ -47,7 +47,8 @@ impl Log {
         rules.iter().flat_map(ends).max()
     }
 
-    /// Whether `cost` more permits keep to the rule at `later`, if nothing else is granted after `time`.
+    /// Whether `cost` more permits fit the rule at `later`, if no other permits are granted after
+    /// `time`.
     fn fits(&self, rule: Rule, time: u64, later: u128, cost: u32) -> bool {
         let live_then = |&stamp: &u64| later < u128::from(stamp) + u128::from(rule.window);
         let used = self.live(rule, time).filter(live_then).count();
@@ -63,8 +64,8 @@ impl Log {
         expiries.filter(fit).min().expect("once everything has expired any cost up to the limit fits")
     }
 
-    /// The rules that may be named as those that decide how long to wait until a request succeeds, one bit each: they are in the way
-    /// to the last nanosecond, and no other rule implies them. Of rules that are the same, one is as good as the other.
+    /// The rules that may be named as deciding the wait, one bit each. They deny the request to the
+    /// last nanosecond, and no other rule implies them. Of equal rules any may be named.
     fn in_the_way(&self, rules: &[Rule], time: u64, succeeds_at: u128, cost: u32) -> u64 {
         let named =
             |&(_, rule): &(usize, Rule)| !self.fits(rule, time, succeeds_at - 1, cost) && !is_implied(rule, rules);
@@ -86,7 +87,8 @@ impl Log {
         })
     }
 
-    /// What a rule leaves, and the first times at which it leaves more and all: tries each time at which a permit expires.
+    /// The permits left of a rule, and the first times at which more and all are left. Tries each
+    /// time at which a permit expires.
     fn left(&self, rule: Rule, now: Moment) -> Left {
         let live_at = |later: u128| {
             let live_then = |&stamp: &u64| later < u128::from(stamp) + u128::from(rule.window);
@@ -109,15 +111,16 @@ impl Log {
         self.acquire_at(rules, self.base(reading), cost)
     }
 
-    /// The log of a key whose next permits are put off to `time`: under each rule, what is live at the base still is then, for a
-    /// nanosecond. A rule that another implies has nothing to add.
-    fn put_off_to(&self, rules: &[Rule], base: Moment, time: u64) -> Self {
-        let put_off = |&stamp: &u64| {
+    /// The log of a key whose next permits are postponed to `time`. Under each rule, permits that
+    /// are live at the base are live at `time` for a last nanosecond. A rule that another rule
+    /// implies changes nothing.
+    fn postponed_to(&self, rules: &[Rule], base: Moment, time: u64) -> Self {
+        let postponed = |&stamp: &u64| {
             let is_live = |rule: &&Rule| base.time - stamp < rule.window;
             let oldest = |rule: &Rule| (time + 1).saturating_sub(rule.window);
             rules.iter().filter(|&&rule| !is_implied(rule, rules)).filter(is_live).map(oldest).fold(stamp, u64::max)
         };
-        Self { stamps: self.stamps.iter().map(put_off).collect() }
+        Self { stamps: self.stamps.iter().map(postponed).collect() }
     }
 
     pub(super) fn acquire_at(&mut self, rules: &[Rule], now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
@@ -126,45 +129,47 @@ impl Log {
             return Ok(answer);
         }
         self.stamps.extend((0..cost).map(|_| now.time));
-        // The numbers are those after the decision.
+        // The permits left are those after the decision.
         Ok(Answer { admitted: true, ..self.peek(rules, now, 0)? })
     }
 }
 
-/// Whether another rule has no more permits in no shorter a window. Rules that are the same don't count.
+/// Whether another rule has no more permits in no shorter a window. Equal rules don't count.
 fn is_implied(rule: Rule, rules: &[Rule]) -> bool {
     let implies = |one: Rule, other: Rule| one.limit <= other.limit && one.window >= other.window;
     rules.iter().any(|&other| implies(other, rule) && !implies(rule, other))
 }
 
-/// What permits may be put off to: whatever was granted before, and to whom does not matter.
+/// The times to which permits may be postponed: all earlier stamps, of any key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
-    /// Every stamp, also of keys that were forgotten.
+    /// Every stamp, including those of forgotten keys.
     stamps: HashSet<u64>,
-    /// The latest time that a permit is known to have been put off to.
-    horizon: u64,
+    /// The latest time to which a permit is known to be postponed: the timestamp floor, as far as
+    /// it shows.
+    floor: u64,
 }
 
 impl Past {
-    fn may_put_off_to(&self, time: u64, rules: &[Rule], latest: u64) -> bool {
+    fn may_postpone_to(&self, time: u64, rules: &[Rule], latest: u64) -> bool {
         let ends_a_stamp = || time.checked_sub(longest(rules)).is_some_and(|stamp| self.stamps.contains(&stamp));
-        time >= self.horizon && (self.stamps.contains(&time) || time <= latest && ends_a_stamp())
+        time >= self.floor && (self.stamps.contains(&time) || time <= latest && ends_a_stamp())
     }
 
-    /// What a key had when it was granted these permits at this reading. `None` if it can't have been.
+    /// The log of a key just before it was granted these permits at this reading. `None` if the
+    /// grant is not possible.
     pub(super) fn before(&self, log: &Log, rules: &[Rule], latest: u64, granted: Granted, reading: u64) -> Option<Log> {
         let Granted { stamp, cost, left } = granted;
         let base = log.base(reading);
-        let put_off = stamp > base.time && self.may_put_off_to(stamp, rules, latest);
+        let postponed = stamp > base.time && self.may_postpone_to(stamp, rules, latest);
         let fits = log.peek(rules, base, cost).is_ok_and(|answer| answer.admitted);
         let (known, unknown) = match log.newest() {
-            None => (None, put_off || stamp == reading && reading >= self.horizon),
+            None => (None, postponed || stamp == reading && reading >= self.floor),
             Some(newest) => {
-                let known = if put_off { log.put_off_to(rules, base, stamp) } else { log.clone() };
-                let known = (fits && (put_off || stamp == base.time)).then_some(known);
+                let known = if postponed { log.postponed_to(rules, base, stamp) } else { log.clone() };
+                let known = (fits && (postponed || stamp == base.time)).then_some(known);
                 let expired = stamp.saturating_sub(newest) >= longest(rules);
-                (known, put_off && expired && !log.is_live(rules, latest))
+                (known, postponed && expired && !log.is_live(rules, latest))
             }
         };
         let is_right = |log: &Log| {
@@ -177,7 +182,7 @@ impl Past {
     pub(super) fn note(&mut self, log: &Log, stamp: u64, reading: u64) {
         self.stamps.insert(stamp);
         if stamp > log.base(reading).time {
-            self.horizon = stamp;
+            self.floor = stamp;
         }
     }
 }

@@ -1,25 +1,30 @@
-//! The oracle: what the limiter must answer, worked out the naive way.
+//! The oracle: the answers that the limiter must give, computed naively.
 //!
-//! A key is a `Vec` of stamps that is never pruned, and every question is answered by looking at all of them. A key has one or more
-//! rules (a limit and a window each), and a request is admitted if it keeps to every one of them. There are no
-//! rings, no positions, no generations and no hashes here, and nothing is shared with the library, so that no mistake of
-//! its can hide in this file too. It knows no type of the library's either: any test crate can include it by path.
+//! A key is a `Vec` of stamps that is never pruned, and each answer is computed from all of them. A
+//! key has one or more rules (a limit and a window each), and a request is admitted if it fits
+//! every rule. There are no rings, positions, generations or hashes here. The file shares no code
+//! and no type with the library, so no mistake of the library can be repeated here. Any test crate
+//! can include it by path.
 //!
 //! # A clock that was set back
-//! A reading *lags* if it lies before the latest that the limiter has seen. A limiter that no longer knows what had expired by
-//! then can't answer as if it did. So this much is left to it, and no more:
+//! A reading *lags* if it is before the latest reading that the limiter has used. The limiter may
+//! no longer know the permits that had expired by then. So it is allowed these answers, and no
+//! others:
 //!
-//! - A key is admitted or denied at its *base*: the reading, or its own newest stamp if that is later. But a key whose
-//!   permits had all expired by the latest reading may be *unknown*, and is then treated as one that was never seen.
-//! - A permit's stamp is the base, or else the *horizon* if that is later: a stamp that was granted before to any key, perhaps one
-//!   that is forgotten, or the end (by the longest window) of one that had expired by the latest reading. The horizon never goes back. Permits of
-//!   an unknown key are not stamped before it, nor before the end of what the key had. If the key is known then what was live at
-//!   its base is put off too, if need be, to be live at the stamp for a last nanosecond; under each of the rules that no
-//!   other implies.
-//! - Under a cap, an unknown key may find a place as soon as the keys that are live at the latest reading leave one, and has to
-//!   when those do that are live at this reading.
+//! - A key is admitted or denied at its *base*: the reading, or its own newest stamp if that is
+//!   later. But a key whose permits had all expired by the latest reading may be *unknown*. It is
+//!   then treated as a new key.
+//! - A permit's stamp is the base, or the *timestamp floor* if that is later. The floor is an
+//!   earlier stamp of any key, even a forgotten one, or the end (by the longest window) of a stamp
+//!   that had expired by the latest reading. The floor never goes back. Stamps of an unknown key
+//!   are not before the floor, nor before the end of the key's earlier permits. If the key is
+//!   known, its permits that were live at the base are postponed as well, where needed, to be live
+//!   at the stamp for a last nanosecond, under each rule that no other rule implies.
+//! - Under a cap, an unknown key may find a place once the keys that are live at the latest reading
+//!   leave a place. It must find one once the keys that are live at this reading do.
 //!
-//! Nothing of this is later than the latest reading. So where the reading does not lag there is exactly one answer.
+//! None of these times is later than the latest reading. So a reading that does not lag has exactly
+//! one answer.
 //!
 //! Times are nanoseconds; answers are in `u128` so that nothing here can overflow.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
@@ -41,21 +46,21 @@ pub(crate) struct Rule {
     pub(crate) window: u64,
 }
 
-/// The most permits that a request may ask for.
+/// The most permits that a request can be granted.
 pub(crate) fn least(rules: &[Rule]) -> u32 {
     rules.iter().map(|rule| rule.limit).min().expect("at least one rule")
 }
 
-/// How long a permit matters.
+/// The longest time for which a permit matters.
 pub(crate) fn longest(rules: &[Rule]) -> u64 {
     rules.iter().map(|rule| rule.window).max().expect("at least one rule")
 }
 
-/// More permits at once than the limit: no time is late enough.
+/// The cost is more than the limit, so no wait would help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NeverPossible;
 
-/// What a request is told.
+/// The answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) admitted: bool,

@@ -12,7 +12,7 @@
 #[path = "../../recorded/checker/mod.rs"]
 mod checker;
 mod keyed;
-mod lent;
+mod reserved;
 mod several;
 
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn the_others_go_on_and_are_told_what_is_right() {
         asked("STOPPED_THREADS_MINUTES").map_or(Duration::from_secs(8), |minutes| Duration::from_secs(60 * minutes));
     let first = asked("STOPPED_THREADS_SEED").unwrap_or(1);
     let (began, mut rounds, mut stops) = (Instant::now(), 0, Stops::default());
-    let scenarios: [fn(u64) -> Stops; 3] = [keyed::round, lent::round, several::round];
+    let scenarios: [fn(u64) -> Stops; 3] = [keyed::round, reserved::round, several::round];
     // Each at least once, however slow.
     while rounds < scenarios.len() as u64 || began.elapsed() < time {
         for scenario in scenarios {

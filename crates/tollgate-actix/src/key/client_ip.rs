@@ -10,8 +10,8 @@ use tollgate_http::{ClientAddress, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The address of the client: that of the peer, or what trusted proxies say. IPv6 counts by
-/// network. [`ClientAddress`] has the rules.
+/// The address of the client, from the peer or from trusted proxies. IPv6 counts by network.
+/// [`ClientAddress`] has the rules.
 ///
 /// The peer is the [`Peer`] in the request's extensions, if an outer middleware inserts one, and
 /// else [`HttpRequest::peer_addr`]. Anything else is for [`peer_from`](Self::peer_from). What
@@ -30,7 +30,7 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// let clients = ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"])?);
 ///
-/// // What the client wrote itself is on the left.
+/// // Entries that the client wrote are on the left.
 /// let lines = ("x-forwarded-for", "203.0.113.99, 192.0.2.7");
 /// let request = TestRequest::get().peer_addr("10.0.0.2:4711".parse()?).insert_header(lines).to_http_request();
 /// assert_eq!(clients.extract(&Head::of(&request)), Ok("192.0.2.7".parse::<IpAddr>()?));
@@ -39,7 +39,7 @@ use super::{Head, KeyError, KeyExtractor};
 #[derive(Clone)]
 pub struct ClientIp {
     clients: ClientAddress,
-    /// The field whose lines are read.
+    /// The name of the field to read.
     header: Option<HeaderName>,
     peer: Option<Arc<PeerFrom>>,
 }
@@ -47,13 +47,13 @@ pub struct ClientIp {
 type PeerFrom = dyn Fn(&HttpRequest) -> Option<Peer> + Send + Sync;
 
 impl ClientIp {
-    /// The address of the peer, whatever header fields say.
+    /// The address of the peer. Header fields are ignored.
     #[must_use]
     pub fn peer() -> Self {
         Self::new(ClientAddress::peer())
     }
 
-    /// What these proxies say in `X-Forwarded-For`.
+    /// The address that these proxies write in `X-Forwarded-For`.
     #[must_use]
     pub fn behind(proxies: TrustedProxies) -> Self {
         Self::new(ClientAddress::behind(proxies))
@@ -62,12 +62,12 @@ impl ClientIp {
     /// The address that these rules find: another header field, or another length of IPv6 prefixes.
     #[must_use]
     pub fn new(clients: ClientAddress) -> Self {
-        // It has been checked that this is the name of a header field.
+        // The name was checked to be that of a header field.
         let header = clients.header().and_then(|name| HeaderName::try_from(name).ok());
         Self { clients, header, peer: None }
     }
 
-    /// Another way to find the peer, in place of all others.
+    /// Finds the peer by this function, in place of all other ways.
     ///
     /// ```
     /// use tollgate_actix::ClientIp;

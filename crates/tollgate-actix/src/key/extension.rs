@@ -10,8 +10,9 @@ use super::{Head, KeyError, KeyExtractor};
 
 /// The key in an extension of the request, such as the user that an outer middleware has authenticated.
 ///
-/// Without that extension the key is [not provided](KeyError::not_provided): a request without a
-/// user is answered with 500, unless [`on_missing`](KeyExtractor::on_missing) says otherwise.
+/// Without that extension the key is [not provided](KeyError::not_provided): the answer to a
+/// request without a user is 500, unless [`on_missing`](KeyExtractor::on_missing) sets another
+/// treatment.
 ///
 /// ```
 /// use actix_web::HttpMessage;
@@ -36,7 +37,7 @@ where
     FromExtension { key, extension: PhantomData }
 }
 
-/// The key in an extension of the request. Made by [`extension`].
+/// The key in an extension of the request. [`extension`] makes it.
 pub struct FromExtension<E, T> {
     key: T,
     extension: PhantomData<fn(&E)>,
@@ -80,7 +81,7 @@ pub const fn constant<K: Hash + Clone + Send + Sync>(key: K) -> Constant<K> {
     Constant { key }
 }
 
-/// The same key for each request. Made by [`constant`].
+/// The same key for each request. [`constant`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant<K> {
     key: K,

@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, Uri};
 
-/// A request without its body, which is never read.
+/// A request without its body. No extractor reads the body.
 ///
 /// ```
 /// use actix_web::test::TestRequest;

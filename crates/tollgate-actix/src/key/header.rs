@@ -31,14 +31,14 @@ pub const fn header(name: HeaderName) -> Header {
     Header { name }
 }
 
-/// The value of a header field. Made by [`header`].
+/// The value of a header field. [`header`] makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     name: HeaderName,
 }
 
 impl Header {
-    /// The longest value.
+    /// The longest value in bytes.
     pub const MAX_BYTES: usize = 1024;
 }
 

@@ -12,7 +12,7 @@ pub const fn matched_path() -> MatchedRoute {
     MatchedRoute(())
 }
 
-/// The route that a request matches. Made by [`matched_path`].
+/// The route that a request matches. [`matched_path`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchedRoute(());
 

@@ -7,9 +7,9 @@ use super::{Head, KeyError, KeyExtractor, Missing};
 /// Extractors for the dimensions of a [`JointLimiter`](tollgate::JointLimiter): a tuple of one to
 /// eight.
 ///
-/// This trait is implemented for such tuples; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only such tuples implement it.
 pub trait JointKeys: KeyExtractor + sealed::Sealed {
-    /// A key for each dimension, or `None` where it is not asked.
+    /// A key for each dimension, or `None` for a dimension that is not asked.
     #[doc(hidden)]
     type Found: JointKey<Dimensions = Self::Key>;
 
@@ -29,7 +29,7 @@ macro_rules! tuples {
 
             fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
                 let found = ($(self.$at.extract(head),)*);
-                // A key that is malformed is not forgiven for another that is missing.
+                // A malformed key is rejected even if another key is missing.
                 let worst = [$(found.$at.as_ref().err().copied()),*].into_iter().flatten().reduce(KeyError::or_worse);
                 worst.map_or(Ok(()), Err)?;
                 Ok(($(found.$at?,)*))

@@ -1,4 +1,4 @@
-//! Why there is no client address, or no configuration for one.
+//! Errors of client addresses, and of their configuration.
 
 use core::fmt;
 
@@ -14,9 +14,10 @@ use core::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientConfigError {
-    /// No network is trusted: then use [`ClientAddress::peer`](crate::ClientAddress::peer).
+    /// No network was given. Without proxies, use
+    /// [`ClientAddress::peer`](crate::ClientAddress::peer).
     NoNetworks,
-    /// Neither an address nor a network such as `10.0.0.0/8`.
+    /// The text is neither an address nor a network such as `10.0.0.0/8`.
     NotANetwork {
         /// The text.
         text: Box<str>,
@@ -26,17 +27,17 @@ pub enum ClientConfigError {
         /// The text.
         text: Box<str>,
     },
-    /// The network holds all IPv4 addresses: then every client could say that it is another.
+    /// The network holds all IPv4 addresses: each client could claim any address.
     EveryAddress {
         /// The text.
         text: Box<str>,
     },
-    /// No name of a header field.
+    /// No header field can have this name.
     HeaderName {
         /// The text.
         name: Box<str>,
     },
-    /// The header field has a list of addresses, and not one.
+    /// The header field has a list of addresses instead of one address.
     ListHeader {
         /// Its name.
         name: Box<str>,
@@ -53,7 +54,7 @@ impl fmt::Display for ClientConfigError {
         match self {
             Self::NoNetworks => f.write_str("no proxy is trusted: give at least one network"),
             Self::NotANetwork { text } => {
-                write!(f, "'{text}' is no network: give an address, or one such as 10.0.0.0/8")
+                write!(f, "'{text}' is not a network: give an address, or a network such as 10.0.0.0/8")
             }
             Self::BitsAfterPrefix { text } => {
                 write!(f, "the address of the network '{text}' has bits after its prefix: set them to zero")
@@ -61,7 +62,7 @@ impl fmt::Display for ClientConfigError {
             Self::EveryAddress { text } => {
                 write!(f, "the network '{text}' holds all of IPv4: name the networks of your proxies")
             }
-            Self::HeaderName { name } => write!(f, "'{name}' is no name of a header field"),
+            Self::HeaderName { name } => write!(f, "'{name}' cannot be the name of a header field"),
             Self::ListHeader { name } => write!(f, "the header field '{name}' is a list and has its own constructor"),
             Self::Ipv6Prefix { prefix } => {
                 write!(f, "an IPv6 prefix of {prefix} bits is not possible: give 32 to 128")
@@ -85,17 +86,17 @@ impl core::error::Error for ClientConfigError {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The server did not tell the peer's address.
+    /// The server did not provide the peer's address.
     UnknownPeer,
-    /// The peer is a Unix socket, and either it is not trusted or it named no address.
+    /// The peer is a Unix socket that is not trusted or names no address.
     UnixSocket,
-    /// A header field that has one address came twice.
+    /// A header field with one address came twice.
     RepeatedHeader,
 }
 
 impl ClientError {
-    /// Whether the request has no address (a matter of the server's configuration); else the
-    /// request itself is bad.
+    /// Whether the address is missing, which is a matter of the server's configuration. Otherwise
+    /// the request is malformed.
     #[must_use]
     pub const fn is_missing(self) -> bool {
         matches!(self, Self::UnknownPeer | Self::UnixSocket)
@@ -105,7 +106,7 @@ impl ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownPeer => "the server did not tell the peer's address",
+            Self::UnknownPeer => "the server did not provide the peer's address",
             Self::UnixSocket => "the peer is a Unix socket, which has no address",
             Self::RepeatedHeader => "the header field with the client's address came twice",
         })

@@ -6,9 +6,9 @@ use super::{node, trim};
 
 /// The last comma that is not in a quoted string.
 ///
-/// A list is read from the right, so that nothing that a client wrote in front, such as a quote
-/// that it never closed, changes how the elements of the proxies are read. From the right, a quoted
-/// string begins at the first quote that has no backslash before it, or an even number of them.
+/// A list is read from the right. So text that a client wrote in front, such as a quote that is
+/// never closed, does not change how the elements of the proxies are read. From the right, a quoted
+/// string begins at the first quote after an even number of backslashes.
 pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
     let mut quoted = false;
     for (at, &byte) in list.iter().enumerate().rev() {
@@ -26,8 +26,8 @@ fn is_escaped(before: &[u8]) -> bool {
     before.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// The address in the `for` of an element. None if there is no `for`, there are two, it has no
-/// address, or the element is not as RFC 7239 has it.
+/// The address in the `for` of an element. `None` if there is not exactly one `for`, if it has no
+/// address, or if the element is not as RFC 7239 defines it.
 pub(super) fn node(element: &[u8]) -> Option<IpAddr> {
     let mut address = None;
     let mut rest = element;
@@ -48,9 +48,8 @@ pub(super) fn node(element: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The name and the value of a pair, and what comes after it. Of a quoted string, the value is what
-/// is between the quotes as it stands: nothing in an address needs a backslash, and one with a
-/// backslash is none.
+/// The name and the value of a pair, and the rest of the text. The value of a quoted string is the
+/// text between the quotes, with its backslashes: an address never needs one.
 fn pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (name, text) = token(text)?;
     let text = text.strip_prefix(b"=")?;
@@ -70,7 +69,7 @@ fn pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
 }
 
-/// At least one byte of a token, and what comes after it.
+/// A token of at least one byte, and the rest of the text.
 fn token(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = text.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(text.len());
     (length > 0).then(|| text.split_at(length))

@@ -6,13 +6,14 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// `[2001:db8::1]:80`. In canonical form.
 pub(super) fn in_list(entry: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(entry).ok()?;
-    // As it comes nearly always. The port of an IPv6 address without brackets would be a part of it.
+    // Most entries have no port. The port of an IPv6 address without brackets is read as its last
+    // part.
     let address = text.parse().ok().or_else(|| with_port(text, is_port))?;
     Some(address.to_canonical())
 }
 
 /// A node of `Forwarded` (RFC 7239, section 6): IPv6 has brackets, and a port may be obfuscated.
-/// `unknown` and obfuscated names are none. In canonical form.
+/// `unknown` and obfuscated names are not addresses. In canonical form.
 pub(super) fn in_forwarded(node: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(node).ok()?;
     let v4 = text.parse::<Ipv4Addr>().ok().map(IpAddr::V4);

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::{ClientConfigError, Peer};
 
-/// The proxies whose header fields count.
+/// The proxies whose header fields are trusted.
 ///
 /// Networks are in CIDR notation (`10.0.0.0/8`, `2001:db8::/32`), or single addresses. IPv4 in IPv6
 /// is IPv4: `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
@@ -29,8 +29,8 @@ impl TrustedProxies {
     ///
     /// # Errors
     ///
-    /// [`ClientConfigError`] when there is no network, one cannot be parsed or has bits after its
-    /// prefix, or one holds all IPv4 addresses.
+    /// [`ClientConfigError`] when there is no network, or when a network cannot be parsed, has bits
+    /// after its prefix or holds all IPv4 addresses.
     pub fn new<T: AsRef<str>>(networks: impl IntoIterator<Item = T>) -> Result<Self, ClientConfigError> {
         let networks: Box<[Network]> =
             networks.into_iter().map(|text| Network::parse(text.as_ref())).collect::<Result<_, _>>()?;
@@ -40,13 +40,13 @@ impl TrustedProxies {
         Ok(Self { networks, unix_sockets: false })
     }
 
-    /// Whatever connects by a Unix socket, and no network.
+    /// All peers that connect by a Unix socket, and no network.
     #[must_use]
     pub fn unix_sockets() -> Self {
         Self { networks: Box::default(), unix_sockets: true }
     }
 
-    /// The same proxies, and whatever connects by a Unix socket.
+    /// The same proxies, and all peers that connect by a Unix socket.
     #[must_use]
     pub fn and_unix_sockets(self) -> Self {
         Self { unix_sockets: true, ..self }
@@ -68,7 +68,7 @@ impl TrustedProxies {
     }
 }
 
-/// A network of IPv6. One of IPv4 is the part of `::ffff:0:0/96` that stands for it.
+/// A network of IPv6. An IPv4 network is its part of `::ffff:0:0/96`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network {
     bits: u128,
@@ -78,7 +78,7 @@ struct Network {
 impl Network {
     fn parse(text: &str) -> Result<Self, ClientConfigError> {
         let (network, prefix) = Self::read(text).ok_or_else(|| ClientConfigError::NotANetwork { text: text.into() })?;
-        // A prefix of zero would move by all 128 bits.
+        // A prefix of zero shifts by all 128 bits.
         let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
         let bits = bits(network);
         let ipv4 = bits_of_ipv4_zero();
@@ -109,7 +109,7 @@ impl Network {
     }
 }
 
-/// The address as one of IPv6.
+/// The address as an IPv6 address.
 const fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),

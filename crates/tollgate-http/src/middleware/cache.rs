@@ -1,13 +1,13 @@
-//! What was prepared for the quotas, found again by each request.
+//! A cache of values that were prepared for quotas.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::prepared::Prepared;
 
-/// What was prepared for different quotas. The first few are found without a lock, and without a
-/// write to memory that threads share. Later ones, where quotas change often or keys have their own,
-/// take the place of the oldest.
+/// Values prepared for different quotas. The first few are found without a lock, and without a
+/// write to memory that threads share. Where quotas change often or keys have their own, later
+/// values replace the oldest.
 #[derive(Debug)]
 pub(crate) struct Cache<V> {
     first: [OnceLock<Arc<Prepared<V>>>; 4],
@@ -21,10 +21,10 @@ impl<V> Default for Cache<V> {
 }
 
 impl<V> Cache<V> {
-    /// As many as there are usually different quotas at a time.
+    /// The usual number of different quotas at a time.
     const MOST_LATER: usize = 8;
 
-    /// Looks at what was prepared for the current quotas, or is made now.
+    /// Finds the value for the current quotas, or makes it.
     pub(crate) fn find_or_make<R>(
         &self,
         is_current: impl Fn(&Prepared<V>) -> bool,

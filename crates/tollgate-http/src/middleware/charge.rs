@@ -1,4 +1,4 @@
-//! What an admitted request was charged, until its response has come.
+//! The charge of an admitted request, until its response is there.
 
 use core::fmt;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use super::gate::{Gate, Items};
 use super::limits::Inner;
 use super::values::FieldValue;
 
-/// What an admitted request was charged. Dropped without an answer, it gives the permits back if
-/// the middleware was told so.
+/// The charge of an admitted request. If it is dropped before the response, it refunds the permits
+/// if the options say so.
 pub struct Charge<L: Gate<K>, K, V> {
     pub(crate) state: State<L, K, V>,
 }
 
-/// One or the other, because it is moved about with the request.
+/// An enum, to keep it small: it moves with the request.
 pub(crate) enum State<L: Gate<K>, K, V> {
-    /// What header fields tell. The permits are kept.
+    /// The values of header fields. The permits stay charged.
     Told(Told<V>),
     Loan(Loan<L, K, V>),
 }
 
-/// Permits that may be given back, and their keys.
+/// Permits that may be refunded, and their keys.
 pub(crate) struct Loan<L: Gate<K>, K, V> {
     limits: Arc<Inner<L, V>>,
     receipt: Option<Receipt>,
     keys: K,
-    /// What was left when they were granted, where that is told.
+    /// The permits left when these were granted, if header fields show them.
     left: Option<Items>,
-    /// Whether they are given back when this is dropped.
+    /// Whether they are refunded when this is dropped.
     refund: bool,
 }
 
-/// What the header fields of the response to an admitted request tell.
+/// The values of header fields in the response to an admitted request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Told<V> {
-    /// The values of fields that are appended to what inner services have set.
+    /// Values to append to the fields that inner services have set.
     Draft11 {
         /// The value of `RateLimit-Policy`.
         policies: Option<V>,
-        /// The value of `RateLimit`, if the limiter tells what is left.
+        /// The value of `RateLimit`, if permits left are shown.
         limit: Option<V>,
     },
-    /// The numbers of fields that take the place of what inner services have set, unless those have
-    /// as few permits left.
+    /// Numbers that replace the fields that inner services have set, unless those have as few
+    /// permits left.
     XRateLimit {
         /// The value of `X-RateLimit-Limit`.
         limit: u32,
@@ -57,8 +57,8 @@ pub enum Told<V> {
 }
 
 impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
-    /// The inner service has answered: gives the permits back if `refund` says so, and keeps them
-    /// else. If `refund` panics, they are given back.
+    /// Settles the charge when the inner service has answered. Refunds the permits if `refund`
+    /// returns `true` or panics, and keeps them charged otherwise.
     pub fn settle(&mut self, refund: impl FnOnce() -> bool) {
         if let State::Loan(loan) = &mut self.state {
             loan.refund = true;
@@ -71,8 +71,8 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
         }
     }
 
-    /// What the response tells; `None` if it tells nothing. After permits were given back, what is
-    /// left is asked again.
+    /// The values of header fields; `None` if there are none. After a refund, the permits left are
+    /// read again.
     #[must_use]
     pub fn told(self) -> Option<Told<V>> {
         match self.state {

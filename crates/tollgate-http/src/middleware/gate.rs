@@ -1,4 +1,4 @@
-//! A limiter as middleware asks it: [`Gate`].
+//! [`Gate`]: a limiter as middleware asks it.
 
 mod direct;
 mod joint;
@@ -13,12 +13,12 @@ use tollgate::{Denial, JointQuotaStatus, Quota, QuotaStatus, Receipt};
 use crate::limit::Usage;
 use crate::problem::DenialKind;
 
-/// A limiter that can be asked about requests with such keys: a
-/// [`DirectLimiter`](tollgate::DirectLimiter) by `()`, a [`Limiter<K>`](tollgate::Limiter) by `K`, and
-/// a [`JointLimiter`](tollgate::JointLimiter) by a tuple of `Option`s, with `None` for a dimension
-/// that is not asked.
+/// A limiter that can be asked with keys of type `K`. For a
+/// [`DirectLimiter`](tollgate::DirectLimiter) that is `()`. For a [`Limiter<K>`](tollgate::Limiter)
+/// it is `K`. For a [`JointLimiter`](tollgate::JointLimiter) it is a tuple of `Option`s, with
+/// `None` for a dimension that is not asked.
 ///
-/// This trait is implemented for these limiters; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only these limiters implement it.
 pub trait Gate<K>: sealed::Ask<K> {}
 
 impl<K, L: sealed::Ask<K>> Gate<K> for L {}
@@ -31,56 +31,56 @@ pub(crate) mod sealed {
         /// Decides.
         fn decide(&self, keys: &K, request: Request) -> Verdict;
 
-        /// What is left of the quotas now.
+        /// The permits left of the quotas now.
         fn left(&self, keys: &K, tell: Tell) -> Option<Items>;
 
         /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
-        /// has one. The limiter keeps a slice as long as it lives, and never changes it.
+        /// has one. The limiter keeps each slice unchanged until it is dropped.
         fn each_quotas(&self, keys: &K, each: impl FnMut(Option<&str>, &[Quota]));
 
-        /// Takes permits back.
+        /// Refunds permits.
         fn give_back(&self, receipt: Receipt);
     }
 }
 
-/// What a request asks for.
+/// The cost of a request, and whether it may be refunded.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
     /// At least 1.
     pub(crate) cost: u32,
-    /// Whether the permits may be given back.
+    /// Whether the permits may be refunded.
     pub(crate) refundable: bool,
     pub(crate) tell: Tell,
 }
 
-/// Of which quotas header fields tell what is left.
+/// The quotas whose permits left are shown in header fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tell {
-    /// Of none.
+    /// None.
     Nothing,
-    /// Of the tightest.
+    /// The tightest.
     Tightest,
-    /// Of all.
+    /// All.
     All,
 }
 
-/// What a limiter says.
+/// The answer of a limiter.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It may pass and was not charged.
+    /// The request is admitted without a charge.
     Uncounted,
-    /// It may pass.
+    /// The request is admitted.
     Admitted(Granted),
-    /// It may not.
+    /// The request is denied.
     Refused(Refusal),
 }
 
-/// What was granted.
+/// The result of an admission.
 #[derive(Debug)]
 pub struct Granted {
-    /// What is left, where that is told.
+    /// The permits left, if they are shown.
     pub(crate) left: Option<Items>,
-    /// For permits that may be given back.
+    /// For permits that may be refunded.
     pub(crate) receipt: Option<Receipt>,
 }
 
@@ -88,27 +88,27 @@ pub struct Granted {
 #[derive(Debug)]
 pub struct Refusal {
     pub(crate) kind: DenialKind,
-    /// [`Duration::MAX`] where no wait helps.
+    /// [`Duration::MAX`] if no wait helps.
     pub(crate) wait: Duration,
-    /// The quotas that are in the way.
+    /// The violated quotas.
     pub(crate) violated: Items,
 }
 
-/// Some quotas. One, as it mostly is, takes no allocation.
+/// Some quotas. A single quota, the usual case, takes no allocation.
 #[derive(Debug)]
 pub enum Items {
-    /// One of them.
+    /// One quota.
     One(Item),
-    /// None, or several.
+    /// No quotas, or several.
     Several(Vec<Item>),
 }
 
-/// What is left of one quota.
+/// The permits left of one quota.
 #[derive(Debug, Clone, Copy)]
 pub struct Item {
     pub(crate) usage: Usage,
     pub(crate) limit: u32,
-    // In octets, because items are moved about with what is admitted.
+    // One byte, because items move with admitted requests.
     dimension: u8,
     quota: u8,
 }
@@ -126,7 +126,7 @@ impl Item {
 impl Items {
     pub(crate) const NONE: Self = Self::Several(Vec::new());
 
-    /// What is told of a status with these items, of which one is the tightest.
+    /// The items of a status to show, of which one is the tightest.
     fn told<T, I>(tell: Tell, tightest: impl FnOnce() -> Option<T>, items: impl FnOnce() -> I) -> Option<Self>
     where
         Item: From<T>,
@@ -163,21 +163,21 @@ impl FromIterator<Item> for Items {
 }
 
 impl Refusal {
-    /// A denial by these quotas, if it is by quota.
+    /// A denial, with the violated quotas if quotas deny it.
     fn of(denial: &Denial, violated: impl FnOnce() -> Items) -> Self {
         let kind = DenialKind::from(denial.reason());
         let violated = if kind == DenialKind::Quota { violated() } else { Items::NONE };
         Self { kind, wait: denial.retry_after(), violated }
     }
 
-    /// More than the limit was asked for.
+    /// The cost is more than the limit.
     const fn cost() -> Self {
         Self { kind: DenialKind::CostExceedsLimit, wait: Duration::MAX, violated: Items::NONE }
     }
 }
 
-/// The quotas that are in the way of a request of which no more than the denial is known, by what is
-/// left a moment later. By then fewer may be in the way; the one that decides the wait was.
+/// The violated quotas of a request of which only the denial is known, by the permits left an
+/// instant later. By then fewer may be violated. The quota that decides the wait is always listed.
 fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
     let decides = |item: &Item| (item.dimension(), item.quota()) == (denial.dimension(), denial.quota());
     let of_then = |item: Item| {
@@ -201,7 +201,7 @@ impl From<JointQuotaStatus> for Item {
     }
 }
 
-/// There are at most eight dimensions, and eight quotas of a key.
+/// A place fits in a byte: there are at most eight dimensions, and eight quotas per key.
 fn octet(place: usize) -> u8 {
     u8::try_from(place).unwrap_or(u8::MAX)
 }

@@ -14,14 +14,14 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyError {
     reason: Reason,
-    /// Whether the middleware's own answer to a missing key still counts.
+    /// Whether the middleware's own answer to a missing key applies.
     is_open: bool,
 }
 
-/// From the least to the most severe.
+/// The reasons, from the least to the most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Reason {
-    /// Its extractor passes it over.
+    /// The extractor skips the request.
     Skipped,
     NotSent,
     NotProvided,
@@ -29,27 +29,27 @@ enum Reason {
 }
 
 impl KeyError {
-    /// The server or an outer layer did not leave it with the request: a matter of the set-up.
+    /// The server or an outer layer did not provide the key: a matter of the set-up.
     #[must_use]
     pub const fn not_provided() -> Self {
         Self { reason: Reason::NotProvided, is_open: true }
     }
 
-    /// The client did not send it.
+    /// The client did not send the key.
     #[must_use]
     pub const fn not_sent() -> Self {
         Self { reason: Reason::NotSent, is_open: true }
     }
 
-    /// The client sent it in a form that is never accepted: twice, or too long. Such a request is
-    /// always rejected, or a client could choose not to be counted.
+    /// The client sent the key in a form that is never accepted: twice, or too long. Such a request
+    /// is always rejected, or a client could choose not to be limited.
     #[must_use]
     pub const fn malformed() -> Self {
         Self { reason: Reason::Malformed, is_open: false }
     }
 
-    /// The extractor passes the request over: a [joint](tollgate::JointLimiter) limiter is asked about
-    /// the other keys.
+    /// The extractor skips the request. A [joint](tollgate::JointLimiter) limiter is asked with the
+    /// other keys.
     #[must_use]
     pub const fn skipped() -> Self {
         Self { reason: Reason::Skipped, is_open: false }
@@ -61,8 +61,8 @@ impl KeyError {
         matches!(self.reason, Reason::NotSent | Reason::NotProvided)
     }
 
-    /// The status code of the answer when the request is rejected: 500 if it is a matter of the
-    /// set-up, else 400.
+    /// The status code of the answer when the request is rejected: 500 for a matter of the set-up,
+    /// 400 otherwise.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self.reason {
@@ -77,8 +77,8 @@ impl KeyError {
         if self.status() == 500 { "Internal Server Error" } else { "Bad Request" }
     }
 
-    /// The answer's body when the request is rejected: problem details, which say nothing about the
-    /// set-up.
+    /// The body of the answer when the request is rejected: problem details, which tell nothing
+    /// about the set-up.
     ///
     /// ```
     /// use tollgate_http::middleware::KeyError;
@@ -90,25 +90,25 @@ impl KeyError {
         format!(r#"{{"title":"{}","status":{}}}"#, self.title(), self.status())
     }
 
-    /// Whether the extractor has passed the request over.
+    /// Whether the extractor skips the request.
     #[must_use]
     pub const fn is_skipped(self) -> bool {
         matches!(self.reason, Reason::Skipped)
     }
 
-    /// Whether the middleware's own answer to a missing key still counts.
+    /// Whether the middleware's own answer to a missing key applies.
     #[must_use]
     pub const fn is_open(self) -> bool {
         self.is_open
     }
 
-    /// The same, and the middleware's own answer to a missing key does not count.
+    /// The same error, to which the middleware's own answer to a missing key does not apply.
     #[must_use]
     pub const fn closed(self) -> Self {
         Self { is_open: false, ..self }
     }
 
-    /// The more severe of two. What is rejected for certain comes first.
+    /// The more severe of two errors. A malformed key is the most severe.
     #[must_use]
     pub fn or_worse(self, other: Self) -> Self {
         let severity = |error: Self| (!error.is_open && !error.is_skipped(), error.reason);

@@ -1,4 +1,4 @@
-//! A limiter, and what clients are told about it.
+//! A limiter, and the texts about it that clients see.
 
 use std::sync::Arc;
 
@@ -14,24 +14,25 @@ use crate::limit::ServiceLimit;
 use crate::policy::{PolicyError, QuotaUnit};
 use crate::problem::{DenialKind, Problem};
 
-/// How middleware goes by its limiter.
+/// The options of middleware.
 #[derive(Debug, Clone)]
 pub struct Options {
     name: Box<str>,
-    /// What permits count.
+    /// The unit of permits.
     pub unit: QuotaUnit,
-    /// Which header fields tell clients about their limits.
+    /// The header fields that tell clients their limits.
     pub headers: Headers,
-    /// Whether `RateLimit` tells what is left of all quotas, and not of the tightest alone.
+    /// Whether `RateLimit` shows all quotas, and not the tightest alone.
     pub all_limits: bool,
-    /// Whether permits may be given back.
+    /// Whether permits may be refunded.
     pub refunds: bool,
-    /// Whether they are given back of a request that gets no answer.
+    /// Whether the permits of a request without an answer are refunded.
     pub refund_unanswered: bool,
 }
 
 impl Default for Options {
-    /// Requests under the name `default`, the tightest limit told in the format of draft 11, without refunds.
+    /// Counts requests under the name `default`, and shows the tightest limit in the format of
+    /// draft 11. Refunds nothing.
     fn default() -> Self {
         Self {
             name: "default".into(),
@@ -45,11 +46,11 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the name of a limiter that has none itself.
+    /// Sets the name of a limiter that has no name itself.
     ///
     /// # Errors
     ///
-    /// [`PolicyError`] when it is empty, longer than 32 bytes or not printable ASCII.
+    /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
     pub fn set_name(&mut self, name: &str) -> Result<(), PolicyError> {
         check_name(name)?;
         self.name = name.into();
@@ -57,7 +58,7 @@ impl Options {
     }
 }
 
-/// A limiter, and what clients are told about it. `V` is the value of a header field.
+/// A limiter, and the texts about it that clients see. `V` is the value of a header field.
 #[derive(Debug)]
 pub struct Limits<L, V> {
     inner: Arc<Inner<L, V>>,
@@ -70,12 +71,12 @@ pub(crate) struct Inner<L, V> {
     prepared: Cache<V>,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Outcome<'a, L: Gate<K>, K, V> {
-    /// It goes on. What it was charged is to be settled, if there is anything to settle or to tell.
+    /// The request is admitted. Settle its charge, if there is one.
     Admitted(Option<Charge<L, K, V>>),
-    /// It is denied.
+    /// The request is denied.
     Denied(Denied<'a, V>),
 }
 
@@ -88,7 +89,7 @@ pub struct Denied<'a, V> {
 }
 
 impl<L, V> Limits<L, V> {
-    /// The limits of this limiter.
+    /// The limiter with these options.
     #[must_use]
     pub fn new(limiter: Arc<L>, options: Options) -> Self {
         Self { inner: Arc::new(Inner { limiter, options, prepared: Cache::default() }) }
@@ -106,7 +107,7 @@ impl<L, V> Limits<L, V> {
         &self.inner.options
     }
 
-    /// The same limiter by other options.
+    /// The same limiter with other options.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Options)) -> Self {
         let mut options = self.inner.options.clone();
@@ -116,7 +117,7 @@ impl<L, V> Limits<L, V> {
 }
 
 impl<L, V: FieldValue> Limits<L, V> {
-    /// Decides a request of these keys, of cost 1 at least.
+    /// Decides a request with these keys and a cost of at least 1.
     pub fn decide<K>(&self, keys: K, cost: u32) -> Outcome<'_, L, K, V>
     where
         L: Gate<K>,
@@ -148,7 +149,7 @@ impl<L, V> Clone for Limits<L, V> {
 }
 
 impl<L, V: FieldValue> Inner<L, V> {
-    /// Of which quotas responses to admitted requests tell what is left.
+    /// The quotas whose permits left are shown in responses to admitted requests.
     pub(crate) const fn tell(&self) -> Tell {
         match self.options.headers {
             Headers::Off => Tell::Nothing,
@@ -157,7 +158,7 @@ impl<L, V: FieldValue> Inner<L, V> {
         }
     }
 
-    /// What the response to an admitted request tells.
+    /// The values of header fields in the response to an admitted request.
     pub(crate) fn told<K>(&self, keys: &K, items: &[Item]) -> Option<Told<V>>
     where
         L: Gate<K>,
@@ -176,7 +177,7 @@ impl<L, V: FieldValue> Inner<L, V> {
         })
     }
 
-    /// What clients are told about the quotas of these keys. It is made anew when they have changed.
+    /// The texts about the quotas of these keys. They are made anew after a change.
     fn prepared<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
         L: Gate<K>,
@@ -197,7 +198,7 @@ impl<L, V: FieldValue> Inner<L, V> {
 }
 
 impl<V> Denied<'_, V> {
-    /// Answers, by what the answer is made of: the problem, and the value of `RateLimit-Policy`.
+    /// Makes the answer of its parts: the problem, and the value of `RateLimit-Policy`.
     pub fn answer<R>(&self, answer: impl FnOnce(&Problem<'_>, Option<&V>) -> R) -> R {
         let counts_bytes = self.options.unit == QuotaUnit::ContentBytes;
         let kind = match self.refusal.kind {
@@ -210,7 +211,7 @@ impl<V> Denied<'_, V> {
         let field = if has_field { self.prepared.field() } else { None };
         let answer = |violated: &[ServiceLimit<'_>]| answer(&Problem::new(kind, *wait).violated(violated), field);
         match (violated.next(), violated.peek()) {
-            // As it mostly is.
+            // The usual case.
             (Some(one), None) => answer(&[one]),
             (first, _) => answer(&first.into_iter().chain(violated).collect::<Vec<_>>()),
         }

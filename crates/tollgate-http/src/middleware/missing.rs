@@ -1,20 +1,20 @@
-//! What happens to a request without a key.
+//! The treatment of a request without a key.
 
 use super::KeyError;
 
-/// What happens to a request without a key.
+/// The treatment of a request without a key.
 ///
 /// A request whose key is [malformed](KeyError::malformed) is rejected in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Missing<K> {
-    /// It is answered with 500 if the server should have provided the key, and with 400 if the
-    /// client should have sent it.
+    /// The answer is 500 if the server should have provided the key, and 400 if the client should
+    /// have sent it.
     #[default]
     Reject,
-    /// All such requests have this key together.
+    /// All such requests share this key.
     Share(K),
-    /// It is not limited. Over a joint limiter, the dimension is not asked.
+    /// The request is not limited. Over a joint limiter, only the dimension is not asked.
     Skip,
 }
 
@@ -39,7 +39,7 @@ impl<K> Missing<K> {
         }
     }
 
-    /// The key to ask for; `None` where none is asked.
+    /// The key to ask with; `None` if the request is not limited.
     ///
     /// ```
     /// use tollgate_http::middleware::{KeyError, Missing};
@@ -66,12 +66,12 @@ impl<K> Missing<K> {
         }
     }
 
-    /// The key of an extractor that has this answer to a missing key, and is asked before the
+    /// The key of an extractor that has this answer to a missing key. It comes before the
     /// middleware's own answer.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when there is no key to ask for.
+    /// [`KeyError`] when there is no key to ask with.
     pub fn settle(&self, found: Result<K, KeyError>) -> Result<K, KeyError>
     where
         K: Clone,

@@ -1,9 +1,9 @@
-//! Paths that mean the same.
+//! Comparison of paths in a normal form.
 
 use core::hash::Hasher;
 
-/// Whether two paths mean the same: `%61` is `a`, `/a/./b/../c` is `/a/c`, and a slash that is
-/// doubled or ends the path does not count.
+/// Whether two paths are the same once normalised: `%61` is `a`, `/a/./b/../c` is `/a/c`, and a
+/// slash that is doubled or ends the path does not count.
 ///
 /// ```
 /// use tollgate_http::middleware::same_path;
@@ -23,7 +23,7 @@ pub fn same_path(path: &str, other: &str) -> bool {
     }
 }
 
-/// Hashes a path, so that two that [mean the same](same_path) hash the same. Allocates nothing.
+/// Hashes a path. [Same](same_path) paths have the same hash. Allocates nothing.
 ///
 /// ```
 /// use std::hash::{DefaultHasher, Hasher};
@@ -65,7 +65,7 @@ fn segments(path: &str) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The bytes of a segment. What is no percent-encoding stands for itself.
+/// The decoded bytes of a segment. Invalid percent-encoding stays as it is.
 fn decoded(segment: &[u8]) -> Decoded<'_> {
     Decoded { rest: segment }
 }

@@ -11,13 +11,13 @@ use super::values::FieldValue;
 use crate::limit::ServiceLimit;
 use crate::policy::{Policies, Policy, PolicyError, QuotaUnit};
 
-/// The quotas of a limiter, and what clients are told about them.
+/// The quotas of a limiter, and the texts about them that clients see.
 #[derive(Debug)]
 pub(crate) struct Prepared<V> {
     /// Those of each dimension.
     quotas: Vec<OfDimension>,
-    /// One for each quota, dimension by dimension. There are none if no policy can be made, of which
-    /// no quota is known that a limiter would take.
+    /// A policy for each quota, dimension by dimension. `None` if a policy cannot be made; no quota
+    /// that a limiter accepts is known to cause that.
     policies: Option<Policies>,
     /// The value of `RateLimit-Policy`, as the framework has it.
     field: Option<V>,
@@ -27,7 +27,7 @@ pub(crate) struct Prepared<V> {
 #[derive(Debug)]
 struct OfDimension {
     quotas: Box<[Quota]>,
-    /// Where the limiter keeps them. It never changes them there.
+    /// The address of the quotas in the limiter, which never changes them there.
     address: usize,
     /// The policies of the dimensions before this one.
     before: usize,
@@ -67,7 +67,7 @@ impl<'a> Collect<'a> {
         let own: Vec<&str> = all().filter_map(Quota::name).collect();
         let mut taken: Vec<String> = Vec::new();
         for (quota, name) in all().zip(names) {
-            // A name that a quota was given goes before one that is made up.
+            // A quota's own name comes before a generated name.
             let name = match quota.name() {
                 Some(own) => numbered(own, |name| taken.iter().any(|taken| taken == name)),
                 None => numbered(&name, |name| own.contains(&name) || taken.iter().any(|taken| taken == name)),
@@ -81,14 +81,14 @@ impl<'a> Collect<'a> {
     }
 }
 
-/// The name, or one with a number if it is taken.
+/// The name, with a number if it is taken.
 fn numbered(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut names = core::iter::once(name.to_owned()).chain((2_u32..).map(|number| format!("{name}-{number}")));
     names.find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// The longest name of a limiter or a dimension, so that there is room for what tells its quotas
-/// apart: a hyphen and 20 digits with `ns`, and another hyphen and number.
+/// The longest name of a limiter or a dimension. It leaves room for the suffix of a quota: a hyphen
+/// and 20 digits with `ns`, and another hyphen and number.
 const MAX_NAME: usize = 32;
 
 /// Whether a limiter or a dimension may have this name.
@@ -129,17 +129,17 @@ impl<V> Prepared<V> {
         self.field.as_ref()
     }
 
-    /// What an admitted request leaves of these quotas.
+    /// The limits that an admitted request leaves of these quotas.
     pub(crate) fn admitted(&self, items: &[Item]) -> impl Iterator<Item = ServiceLimit<'_>> {
         items.iter().filter_map(|item| Some(self.policy(item)?.admitted(item.usage)))
     }
 
-    /// The limits that are in the way of a request that can be sent again after `wait`.
+    /// The violated limits of a request that can be sent again after `wait`.
     pub(crate) fn violated(&self, items: &[Item], wait: Duration) -> impl Iterator<Item = ServiceLimit<'_>> {
         items.iter().filter_map(move |item| Some(self.policy(item)?.violated(item.usage, wait)))
     }
 
-    /// The policy of a quota, unless the item is of another: the quotas have just changed.
+    /// The policy of a quota. `None` if the quotas have just changed and the item is of another.
     fn policy(&self, item: &Item) -> Option<&Policy> {
         let before = self.quotas.get(item.dimension())?.before;
         self.policies.as_ref()?.get(before + item.quota()).filter(|policy| policy.quota() == item.limit)

@@ -1,19 +1,19 @@
-//! A switch to try a limit out.
+//! [`ShadowSwitch`]: a switch to try a limit out.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// Lets requests pass that would be denied, as long as it is on. It can be flipped while requests
-/// come; clones are the same switch.
+/// While the switch is on, requests pass that would be denied. It can be turned while requests
+/// come. Clones are the same switch.
 ///
-/// On, all is decided and charged as ever, and then each request passes: also one without a key.
-/// Requests that pass for that reason have no header fields about limits.
+/// While it is on, requests are decided and charged as usual, and then each passes, even without a
+/// key. Requests that pass only because of the switch have no header fields about limits.
 ///
 /// ```
 /// use tollgate_http::middleware::ShadowSwitch;
 ///
 /// let shadow = ShadowSwitch::on();
-/// // The middleware has a clone of it. A week later: how many requests would have been denied?
+/// // The middleware has a clone. A week later, this is the number of requests to be denied.
 /// println!("{}", shadow.overruled());
 /// shadow.set(false);
 /// ```
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl ShadowSwitch {
-    /// A switch that is on: nothing is denied.
+    /// A switch that is on: no request is denied.
     #[must_use]
     pub fn on() -> Self {
         Self { state: Arc::new(State { is_on: AtomicBool::new(true), overruled: AtomicU64::new(0) }) }
@@ -43,24 +43,24 @@ impl ShadowSwitch {
         switch
     }
 
-    /// Turns it on or off, for the requests that come from now on.
+    /// Turns the switch on or off for all later requests.
     pub fn set(&self, on: bool) {
         self.state.is_on.store(on, Ordering::Relaxed);
     }
 
-    /// Whether it is on.
+    /// Whether the switch is on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.state.is_on.load(Ordering::Relaxed)
     }
 
-    /// How many requests have passed that would have been denied, or had no key.
+    /// The number of requests that have passed only because of the switch.
     #[must_use]
     pub fn overruled(&self) -> u64 {
         self.state.overruled.load(Ordering::Relaxed)
     }
 
-    /// Whether a request passes that would be denied or has no key; counts it if so. For middleware.
+    /// Whether the switch is on; if so, counts a request that passes because of it. For middleware.
     #[must_use = "whether the request passes"]
     pub fn overrule(&self) -> bool {
         let is_on = self.is_on();

@@ -12,9 +12,9 @@ thread_local! {
     static ROOM: RefCell<BytesMut> = RefCell::new(BytesMut::new());
 }
 
-/// The value of a header field, as a framework has it.
+/// The type of a framework for the value of a header field.
 pub trait FieldValue: Clone {
-    /// The value with this text; `None` if that cannot be one. It is printable ASCII.
+    /// The value with this text of printable ASCII; `None` if a value cannot have it.
     fn of(text: Bytes) -> Option<Self>;
 }
 
@@ -26,9 +26,9 @@ impl FieldValue for Bytes {
 
 /// These bytes, in memory that the values of a thread share.
 ///
-/// The values of responses have short lives. A chunk of memory is used again once all of its values
-/// are gone, so that a thread allocates only while many of its responses are on their way. A value
-/// that is kept keeps its chunk of 2 KiB.
+/// Values of responses are dropped soon. A chunk of memory is used again once all of its values are
+/// dropped. So a thread allocates only while many of its responses are in progress. A value that is
+/// kept keeps its chunk of 2 KiB.
 ///
 /// ```
 /// use tollgate_http::middleware::bytes_of;
@@ -52,12 +52,12 @@ pub fn digits_of(number: u64) -> Bytes {
     bytes_of(itoa::Buffer::new().format(number).as_bytes())
 }
 
-/// What `write` writes, in memory that the values of a thread share; it is so long at most.
+/// The output of `write`, of at most `most` bytes, in memory that the values of a thread share.
 pub(crate) fn written(most: usize, write: impl Fn(&mut BytesMut)) -> Bytes {
     let shared = ROOM.try_with(|room| {
         let mut room = room.try_borrow_mut().ok()?;
         if room.capacity() < most {
-            // Takes the chunk back if all of its values are gone.
+            // Uses the chunk again if all of its values are dropped.
             room.reserve(most.max(CHUNK));
         }
         write(&mut room);

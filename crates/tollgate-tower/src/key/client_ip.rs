@@ -9,16 +9,18 @@ use tollgate_http::{ClientAddress, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The address of the client: that of the peer, or what trusted proxies say. IPv6 counts by
-/// network. [`ClientAddress`] has the rules.
+/// The address of the client, from the peer or from trusted proxies. IPv6 counts by network.
+/// [`ClientAddress`] has the rules.
 ///
 /// The peer's address is an extension of the request, of type [`Peer`], which the server or an
 /// outer layer inserts. With the feature `axum`, axum's `ConnectInfo<SocketAddr>` is found as well,
-/// and `MockConnectInfo<SocketAddr>` for tests. Anything else is for [`peer_from`](Self::peer_from).
+/// and `MockConnectInfo<SocketAddr>` in tests. Use [`peer_from`](Self::peer_from) for all other
+/// types.
 ///
-/// Without a peer's address the key is [not provided](KeyError::not_provided), so that a request is
-/// answered with 500 unless [`Missing`](crate::Missing) says otherwise. So is a request by a Unix
-/// socket, unless it is [trusted](TrustedProxies::unix_sockets) and names an address.
+/// Without a peer's address the key is [not provided](KeyError::not_provided), so the answer is
+/// 500, unless [`Missing`](crate::Missing) sets another treatment. The same holds for a request by
+/// a Unix socket, unless the socket is [trusted](TrustedProxies::unix_sockets) and names an
+/// address.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -27,7 +29,7 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// let clients = ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"])?);
 ///
-/// // What the client wrote itself is on the left.
+/// // Entries that the client wrote are on the left.
 /// let lines = "203.0.113.99, 192.0.2.7";
 /// let mut request = http::Request::builder().header("x-forwarded-for", lines).body(())?;
 /// request.extensions_mut().insert(Peer::Address("10.0.0.2".parse()?));
@@ -37,7 +39,7 @@ use super::{Head, KeyError, KeyExtractor};
 #[derive(Clone)]
 pub struct ClientIp {
     clients: ClientAddress,
-    /// The field whose lines are read.
+    /// The name of the field to read.
     header: Option<HeaderName>,
     peer: Option<Arc<PeerFrom>>,
 }
@@ -45,13 +47,13 @@ pub struct ClientIp {
 type PeerFrom = dyn Fn(&Extensions) -> Option<Peer> + Send + Sync;
 
 impl ClientIp {
-    /// The address of the peer, whatever header fields say.
+    /// The address of the peer. Header fields are ignored.
     #[must_use]
     pub fn peer() -> Self {
         Self::new(ClientAddress::peer())
     }
 
-    /// What these proxies say in `X-Forwarded-For`.
+    /// The address that these proxies write in `X-Forwarded-For`.
     #[must_use]
     pub fn behind(proxies: TrustedProxies) -> Self {
         Self::new(ClientAddress::behind(proxies))
@@ -60,12 +62,12 @@ impl ClientIp {
     /// The address that these rules find: another header field, or another length of IPv6 prefixes.
     #[must_use]
     pub fn new(clients: ClientAddress) -> Self {
-        // It has been checked that this is the name of a header field.
+        // The name was checked to be that of a header field.
         let header = clients.header().and_then(|name| HeaderName::try_from(name).ok());
         Self { clients, header, peer: None }
     }
 
-    /// Another way to find the peer, in place of all others.
+    /// Finds the peer by this function, in place of all other ways.
     ///
     /// ```
     /// use std::net::SocketAddr;
@@ -94,7 +96,7 @@ impl ClientIp {
     }
 }
 
-/// The peer as axum tells it.
+/// The peer as axum provides it.
 #[cfg(feature = "axum")]
 fn framework_peer(extensions: &Extensions) -> Option<Peer> {
     use axum::extract::connect_info::{ConnectInfo, MockConnectInfo};

@@ -1,4 +1,4 @@
-//! Keys that outer layers have left with the request, and keys that are always the same.
+//! Keys that outer layers have put into the request, and keys that are always the same.
 
 use core::fmt;
 use core::hash::Hash;
@@ -8,8 +8,9 @@ use super::{Head, KeyError, KeyExtractor};
 
 /// The key in an extension of the request, such as the user that an outer layer has authenticated.
 ///
-/// Without that extension the key is [not provided](KeyError::not_provided): a request without a
-/// user is answered with 500, unless [`on_missing`](KeyExtractor::on_missing) says otherwise.
+/// Without that extension the key is [not provided](KeyError::not_provided): the answer to a
+/// request without a user is 500, unless [`on_missing`](KeyExtractor::on_missing) sets another
+/// treatment.
 ///
 /// ```
 /// use tollgate_tower::{Head, KeyError, KeyExtractor, extension};
@@ -32,7 +33,7 @@ where
     FromExtension { key, extension: PhantomData }
 }
 
-/// The key in an extension of the request. Made by [`extension`].
+/// The key in an extension of the request. [`extension`] makes it.
 pub struct FromExtension<E, T> {
     key: T,
     extension: PhantomData<fn(&E)>,
@@ -63,8 +64,8 @@ impl<E, T> fmt::Debug for FromExtension<E, T> {
     }
 }
 
-/// The same key for each request: a part of a tuple that tells one layer's requests from another's,
-/// or the dimension of a joint limiter that stands for the whole endpoint.
+/// The same key for each request. Use it as a part of a tuple that distinguishes layers, or as the
+/// dimension of a joint limiter for a whole endpoint.
 ///
 /// ```
 /// use tollgate_tower::{ClientIp, constant};
@@ -76,7 +77,7 @@ pub const fn constant<K: Hash + Clone + Send + Sync>(key: K) -> Constant<K> {
     Constant { key }
 }
 
-/// The same key for each request. Made by [`constant`].
+/// The same key for each request. [`constant`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant<K> {
     key: K,

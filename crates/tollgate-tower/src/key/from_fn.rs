@@ -5,7 +5,7 @@ use core::hash::Hash;
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The key that a function finds in the head.
+/// The key that a function returns for the head.
 ///
 /// ```
 /// use tollgate_tower::{Head, KeyExtractor, from_head};
@@ -23,7 +23,7 @@ where
     FromHead { function }
 }
 
-/// A function of the head as an extractor. Made by [`from_head`].
+/// A function of the head as an extractor. [`from_head`] makes it.
 #[derive(Clone, Copy)]
 pub struct FromHead<T> {
     function: T,

@@ -2,7 +2,7 @@
 
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 
-/// A request without its body, which is never read.
+/// A request without its body. No extractor reads the body.
 ///
 /// ```
 /// use tollgate_tower::Head;
@@ -20,7 +20,7 @@ pub struct Head<'a> {
     pub uri: &'a Uri,
     /// The header fields.
     pub headers: &'a HeaderMap,
-    /// What the server and outer layers have left with the request.
+    /// The extensions that the server and outer layers have inserted.
     pub extensions: &'a Extensions,
 }
 

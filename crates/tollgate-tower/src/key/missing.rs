@@ -1,8 +1,8 @@
-//! Extractors with their own answer to a missing key.
+//! Extractors with their own treatment of a missing key.
 
 use super::{Head, KeyError, KeyExtractor, Missing};
 
-/// An extractor with its own answer to a missing key. Made by [`KeyExtractor::on_missing`].
+/// An extractor with its own treatment of a missing key. [`KeyExtractor::on_missing`] makes it.
 #[derive(Debug, Clone)]
 pub struct OnMissing<X: KeyExtractor> {
     extractor: X,

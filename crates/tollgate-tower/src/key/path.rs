@@ -8,11 +8,12 @@ use tollgate_http::middleware::{hash_path, same_path};
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The path of the request, without its query. Paths that mean the same are one key: `%61` is `a`,
-/// `/a/./b/../c` is `/a/c`, and a slash that is doubled or ends the path does not count.
+/// The path of the request, without its query. Paths that are the same once normalised are one key:
+/// `%61` is `a`, `/a/./b/../c` is `/a/c`, and a slash that is doubled or ends the path does not
+/// count.
 ///
-/// **A client can make such keys up**, as it can ask for any path. Prefer the route that a router
-/// has matched; else use it with the client's address beside it.
+/// **A client can invent such keys**, because it can ask for any path. Prefer the route that a
+/// router has matched, or use the path together with the client's address.
 ///
 /// ```
 /// use tollgate_tower::{Head, KeyExtractor, path};
@@ -30,7 +31,7 @@ pub const fn path() -> NormalPath {
     NormalPath(())
 }
 
-/// The path of the request, decoded and normalised. Made by [`path`].
+/// The path of the request, decoded and normalised. [`path`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NormalPath(());
 
@@ -42,10 +43,10 @@ impl KeyExtractor for NormalPath {
     }
 }
 
-/// The key of a path. It is compared and hashed as if it were normalised.
+/// The key of a path. It is compared and hashed in its normal form.
 #[derive(Clone)]
 pub struct PathKey {
-    /// Shares its text with the request.
+    /// The text is shared with the request.
     uri: Uri,
 }
 

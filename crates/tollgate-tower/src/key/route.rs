@@ -7,8 +7,8 @@ use axum::extract::MatchedPath;
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The path of the route that axum has matched, such as `/users/{id}`: the clients cannot make
-/// keys up by it. Requests that match no route have one key together.
+/// The path of the route that axum has matched, such as `/users/{id}`. Clients cannot invent such
+/// keys. Requests that match no route share one key.
 ///
 /// Give the layer to [`Router::layer`](https://docs.rs/axum/0.8/axum/struct.Router.html#method.layer)
 /// or `route_layer`. A layer around the whole router comes before routes are matched.
@@ -17,7 +17,7 @@ pub const fn matched_path() -> MatchedRoute {
     MatchedRoute(())
 }
 
-/// The route that axum has matched. Made by [`matched_path`].
+/// The route that axum has matched. [`matched_path`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchedRoute(());
 

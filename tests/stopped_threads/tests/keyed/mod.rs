@@ -1,4 +1,4 @@
-//! Keys that come and go at the key cap, with costs, looks, reservations, snapshots and changes.
+//! Keys that come and go at the key cap, with costs, peeks, reservations, snapshots and changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -33,9 +33,9 @@ pub(crate) fn round(seed: u64) -> Stops {
             // A request has a key.
             asked[0] = asked[0].or_else(|| asked[1].is_none().then(|| chance.below(keys)));
             let cost = 1 + chance.below(least);
-            let (before, is_look) = (clock.now(), chance.one_in(6));
+            let (before, is_peek) = (clock.now(), chance.one_in(6));
             let named = asked.each_ref().map(Option::as_ref);
-            let decision = if is_look {
+            let decision = if is_peek {
                 limiter.peek_n(named, cost).map(|it| it.decision())
             } else {
                 limiter.try_acquire_n(named, cost)
@@ -47,7 +47,7 @@ pub(crate) fn round(seed: u64) -> Stops {
                 notes[dimension].push(Event { key, cost, before, after, told });
             };
             match decision {
-                Decision::Admitted(_) if is_look => {}
+                Decision::Admitted(_) if is_peek => {}
                 Decision::Admitted(_) => {
                     (0..DIMENSIONS)
                         .filter(|&dimension| asked[dimension].is_some())

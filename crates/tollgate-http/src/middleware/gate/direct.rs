@@ -21,7 +21,7 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     }
 
     fn give_back(&self, receipt: Receipt) {
-        // It is this limiter's.
+        // The receipt is of this limiter.
         let _ = self.refund(receipt);
     }
 }

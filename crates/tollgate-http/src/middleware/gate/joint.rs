@@ -13,7 +13,7 @@ use crate::problem::DenialKind;
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight `Option`s.
 ///
-/// This trait is implemented for such tuples; it is not meant to be implemented elsewhere.
+/// This trait is sealed: only such tuples implement it.
 pub trait JointKey: tuples::Sealed {
     /// The dimensions: the types of the keys.
     #[doc(hidden)]
@@ -79,7 +79,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 
     fn each_quotas(&self, keys: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
-        // It allocates.
+        // `quotas_of` allocates.
         let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
         for (dimension, (name, of_all)) in self.dimensions().enumerate() {
             let own = own.as_ref().and_then(|own| *own.get(dimension)?);
@@ -88,7 +88,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 
     fn give_back(&self, receipt: Receipt) {
-        // It is this limiter's.
+        // The receipt is of this limiter.
         let _ = self.refund(receipt);
     }
 }

@@ -22,7 +22,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
     }
 
     fn give_back(&self, receipt: Receipt) {
-        // It is this limiter's.
+        // The receipt is of this limiter.
         let _ = self.refund(receipt);
     }
 }

@@ -4,7 +4,7 @@ use tollgate::{CostExceedsLimit, Decision, Receipt, ReserveError, Status};
 
 use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated_by};
 
-/// What a keyed limiter, for one key, and a direct one have in common.
+/// The common part of a keyed limiter, for one key, and a direct limiter.
 pub(super) trait Single {
     fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
     fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError>;
@@ -45,7 +45,7 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
     }
 }
 
-/// What is left now.
+/// The permits left now.
 pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
     limiter.peek(1).ok().and_then(|status| of(&status, tell))
 }
@@ -54,7 +54,7 @@ fn of(status: &Status, tell: Tell) -> Option<Items> {
     Items::told(tell, || Some(status.tightest()), || status.quotas())
 }
 
-/// The quotas that leave less than a request costs.
+/// The quotas that have fewer permits left than a request costs.
 fn violated(status: &Status, cost: u32) -> impl Iterator<Item = Item> + use<> {
     status.quotas().filter(move |quota| quota.remaining() < cost).map(Item::from)
 }

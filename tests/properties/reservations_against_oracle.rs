@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use crate::lending_models::bucket::Bucket;
-use crate::lending_models::log::Log;
-use crate::lending_models::queue::Queue;
-use crate::lending_models::steps::Steps;
-use crate::lending_models::windows::{Kind, Windows};
-use crate::lending_models::{Naive, Number};
+use crate::reservation_models::bucket::Bucket;
+use crate::reservation_models::log::Log;
+use crate::reservation_models::queue::Queue;
+use crate::reservation_models::steps::Steps;
+use crate::reservation_models::windows::{Kind, Windows};
+use crate::reservation_models::{Naive, Number};
 
 use proptest::prelude::*;
 use tollgate::{Limiter, MockClock, Quota, Receipt};

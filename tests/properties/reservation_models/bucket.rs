@@ -12,7 +12,7 @@ pub(crate) struct Bucket {
     as_of: Option<i128>,
     /// Charges since it was full, and what has been given back of any of them.
     since_full: Vec<(Number, i128)>,
-    given_back: Vec<Number>,
+    refunded: Vec<Number>,
     charges: usize,
 }
 
@@ -26,7 +26,7 @@ impl Bucket {
             held: i128::from(start) * period,
             as_of: None,
             since_full: vec![],
-            given_back: vec![],
+            refunded: vec![],
             charges: 0,
         }
     }
@@ -67,7 +67,7 @@ impl Naive for Bucket {
         let (_, cost) = self.since_full[place];
         let back = if self.held >= 0 {
             cost
-        } else if self.given_back.iter().any(|&charge| charge >= number) {
+        } else if self.refunded.iter().any(|&charge| charge >= number) {
             0
         } else {
             let later: i128 = self.since_full[place + 1..].iter().map(|&(_, cost)| cost).sum();
@@ -75,7 +75,7 @@ impl Naive for Bucket {
         };
         if back > 0 {
             // As of any charge that was there by then.
-            self.given_back.push(self.charges);
+            self.refunded.push(self.charges);
         }
         self.held = (self.held + back * self.period).min(self.capacity * self.period);
         self.move_to(now);

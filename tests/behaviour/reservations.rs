@@ -29,7 +29,7 @@ fn direct() -> DirectLimiter<MockClock> {
 }
 
 #[test]
-fn a_reservation_that_is_dropped_gives_back() {
+fn a_dropped_reservation_is_refunded() {
     let (limiter, _) = limiter(3);
     let reservation = limiter.reserve("a", 2, NOW).unwrap();
     assert_eq!((reservation.delay(), limiter.peek("a").remaining()), (NOW, 1));
@@ -38,7 +38,7 @@ fn a_reservation_that_is_dropped_gives_back() {
 }
 
 #[test]
-fn a_reservation_is_given_back_when_its_scope_is_left_by_an_error_or_a_panic() {
+fn a_reservation_is_refunded_when_its_scope_ends_by_an_error_or_a_panic() {
     let (limiter, _) = limiter(3);
     let fails = || -> Result<(), std::num::ParseIntError> {
         let reservation = limiter.reserve("a", 3, NOW).unwrap();
@@ -57,7 +57,7 @@ fn a_reservation_is_given_back_when_its_scope_is_left_by_an_error_or_a_panic() {
 }
 
 #[test]
-fn a_reservation_that_is_cancelled_says_how_many_came_back() {
+fn a_cancelled_reservation_returns_the_number_of_refunded_permits() {
     let (limiter, clock) = limiter(3);
     assert_eq!(limiter.reserve("a", 2, NOW).unwrap().cancel(), 2);
     let late = limiter.reserve("a", 2, NOW).unwrap();
@@ -66,7 +66,7 @@ fn a_reservation_that_is_cancelled_says_how_many_came_back() {
 }
 
 #[test]
-fn what_is_committed_stays_until_its_receipt_is_shown() {
+fn committed_permits_stay_charged_until_their_receipt_is_refunded() {
     let (limiter, _) = limiter(3);
     let receipt = limiter.reserve("a", 2, NOW).unwrap().commit();
     assert_eq!((receipt.cost(), limiter.peek("a").remaining()), (2, 1));
@@ -77,7 +77,7 @@ fn what_is_committed_stays_until_its_receipt_is_shown() {
 }
 
 #[test]
-fn a_receipt_is_refused_by_another_limiter_and_comes_back() {
+fn another_limiter_returns_the_receipt() {
     let ((one, _), (other, _)) = (limiter(3), limiter(3));
     let receipt = one.reserve("a", 2, NOW).unwrap().commit();
     assert!(other.try_acquire_n("a", 2).unwrap().is_admitted());
@@ -122,7 +122,7 @@ fn a_cost_of_zero_reserves_nothing() {
 }
 
 #[test]
-fn what_is_given_back_of_a_key_that_was_forgotten_is_nothing() {
+fn a_forgotten_key_is_refunded_nothing() {
     for quota in [Quota::new(2, TEN), Quota::token_bucket(2, 1, TEN), Quota::fixed_window(2, TEN)] {
         for cost in [1, 2] {
             let limiter = Limiter::<str>::builder(quota).clock(MockClock::new()).build().unwrap();
@@ -135,7 +135,7 @@ fn what_is_given_back_of_a_key_that_was_forgotten_is_nothing() {
 }
 
 #[test]
-fn what_is_given_back_of_several_keys_that_were_forgotten_is_nothing() {
+fn several_forgotten_keys_are_refunded_nothing() {
     let dimension = || [Quota::new(2, TEN)];
     let limiter =
         JointLimiter::<(String, String)>::builder().dimension("one", dimension()).dimension("other", dimension());
@@ -149,7 +149,7 @@ fn what_is_given_back_of_several_keys_that_were_forgotten_is_nothing() {
 }
 
 #[test]
-fn a_direct_limiter_reserves_and_takes_back() {
+fn a_direct_limiter_reserves_and_refunds() {
     let limiter = direct();
     drop(limiter.reserve(2, NOW).unwrap());
     assert_eq!(limiter.peek().remaining(), 2);
@@ -163,7 +163,7 @@ fn a_direct_limiter_reserves_and_takes_back() {
 }
 
 #[test]
-fn a_joint_limiter_reserves_all_or_nothing_and_takes_all_of_it_back() {
+fn a_joint_limiter_reserves_all_or_nothing_and_refunds_all_of_it() {
     let (limiter, clock) = joint();
     let left = |user: i32| (0..=2).rev().find(|&cost| limiter.peek_n([user, 1], cost).unwrap().is_admitted());
     drop(limiter.reserve([1, 1], 2).unwrap());
@@ -232,7 +232,7 @@ fn by_the_nanosecond(limit: u32, window: u64) -> (Limiter<str, MockClock>, MockC
 }
 
 #[test]
-fn a_clock_that_goes_back_beside_a_reservation_gives_nothing_back_that_has_expired() {
+fn a_clock_that_goes_back_beside_a_reservation_refunds_no_expired_permit() {
     let (limiter, clock) = by_the_nanosecond(1, 200);
     let expired = limiter.reserve("a", 1, NOW).unwrap().commit();
     clock.set(200);
@@ -250,7 +250,7 @@ fn a_clock_that_goes_back_beside_a_reservation_gives_nothing_back_that_has_expir
 }
 
 #[test]
-fn a_clock_that_goes_back_after_a_cancellation_gives_nothing_back_that_has_expired() {
+fn a_clock_that_goes_back_after_a_cancellation_refunds_no_expired_permit() {
     let (limiter, clock) = by_the_nanosecond(2, 200);
     let expired = limiter.reserve("a", 1, NOW).unwrap().commit();
     clock.set(100);
@@ -266,7 +266,7 @@ fn a_clock_that_goes_back_after_a_cancellation_gives_nothing_back_that_has_expir
 }
 
 #[test]
-fn a_clock_that_goes_back_gives_nothing_back_that_had_expired_when_something_else_was_given_back() {
+fn a_clock_that_goes_back_refunds_no_permit_that_had_expired_at_another_refund() {
     let (limiter, clock) = by_the_nanosecond(3, 200);
     let expired = limiter.reserve("a", 1, NOW).unwrap().commit();
     clock.set(100);
@@ -317,7 +317,7 @@ impl Clock for &'static Stops {
 }
 
 #[test]
-fn a_thread_that_stops_as_it_cancels_puts_off_nothing_that_expires_meanwhile() {
+fn a_thread_that_stalls_as_it_cancels_postpones_no_permit_that_expires_meanwhile() {
     let clock: &'static Stops = Box::leak(Box::new(Stops { shows: AtomicU64::new(0), meanwhile: Mutex::new(None) }));
     let quota = Quota::new(1, Duration::from_nanos(2));
     let limiter: &'static Limiter<str, &'static Stops> =
@@ -328,7 +328,7 @@ fn a_thread_that_stops_as_it_cancels_puts_off_nothing_that_expires_meanwhile() {
     assert_eq!(ahead.delay(), Duration::from_nanos(1));
     *clock.meanwhile.lock().unwrap() = Some(Box::new(|| {
         clock.shows.store(2, Ordering::SeqCst);
-        // Another key's rings are replaced, which raises the horizon.
+        // Another key's rings are replaced, which raises the timestamp floor.
         (0..2).for_each(|_| assert_eq!(limiter.reserve("z", 1, NOW).unwrap().cancel(), 1));
     }));
     assert_eq!(ahead.cancel(), 1);
@@ -336,7 +336,7 @@ fn a_thread_that_stops_as_it_cancels_puts_off_nothing_that_expires_meanwhile() {
 }
 
 #[test]
-fn what_is_given_back_frees_a_place_at_the_cap() {
+fn a_refund_frees_a_place_at_the_cap() {
     for quota in [Quota::new(10, TEN), Quota::fixed_window(10, TEN), Quota::token_bucket(10, 1, SECOND)] {
         let clock = MockClock::new();
         let limiter = Limiter::<str>::builder(quota).key_cap(1).clock(clock.clone()).build().unwrap();
@@ -350,7 +350,7 @@ fn what_is_given_back_frees_a_place_at_the_cap() {
 
 /// A coarse clock stands still between its ticks.
 #[test]
-fn a_thousand_reservations_dropped_within_one_reading_put_nothing_off() {
+fn a_thousand_reservations_dropped_within_one_reading_postpone_nothing() {
     let interval = Duration::from_micros(10);
     for quota in [
         Quota::token_bucket(1, 1, interval),

@@ -26,7 +26,7 @@ impl Out {
         assert!(out <= LIMIT.into(), "{out} permits of key {key} are out");
     }
 
-    fn comes_back(&self, key: u64, cost: u32) {
+    fn note_refund(&self, key: u64, cost: u32) {
         self.of(key).fetch_sub(cost.into(), Ordering::SeqCst);
     }
 }
@@ -40,11 +40,11 @@ fn chance(state: &mut u64) -> u64 {
 }
 
 /// Gives how often permits were granted, and how often all of them came back that could.
-fn lend(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
-    let (out, granted, came_back) = (Out::default(), AtomicU64::new(0), AtomicU64::new(0));
+fn reserve_and_refund(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
+    let (out, granted, refunded) = (Out::default(), AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for thread in 1..=THREADS {
-            let (out, granted, came_back) = (&out, &granted, &came_back);
+            let (out, granted, refunded) = (&out, &granted, &refunded);
             scope.spawn(move || {
                 let (mut state, mut held) = (thread.wrapping_mul(0x9e37_79b9_7f4a_7c15), Vec::new());
                 for _ in 0..rounds {
@@ -58,39 +58,39 @@ fn lend(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
                     if chance(&mut state).is_multiple_of(2) && !held.is_empty() {
                         let any = chance(&mut state) % u64::try_from(held.len()).expect("few");
                         let (key, cost, receipt) = held.swap_remove(usize::try_from(any).expect("few"));
-                        out.comes_back(key, cost);
+                        out.note_refund(key, cost);
                         let back = limiter.refund(receipt).expect("of this limiter");
-                        came_back.fetch_add(u64::from(back == cost), Ordering::Relaxed);
+                        refunded.fetch_add(u64::from(back == cost), Ordering::Relaxed);
                     }
                 }
                 for (key, cost, receipt) in held {
-                    out.comes_back(key, cost);
+                    out.note_refund(key, cost);
                     let back = limiter.refund(receipt).expect("of this limiter");
-                    came_back.fetch_add(u64::from(back == cost), Ordering::Relaxed);
+                    refunded.fetch_add(u64::from(back == cost), Ordering::Relaxed);
                 }
             });
         }
     });
-    (granted.into_inner(), came_back.into_inner())
+    (granted.into_inner(), refunded.into_inner())
 }
 
 #[test]
-fn a_log_gives_all_of_it_out_again() {
+fn a_log_grants_all_refunded_permits_again() {
     let limiter = Limiter::new(Quota::new(LIMIT, HOUR)).expect("a usable quota");
-    let (granted, came_back) = lend(&limiter, 20_000);
+    let (granted, refunded) = reserve_and_refund(&limiter, 20_000);
     assert!(granted > 1000, "{granted}");
-    assert_eq!(granted, came_back);
+    assert_eq!(granted, refunded);
     assert!((0..KEYS).all(|key| limiter.peek(key).remaining() == LIMIT));
 }
 
 #[test]
-fn an_account_gives_out_no_more_than_there_is() {
+fn an_account_grants_no_more_than_it_has() {
     for quota in [Quota::token_bucket(LIMIT, 1, 100 * HOUR), Quota::fixed_window(LIMIT, HOUR)] {
         let limiter = Limiter::new(quota).expect("a usable quota");
-        let (granted, came_back) = lend(&limiter, 20_000);
+        let (granted, refunded) = reserve_and_refund(&limiter, 20_000);
         // What opens an account while another gives something back may not come back.
-        assert!(granted > 1000 && came_back <= granted, "{granted}, {came_back}");
-        println!("{quota}: {granted} granted, {came_back} came back");
+        assert!(granted > 1000 && refunded <= granted, "{granted}, {refunded}");
+        println!("{quota}: {granted} granted, {refunded} refunded");
     }
 }
 
@@ -104,14 +104,14 @@ fn quotas_that_change_meanwhile_let_no_more_out_than_the_largest() {
                 limiter.set_quotas_of(1, &[Quota::new(1 + (round + 3) % LIMIT, HOUR)]).expect("a usable quota");
             }
         });
-        let (granted, came_back) = lend(&limiter, 10_000);
-        assert_eq!(granted, came_back);
+        let (granted, refunded) = reserve_and_refund(&limiter, 10_000);
+        assert_eq!(granted, refunded);
     });
     assert!((0..KEYS).all(|key| limiter.peek(key).reset_after() == Duration::ZERO), "all of it came back");
 }
 
 #[test]
-fn several_dimensions_give_all_of_it_out_again() {
+fn several_dimensions_grant_all_refunded_permits_again() {
     let dimension = || [Quota::new(LIMIT, HOUR)];
     let limiter =
         JointLimiter::<(u64, u64)>::builder().dimension("one", dimension()).dimension("other", dimension()).build();

@@ -370,7 +370,7 @@ fn every_error_says_what_to_do() {
         (ClientConfigError::NotANetwork { text: "x".into() }, "'x' is not a network"),
         (ClientConfigError::BitsAfterPrefix { text: "x".into() }, "'x' has bits after its prefix"),
         (ClientConfigError::EveryAddress { text: "x".into() }, "'x' holds all of IPv4"),
-        (ClientConfigError::HeaderName { name: "x".into() }, "'x' is no name"),
+        (ClientConfigError::HeaderName { name: "x".into() }, "'x' cannot be the name"),
         (ClientConfigError::ListHeader { name: "x".into() }, "'x' is a list"),
         (ClientConfigError::Ipv6Prefix { prefix: 3 }, "prefix of 3 bits"),
     ] {

@@ -95,7 +95,22 @@ fn without_fields_there_is_none() {
 
 #[test]
 fn with_fields_there_is_none() {
-    let limiter = Arc::new(Limiter::new(Quota::per_hour(100_000)).unwrap());
-    let layer = RateLimitLayer::new(limiter).key((clients(), path()));
-    assert_eq!(allocations(&mut layer.layer(Inner)), of_inner());
+    for headers in [Headers::Draft11, Headers::XRateLimit] {
+        let limiter = Arc::new(Limiter::new(Quota::per_hour(100_000)).unwrap());
+        let layer = RateLimitLayer::new(limiter).key((clients(), path())).headers(headers);
+        assert_eq!(allocations(&mut layer.layer(Inner)), of_inner(), "{headers:?}");
+    }
+}
+
+#[test]
+fn of_a_joint_limiter_with_fields_there_is_none_but_for_a_list_of_all_limits() {
+    for (headers, all, list) in
+        [(Headers::Draft11, false, 0), (Headers::XRateLimit, false, 0), (Headers::Draft11, true, 1)]
+    {
+        let quotas = [Quota::per_hour(100_000), Quota::per_day(1_000_000)];
+        let joint = JointLimiter::builder().dimension("key", quotas).dimension("address", quotas).build().unwrap();
+        let layer = RateLimitLayer::new(Arc::new(joint)).key((header(HeaderName::from_static("x-api-key")), clients()));
+        let mut service = layer.headers(headers).all_limits(all).layer(Inner);
+        assert_eq!(allocations(&mut service), of_inner() + list, "{headers:?}, all limits: {all}");
+    }
 }

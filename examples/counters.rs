@@ -1,4 +1,4 @@
-//! The figures that a dashboard shows.
+//! The figures of a limiter, for a dashboard.
 //!
 //! ```text
 //! 3 keys, 4 admitted, 2 denied

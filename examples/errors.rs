@@ -1,4 +1,4 @@
-//! Each mistake is an error that says the remedy. None is a panic.
+//! Each mistake is an error with its remedy, and never a panic.
 //!
 //! ```text
 //! the window is zero: give at least one nanosecond

@@ -1,4 +1,4 @@
-//! Five requests in any ten seconds, as a timeline: the sixth is told exactly how long to wait.
+//! Five requests in any ten seconds, as a timeline: the sixth request gets its exact wait.
 //!
 //! ```text
 //! 1 s  2.8 s  4 s  5.5 s  7 s |  8 s  | 11.1 s

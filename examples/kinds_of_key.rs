@@ -1,4 +1,4 @@
-//! A key can be anything that hashes. A request borrows its parts and allocates nothing.
+//! A key can be of any type that hashes. A request borrows its parts and allocates nothing.
 //!
 //! ```text
 //! text, number, address, pair, own type: admitted

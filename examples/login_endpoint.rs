@@ -1,9 +1,9 @@
 //! A login endpoint that lets each client try 100 times in any minute.
 //!
-//! One client guesses passwords as fast as it can, another logs in as people do. The first is held to 100 in *any* minute,
-//! also across the turn of a minute, and the second notices nothing.
+//! One client guesses passwords as fast as it can. Another client logs in at a normal rate. The
+//! first gets 100 attempts in *any* minute, even across full minutes. The second is never denied.
 //!
-//! The story is told on a mock clock, so that it takes no time; in a service leave `.clock(...)` away.
+//! A mock clock makes the example fast. In a service, leave `.clock(...)` out.
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Many threads ask for one key while the clock stands still: exactly the limit is admitted.
 //!
-//! Two ways of building a sliding window log lose count here. A set of times holds two requests of one tick only once, and
-//! so lets more through; and to look first and write afterwards lets every thread through that looked in between.
+//! Two common designs of a sliding window log admit more here. A set of times holds two requests of
+//! one tick only once. And a check before the write admits every thread that checks in between.
 
 use std::io::{self, Write};
 use std::thread;

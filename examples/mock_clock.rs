@@ -1,4 +1,4 @@
-//! An application that holds one limiter type, and a test of it that sets the time.
+//! An application with one limiter type, and a test of it that sets the time.
 //!
 //! ```text
 //! in the service: true

@@ -1,4 +1,4 @@
-//! Limits from a file, and the file changed while requests come.
+//! Limits from a file, which changes while requests come.
 //!
 //! ```text
 //! alice: true, true, false

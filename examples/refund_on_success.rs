@@ -1,4 +1,4 @@
-//! Only failed logins count: a right password gives the permit back.
+//! Only failed logins count: a right password refunds the permit.
 //!
 //! ```text
 //! alice, "secret": 200

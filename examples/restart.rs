@@ -1,4 +1,4 @@
-//! A restart that forgives nothing: a snapshot keeps what each key has been granted.
+//! A restart that loses no permits: a snapshot keeps the permits of each key.
 //!
 //! ```text
 //! before the restart: admitted

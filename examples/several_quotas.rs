@@ -1,8 +1,9 @@
-//! Ten a second, a hundred a minute and a thousand a day, all on one key: a request has to fit into each of them, and is charged to
-//! all or to none.
+//! Ten a second, a hundred a minute and a thousand a day, all on one key. A request must fit into
+//! each quota, and is charged to all or to none.
 //!
-//! One client sends twenty a second, without end. It gets ten a second until the minute's hundred are gone, then a hundred a minute
-//! until the day's thousand are; and whoever is denied is told by which of the three, and how long that will last.
+//! A client sends twenty requests a second. It gets ten a second until the hundred of the minute
+//! are used, then a hundred a minute until the thousand of the day are used. Each denial names the
+//! quota that denied and the wait.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -39,7 +40,8 @@ fn send(limiter: &Limiter<String, MockClock>, clock: &MockClock, seconds: u32) -
     told
 }
 
-/// Tells the story, and returns what happened in the first second, the rest of the minute, and the rest of the hour.
+/// Tells the story, and returns what happened in the first second, the rest of the minute, and the
+/// rest of the hour.
 fn run(out: &mut impl Write) -> io::Result<[Told; 3]> {
     let clock = MockClock::new();
     let [(second, _), (minute, _), (day, _)] = QUOTAS;
@@ -72,11 +74,13 @@ mod tests {
         let [second, minute, hour] = run(&mut out).unwrap();
         // The first ten within half a second; the eleventh waits for the other half.
         assert_eq!(second, Told { admitted: 10, denied: [10, 0, 0], longest_wait: Duration::from_millis(500) });
-        // Ninety more within nine seconds and a half. Who comes at 9.5 s waits for the minute to be over.
+        // Ninety more within nine seconds and a half. Who comes at 9.5 s waits for the minute to be
+        // over.
         assert_eq!(minute.admitted, 90);
         assert_eq!(minute.denied, [80, 1010, 0]);
         assert_eq!(minute.longest_wait, Duration::from_millis(50_500));
-        // Nine hundred more, as the minute's permits come back one by one, never more than ten in a second; and then the day's are gone.
+        // Nine hundred more, as the minute's permits come back one by one, never more than ten in a
+        // second; and then the day's are gone.
         assert_eq!(hour.admitted, 900);
         assert!(hour.denied[0] == 0 && hour.denied[1] > 0 && hour.denied[2] > 0, "{hour:?}");
         assert!(hour.longest_wait > Duration::from_secs(23 * 60 * 60), "{hour:?}");

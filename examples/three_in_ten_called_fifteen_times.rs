@@ -1,7 +1,8 @@
-//! Three in ten seconds, called fifteen times at once, then a pause of ten seconds, and again.
+//! Three in ten seconds, asked fifteen times at once, again after a pause of ten seconds.
 //!
-//! Twelve of the fifteen are denied, and that costs the caller nothing: after the pause it has its three again. (Where
-//! refused requests are counted too, a caller that keeps knocking is locked out for ever.)
+//! Twelve of the fifteen requests are denied. Denials prolong nothing: after the pause the caller
+//! has three permits again. (If refused requests counted, too, a caller that never pauses would
+//! never be admitted again.)
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A worker that waits for its turn: ten jobs a second, and no job waits for longer than a minute.
+//! A worker that waits for permits: ten jobs a second, and no job waits longer than a minute.
 //!
 //! ```text
 //! job 1

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_duration_says_what_would_be() {
+    fn an_invalid_duration_has_a_remedy() {
         for (text, expected) in [("60", "60s"), ("", "10s"), ("soon", "10s"), ("-5s", "negative"), ("1mo", "months")] {
             let error = parse_duration(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read_again() {
+    fn printed_durations_are_read_again() {
         for (nanos, text) in [
             (0, "0s"),
             (1, "1ns"),

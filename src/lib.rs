@@ -81,14 +81,14 @@
 //! | a `Retry-After` header | [`retry_after_secs`](Denial::retry_after_secs) |
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
 //! | a decision as a `Result`, for `?` | [`into_result`](Decision::into_result) |
-//! | permits for later, or that may be given back | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
+//! | permits for later, or that may be refunded | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
 //! | tests that set the time | [`MockClock`] |
 //! | tests under tokio's paused time | [`TokioClock`] (feature `tokio`) |
 //! | one limiter type for the service and its tests | [`AnyClock`] |
 //! | a clock whose reading costs one load | [`CoarseClock`] |
 //! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
-//! | other quotas while requests come, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
+//! | changes of quotas at run time, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
 //! | tiers of keys | [`set_quotas_of`](Limiter::set_quotas_of), or a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
 //! | a limit on trial, which denies nothing yet | [`shadow`](LimiterBuilder::shadow) |
@@ -131,7 +131,7 @@
 //!
 //! ## axum
 //! `cargo add tollgate tollgate-tower --features tollgate-tower/axum,tollgate-tower/tracing`. A layer
-//! limits each client address and answers denied requests with status 429, `Retry-After` and
+//! limits each client address. The answer to a denied request is status 429, with `Retry-After` and
 //! `RateLimit`:
 //!
 //! ```text
@@ -146,8 +146,8 @@
 //! route, header field or proxy.
 //!
 //! ## tokio: wait for a permit
-//! No method waits. A reservation has the time to wait, and requests go on in the order in which
-//! they reserved. If the task is cancelled meanwhile, the permit is given back.
+//! No method waits. A reservation has the time to wait. Requests go on in the order of their
+//! reservations. If the task is cancelled meanwhile, the permit is refunded.
 //!
 //! ```
 //! use std::time::Duration;

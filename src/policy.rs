@@ -52,8 +52,8 @@
 //! | field of the file | value |
 //! |---|---|
 //! | `key_cap` | the most keys held at once, of all dimensions together; default 1,048,576 |
-//! | `at_key_cap` | the answer to a new key at the cap, as [`AtKeyCap`]: `"deny"` (default) or `"admit"` |
-//! | `shadow` | shadow mode, which admits requests that a quota denies: `true` or `false` (default) |
+//! | `at_key_cap` | the answer to a new key then ([`AtKeyCap`]): `"deny"` (default) or `"admit"` |
+//! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
 //! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) |
 //!
 //! See [`JointLimiterBuilder::shadow`] for shadow mode. `tollgate replay` reports denials with and

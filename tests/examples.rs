@@ -20,7 +20,7 @@ fn program(name: &str) -> PathBuf {
 }
 
 #[test]
-fn examples_print_what_they_say() {
+fn examples_print_their_documented_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut checked = 0;
     for entry in std::fs::read_dir(folder).expect("examples") {

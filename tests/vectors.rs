@@ -136,7 +136,7 @@ fn every_case_is_answered_as_expected_and_every_difference_is_named() {
 }
 
 #[test]
-fn what_the_reader_does_not_know_is_an_error_and_a_wrong_expectation_fails() {
+fn unknown_fields_are_errors_and_wrong_expectations_fail() {
     let with = |at: usize, from: &str, to: &str| {
         let (file, _) = FILES[at];
         assert!(file.contains(from), "{from}");

@@ -17,7 +17,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 /// | any `K` | `&K`, or a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
 /// | an integer, `bool`, `char`, an IP or socket address | also the value: `7`, `addr` |
 /// | an array | also the array |
-/// | a tuple of up to eight parts | also a tuple with a form of each part: `(7, "x")` for `(u64, String)` |
+/// | a tuple of up to eight parts | also a tuple of forms: `(7, "x")` for `(u64, String)` |
 ///
 /// None of these allocates. `Limiter<str>` and `Limiter<String>` both take `&str`. The examples
 /// name `String`, because such a limiter takes `&String` as well.

@@ -140,7 +140,7 @@ fn a_policy_can_be_in_shadow_mode() {
 }
 
 #[test]
-fn what_is_not_toml_or_no_policy() {
+fn texts_that_are_not_policies() {
     assert!(!words("key_cap = ", 1).is_empty());
     assert!(words("\nkey_cup = 5", 2).contains("key_cap"), "an unknown field names those there are");
     assert!(words("[[dimension]]\nname = \"a\"\nlimit = 5", 3).contains("unknown field `limit`"));
@@ -238,7 +238,7 @@ fn names_and_keys() {
 }
 
 #[test]
-fn what_the_limiter_refuses() {
+fn values_that_no_limiter_accepts() {
     let most = MAX_DIMENSIONS;
     let (line, _, problem) = refused("key_cap = 5\n");
     assert_eq!((line, problem), (2, BuildError::DimensionCount { dimensions: 0, most }.into()));

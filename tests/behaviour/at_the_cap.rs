@@ -88,7 +88,7 @@ fn a_joint_request_that_is_denied_loses_no_place() {
 }
 
 #[test]
-fn what_a_shared_quota_can_never_admit_is_denied_for_want_of_a_place() {
+fn a_cost_above_the_shared_quota_is_denied_for_lack_of_a_place() {
     let clock = MockClock::new();
     let builder = Limiter::<str>::builder(Quota::per_minute(2)).key_cap(1).keys_with_quotas(1).clock(clock.clone());
     let limiter = builder.at_key_cap(AtKeyCap::Share).build().unwrap();

@@ -21,7 +21,7 @@ fn plain<T: Copy + Eq + Send + Sync + Debug + 'static>() {}
 fn error<T: std::error::Error + Copy + Eq + Send + Sync + 'static>() {}
 
 #[test]
-fn what_compiles_here_can_be_shared() {
+fn limiters_can_be_shared() {
     owned_and_safe::<Limiter<String>>();
     owned_and_safe::<Limiter<str, MockClock>>();
     shared::<Limiter<String, AnyClock>>();

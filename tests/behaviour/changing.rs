@@ -166,7 +166,7 @@ fn a_shorter_window_frees_places_at_the_cap() {
 
 /// A bucket that becomes smaller is empty at most, and owes no more than what is reserved.
 #[test]
-fn all_of_a_smaller_bucket_is_missing_and_what_is_reserved() {
+fn a_smaller_bucket_lacks_all_permits_and_the_reserved_ones() {
     for (reserved, wait) in [(0, 1), (1, 2), (3, 4), (9, 4)] {
         let clock = MockClock::new();
         let builder = Limiter::<str>::builder(Quota::token_bucket(10, 1, SECOND)).clock(clock.clone());

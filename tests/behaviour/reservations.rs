@@ -181,7 +181,7 @@ fn a_joint_limiter_reserves_all_or_nothing_and_refunds_all_of_it() {
 }
 
 #[test]
-fn a_joint_limiter_says_what_it_can_not_reserve() {
+fn a_joint_limiter_names_reasons_not_to_reserve() {
     let (limiter, _) = joint();
     let one = limiter.reserve([1], 1).unwrap_err();
     assert_eq!(one, ReserveError::Joint(JointError::WrongNumberOfKeys { keys: 1, dimensions: 2 }));
@@ -193,7 +193,7 @@ fn a_joint_limiter_says_what_it_can_not_reserve() {
 }
 
 #[test]
-fn a_new_key_that_reserves_by_a_clock_that_lags_begins_no_earlier_than_what_was_known_of_it_ended() {
+fn a_new_key_reserved_by_a_lagging_clock_begins_no_earlier_than_its_last_end() {
     let nanos = Duration::from_nanos;
     for quota in [
         Quota::fixed_window(10, nanos(100)),
@@ -284,7 +284,7 @@ fn a_clock_that_goes_back_refunds_no_permit_that_had_expired_at_another_refund()
 }
 
 #[test]
-fn a_reservation_by_a_clock_that_lags_behind_what_expired_forgets_no_permit() {
+fn a_reservation_by_a_clock_that_lags_behind_an_expiry_loses_no_permit() {
     let (limiter, clock) = by_the_nanosecond(1, 13);
     clock.set(100);
     let other = limiter.reserve("b", 1, NOW).unwrap();

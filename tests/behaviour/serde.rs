@@ -53,7 +53,7 @@ fn every_kind_of_quota_goes_to_bytes_and_back() {
 }
 
 #[test]
-fn what_is_no_quota_is_an_error_that_says_why() {
+fn an_invalid_quota_is_an_error_with_its_reason() {
     for (text, words) in [
         (r#"{"limit":5}"#, "`per` is missing"),
         (r#"{"per":"1s"}"#, "`limit` is missing"),

@@ -219,7 +219,7 @@ fn the_names_of_quotas_may_change_across_a_restart() {
 }
 
 #[test]
-fn what_is_not_a_whole_snapshot_is_an_error_that_says_so() {
+fn an_incomplete_snapshot_is_an_error() {
     let limiter = limiter(Quota::per_hour(3), &MockClock::new());
     for key in 0..3 {
         assert!(limiter.try_acquire_n(key, key + 1).unwrap().is_admitted());
@@ -279,7 +279,7 @@ fn each_hash_restores_its_own_snapshots_and_no_others() {
 
 /// Nobody waits for a snapshot, and each one holds what was granted before it, and no more than the limit.
 #[test]
-fn snapshots_of_a_limiter_in_use_hold_what_was_granted_before() {
+fn snapshots_of_a_limiter_in_use_hold_all_earlier_permits() {
     const LIMIT: u32 = 64;
     let limiter = Limiter::<u32>::new(Quota::per_hour(LIMIT)).unwrap();
     assert!(limiter.try_acquire_n(7, 20).unwrap().is_admitted());

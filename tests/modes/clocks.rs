@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
-    fn whatever_the_clock_shows(
+    fn with_any_clock_readings(
         denials in 1_u32..4,
         within in prop_oneof![Just(100_u64), 1_u64..200],
         blocked_for in prop_oneof![Just(100_u64), 1_u64..200],

@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_direct_limiter_does_what_a_keyed_one_does(
+    fn a_direct_limiter_agrees_with_a_keyed_limiter(
         case in case(),
         ops in prop::collection::vec(op(), 1..150),
     ) {

@@ -16,7 +16,7 @@ fn overruled(decision: Decision) -> Option<(DenialReason, Duration)> {
 }
 
 #[test]
-fn what_would_be_denied_is_admitted_told_and_counted() {
+fn denials_become_admissions_and_are_reported_and_counted() {
     let clock = MockClock::new();
     let minute = Duration::from_secs(60);
     let limiter =

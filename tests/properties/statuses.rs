@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_said_comes_true(family in 0_usize..11, first in 0_usize..4, ops in ops()) {
+    fn statuses_come_true(family in 0_usize..11, first in 0_usize..4, ops in ops()) {
         let family = &families()[family];
         let mut run = Run::new(&family[first % family.len()]);
         // A bucket that does not start full is filled from its first request on.
@@ -213,7 +213,7 @@ fn of_two_that_leave_as_many_the_slower_is_tighter_and_then_the_first() {
 }
 
 #[test]
-fn what_does_not_decide_by_quota_says_something_true() {
+fn decisions_without_a_quota_have_true_statuses() {
     let clock = MockClock::new();
     let two = || Limiter::<str>::builder(Quota::per_minute(5)).and(Quota::per_second(2)).clock(clock.clone());
     let minute = 60 * SECOND;

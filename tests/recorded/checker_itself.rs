@@ -103,14 +103,14 @@ fn catches_advice_that_is_one_nanosecond_off() {
 }
 
 #[test]
-fn a_reading_error_widens_what_is_possible_and_no_more() {
+fn a_reading_error_widens_the_possible_and_no_more() {
     let with_error = |reading_error| Run { reading_error, ..run(&[admitted(0, 0), admitted(0, 0), admitted(96, 96)]) };
     assert!(with_error(2).check().is_ok());
     assert!(matches!(with_error(1).check(), Err(Fault::OverAdmitted { .. })));
 }
 
 #[test]
-fn in_order_of_claims_excuses_only_what_a_stalled_claim_explains() {
+fn in_order_of_claims_excuses_only_stalled_claims() {
     // One call stalls from 0 to 60; the other is granted and done meanwhile.
     let events = [admitted(0, 60), admitted(10, 15), denied(130, 131, 29)];
     let strict = run(&events);
@@ -153,7 +153,7 @@ proptest! {
 
     /// What the oracle does is right; one of its denials turned into an admission is one admission too many.
     #[test]
-    fn accepts_what_the_oracle_does_and_not_one_permit_more(
+    fn accepts_the_oracle_and_not_one_permit_more(
         limit in 1_u32..6,
         window in 1_u64..60,
         requests in prop::collection::vec((0_u64..20, any::<u32>()), 1..150),

@@ -128,7 +128,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn accepts_what_a_bucket_does_and_not_one_permit_more(
+    fn accepts_a_bucket_and_not_one_permit_more(
         capacity in 1_u32..6,
         refill in 1_u32..4,
         per in 1_u64..40,
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn accepts_what_an_aligned_window_does_and_not_one_permit_more(
+    fn accepts_an_aligned_window_and_not_one_permit_more(
         limit in 1_u32..6,
         window in 2_u64..60,
         requests in prop::collection::vec((1_u64..20, any::<u32>()), 1..120),
@@ -154,7 +154,7 @@ proptest! {
 
     /// Where a window begins is not to be seen from outside, so that one permit too many need not be.
     #[test]
-    fn accepts_what_a_window_does(
+    fn accepts_a_window(
         limit in 1_u32..6,
         window in 1_u64..60,
         requests in prop::collection::vec((0_u64..20, any::<u32>()), 1..120),

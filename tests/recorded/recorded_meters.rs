@@ -159,7 +159,7 @@ fn a_quantised_log_on_a_clock_that_the_threads_move() {
 
 /// While the clock stands still exactly the capacity is admitted, and after it has moved exactly what has come back.
 #[test]
-fn at_each_tick_of_a_clock_that_stands_still_exactly_what_is_there_is_admitted() {
+fn at_each_tick_of_a_clock_that_stands_still_exactly_the_permits_left_are_admitted() {
     let bucket = Bucket { capacity: 40, refill: 3, per: 10 };
     let clock = MockClock::new();
     let limiter = Limiter::<u32>::builder(bucket.quota()).clock(clock.clone()).build().expect("a good quota");

@@ -45,7 +45,7 @@ fn quotas_that_never_decide_are_told() {
 }
 
 #[test]
-fn what_is_wrong_is_shown_at_its_place() {
+fn errors_are_shown_at_their_place() {
     let scratch = Scratch::new("check-wrong");
     let cases = [
         ("[[dimension]]\nname = \"a\"\n\tquota = [{ limit = 0, per = \"1s\" }]\n", 3, 11, "the limit is zero"),

@@ -164,7 +164,7 @@ fn each_is_decided_as_if_it_were_alone() {
 }
 
 #[test]
-fn what_waits_in_a_queue_passes_later() {
+fn queued_requests_pass_later() {
     let scratch = Scratch::new("compare-queue");
     let log = scratch.with("log.csv", "time,client\n0,a\n0,a\n0,a\n0,a\n");
     let args =
@@ -198,7 +198,7 @@ fn the_table_and_the_plot() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn policies_that_cannot_be_compared_are_refused() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&[SAMPLE], 2, "nothing says what to compare"),
         (&["--limit", "5", SAMPLE], 2, "--per is missing"),

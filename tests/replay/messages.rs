@@ -125,7 +125,7 @@ fn help_fits_its_width() {
 }
 
 #[test]
-fn the_report_says_what_a_share_is_of() {
+fn the_report_names_the_whole_of_a_share() {
     let report = text(&replay(&["--limit", "20", "--per", "10s", SAMPLE]).stdout);
     assert!(report.contains("     denied     of its requests  key\n        184        264   69.70%  203.0.113.66"));
 }

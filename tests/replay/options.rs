@@ -82,7 +82,7 @@ fn several_limits_on_one_key() {
 }
 
 #[test]
-fn what_is_plain_is_as_it_was() {
+fn the_default_algorithm_can_be_named() {
     let scratch = Scratch::new("plain");
     let file = scratch.file("decisions.csv");
     let named = ["--algorithm", "sliding-window-log", "--limit", "20", "--per", "10s"];

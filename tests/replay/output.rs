@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::support::{SAMPLE, Scratch, replay, text, tollgate, total};
 
 #[test]
-fn the_shipped_sample_is_what_its_generator_makes() {
+fn the_shipped_sample_is_the_output_of_its_generator() {
     let made = tollgate().args(["sample", "--seed", "1", "--lines", "2400"]).output().unwrap();
     assert!(made.status.success());
     assert!(made.stdout == fs::read(SAMPLE).unwrap(), "examples/sample/access.log is not `tollgate sample`");

@@ -157,7 +157,7 @@ fn a_request_without_the_key_of_a_dimension_is_asked_in_the_others() {
 }
 
 #[test]
-fn a_policy_in_shadow_mode_is_told_what_it_would_deny() {
+fn a_policy_in_shadow_mode_reports_its_denials() {
     let scratch = Scratch::new("shadow");
     let log = scratch.with("log.csv", "time,client\n1,a\n2,a\n3,a\n");
     let policy = "shadow = true\n[[dimension]]\nname = \"client\"\nquota = [{ limit = 1, per = \"1m\" }]\n";
@@ -199,7 +199,7 @@ fn a_cost_above_a_limit_is_too_big_in_that_dimension() {
 }
 
 #[test]
-fn what_is_wrong_with_a_policy_is_said_before_anything_is_read() {
+fn a_policy_error_comes_before_any_log_is_read() {
     let scratch = Scratch::new("bad-policy");
     let file = scratch.file("decisions.csv");
     for (policy, reason) in [

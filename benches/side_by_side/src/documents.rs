@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replaces_what_is_between_the_marks_and_nothing_else() {
+    fn replaces_only_the_text_between_the_marks() {
         let text = "a\n<!-- begin: x -->\nold\n<!-- end: x -->\nb\n<!-- begin: y -->\n<!-- end: y -->\n";
         let expected = "a\n<!-- begin: x -->\nnew\n<!-- end: x -->\nb\n<!-- begin: y -->\n<!-- end: y -->\n";
         assert_eq!(replaced(text, "x", "new\n").as_deref(), Some(expected));

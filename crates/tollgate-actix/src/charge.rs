@@ -11,8 +11,8 @@ use crate::gate::Gate;
 use crate::key::KeyExtractor;
 use crate::settings::RefundWhen;
 
-/// What an admitted request was charged. Dropped without an answer, it gives the permits back if
-/// the limit was told so.
+/// The charge of an admitted request. If it is dropped before the response, it refunds the permits
+/// if the options say so.
 pub(crate) struct Charge<L: Gate<X>, X: KeyExtractor> {
     charge: middleware::Charge<L, L::Keys, Value>,
     refund_when: Option<Arc<RefundWhen>>,
@@ -34,7 +34,8 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
         }
     }
 
-    /// The inner service has failed with an error that becomes an answer of this status.
+    /// Settles the charge when the inner service has failed with an error that becomes an answer of
+    /// this status.
     pub(crate) fn failed(mut self, status: StatusCode) {
         self.settle(status);
     }

@@ -10,12 +10,13 @@ use tollgate_http::{DenialKind, Headers, Problem};
 
 use crate::answer;
 
-/// A denied call, as the error of a handler: its answer is that of the middleware, with the same
+/// A denied call as the error of a handler. Its answer is that of the middleware, with the same
 /// status, `Retry-After` and problem details (RFC 9457).
 ///
-/// It is for the attribute [`rate_limit`](https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html)
-/// above a handler (feature `macros` of `tollgate`). It can also be part of an error of the service,
-/// which answers by its [`error_response`](ResponseError::error_response).
+/// Use it with the attribute
+/// [`rate_limit`](https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html) on a handler
+/// (feature `macros` of `tollgate`). An error of the service can contain it, too, and answer with
+/// its [`error_response`](ResponseError::error_response).
 ///
 /// ```
 /// use actix_web::{HttpRequest, Responder, get};
@@ -49,7 +50,7 @@ impl From<Denial> for Denied {
     }
 }
 
-/// Answered with 422, as it could never be admitted.
+/// The answer is 422, because the call can never be admitted.
 impl From<CostExceedsLimit> for Denied {
     fn from(_: CostExceedsLimit) -> Self {
         Self { problem: Problem::new(DenialKind::CostExceedsLimit, Duration::MAX) }

@@ -15,8 +15,8 @@ use crate::gate::Gate;
 use crate::key::KeyExtractor;
 
 pin_project! {
-    /// The future of a response: that of the inner service, or the middleware's own answer. It is
-    /// not boxed.
+    /// The future of a response: that of the inner service, or of the middleware's own answer. It
+    /// is not boxed.
     pub struct ResponseFuture<F, B, L: Gate<X>, X: KeyExtractor> {
         #[pin]
         state: State<F, B, L, X>,

@@ -1,4 +1,4 @@
-//! A limiter as the middleware asks it: [`Gate`].
+//! [`Gate`]: a limiter as the middleware asks it.
 
 use core::hash::Hash;
 
@@ -6,7 +6,7 @@ use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
 
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
 
-/// A limiter that can be asked about requests with such keys:
+/// A limiter that the middleware can ask with the keys of an extractor:
 /// - a [`DirectLimiter`], without a key ([`NoKey`]);
 /// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
 /// - a [`JointLimiter`], with a tuple of extractors.

@@ -30,9 +30,9 @@ pub use tuples::JointKeys;
 /// [`Limiter`](tollgate::Limiter), its keys form one key. Over a
 /// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in order.
 ///
-/// Keys should be cheap to make: an address, an integer, an `Arc<str>`. What needs more than the
-/// head, such as the user behind a session, belongs in a middleware outside this one, which leaves it
-/// in the request's extensions for [`extension()`].
+/// Keys should be cheap to make: an address, an integer, an `Arc<str>`. A key that needs more than
+/// the head, such as the user of a session, belongs in a middleware outside this one. That
+/// middleware puts the key into the request's extensions for [`extension()`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -68,7 +68,7 @@ pub trait KeyExtractor: Send + Sync {
     /// [`KeyError`] when there is no key. [`Missing`] is the treatment of such requests.
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError>;
 
-    /// The same extractor, with its own answer to a missing key. It comes before that of the
+    /// The same extractor, with its own treatment of a missing key. It comes before that of the
     /// [middleware](crate::RateLimit::on_missing).
     ///
     /// ```
@@ -114,7 +114,7 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
     }
 }
 
-/// No key: all that a limit by a [`DirectLimiter`](tollgate::DirectLimiter) needs.
+/// No key, for a limit by a [`DirectLimiter`](tollgate::DirectLimiter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoKey;
 

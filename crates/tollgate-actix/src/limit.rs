@@ -1,4 +1,4 @@
-//! The limit of a service, and how it is set up.
+//! [`RateLimit`]: the limit of a service and its options.
 
 use core::fmt;
 use core::future::{Ready, ready};
@@ -20,8 +20,8 @@ use crate::shared::Shared;
 /// Limits the requests to a service, a scope, a resource or a route.
 ///
 /// Make it outside the closure that makes the `App`, and clone it inside: the clones share the
-/// limiter, so that the workers do. Several limits that are given the same `Arc` share it as well.
-/// See [the crate](crate) for what a request goes through.
+/// limiter, so the workers do. Limits with the same `Arc` share it, too. [The crate](crate)
+/// describes the path of a request.
 ///
 /// ```no_run
 /// use std::net::IpAddr;
@@ -54,8 +54,8 @@ impl<L> RateLimit<L> {
 }
 
 impl<L, X: KeyExtractor> RateLimit<L, X> {
-    /// What requests are counted by: an extractor, or a tuple of them. Forgets what
-    /// [`on_missing`](Self::on_missing) said.
+    /// The key of requests: an extractor, or a tuple of extractors. Resets
+    /// [`on_missing`](Self::on_missing).
     pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
     where
         Y: KeyExtractor,
@@ -65,38 +65,38 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         RateLimit { shared: Arc::new(shared) }
     }
 
-    /// What happens to a request without a key; [`Missing::Reject`] unless said.
+    /// The treatment of a request without a key; [`Missing::Reject`] by default.
     pub fn on_missing(self, missing: Missing<X::Key>) -> Self {
         self.with(|shared| shared.missing = missing)
     }
 
-    /// What a request costs; 1 unless said. A request of cost 0 is not limited.
+    /// The cost of a request; 1 by default. A request of cost 0 is not limited.
     ///
-    /// A request that costs more than the limit is answered with 422, or with 413 where
+    /// The answer to a request that costs more than the limit is 422, or 413 where
     /// [`unit`](Self::unit) is bytes. If `cost` panics, nothing is charged.
     pub fn cost(self, cost: impl Fn(&Head<'_>) -> u32 + Send + Sync + 'static) -> Self {
         self.with(|shared| shared.settings.cost = Some(Arc::new(cost)))
     }
 
-    /// Which requests are not limited; all are unless said. If `skip` panics, nothing is charged.
+    /// The requests that are not limited; none by default. If `skip` panics, nothing is charged.
     pub fn skip(self, skip: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.with(|shared| shared.settings.skip = Some(Arc::new(skip)))
     }
 
-    /// Whether CORS preflights are not limited; they are unless said.
+    /// Whether CORS preflights are not limited; `false` by default.
     ///
-    /// A preflight is `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Anybody can send
-    /// such requests, so say `true` only where the service does no work for them: best with CORS
-    /// middleware outside this one, which answers them and makes denials readable to pages.
+    /// A preflight is `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Any client can
+    /// send such requests, so use `true` only where the service does no work for them. CORS
+    /// middleware outside this one is better: it answers preflights, and pages can read denials.
     pub fn skip_preflights(self, skip: bool) -> Self {
         self.with(|shared| shared.settings.skip_preflights = skip)
     }
 
-    /// For which answers the permits are given back, by their status code; for none unless said.
+    /// The answers after which the permits are refunded, by their status code; none by default.
     ///
     /// An inner service that fails has the status of the answer that its error becomes. If `refund`
-    /// panics, the permits are given back. A request that is cancelled is a matter of
-    /// [`refund_unanswered`](Self::refund_unanswered).
+    /// panics, the permits are refunded. See [`refund_unanswered`](Self::refund_unanswered) for a
+    /// cancelled request.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -104,7 +104,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// use tollgate::{DirectLimiter, Quota};
     /// use tollgate_actix::RateLimit;
     ///
-    /// // Failed log-ins count, those that succeed do not.
+    /// // Failed log-ins count, and successful ones do not.
     /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
     /// let limit = RateLimit::new(limiter).refund_when(|status| status != StatusCode::UNAUTHORIZED);
     /// # let _ = limit;
@@ -117,12 +117,13 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         })
     }
 
-    /// Whether the permits are given back of a request that gets no answer, because its connection
-    /// was closed, or the inner service panicked. They are kept unless said, because work was done,
-    /// and a client could otherwise close its connection to get them back.
+    /// Whether the permits of a request without an answer are refunded; `false` by default. Such a
+    /// request has a closed connection, or an inner service that panicked. By default its permits
+    /// stay charged, because work was done, and a client could otherwise close its connection for a
+    /// refund.
     ///
-    /// By default actix-web goes on with a request whose client has closed its half of an HTTP/1
-    /// connection. `HttpServer::h1_allow_half_closed(false)` makes it stop there.
+    /// By default actix-web continues a request whose client has closed its half of an HTTP/1
+    /// connection. With `HttpServer::h1_allow_half_closed(false)` it stops the request.
     pub fn refund_unanswered(self, refund: bool) -> Self {
         self.with(|shared| {
             let refunds = refund || shared.settings.refund_when.is_some();
@@ -133,11 +134,11 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         })
     }
 
-    /// The answer to a denied request; problem details (RFC 9457) unless said, and where `answer`
-    /// gives `None`.
+    /// The answer to a denied request; problem details (RFC 9457) by default, and where `answer`
+    /// returns `None`.
     ///
     /// `Retry-After` and the fields about limits are added to it, and `Cache-Control: no-store` if
-    /// it has none. If `answer` panics, nothing is charged.
+    /// it has no `Cache-Control`. If `answer` panics, nothing is charged.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -163,29 +164,29 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
     }
 
-    /// Whether denied requests pass all the same, as long as this switch is on.
+    /// Lets denied requests pass while this switch is on.
     pub fn shadow(self, switch: ShadowSwitch) -> Self {
         self.with(|shared| shared.settings.shadow = Some(switch))
     }
 
-    /// Which header fields tell clients about their limits; [`Headers::Draft11`] unless said.
-    /// `Retry-After` is told in any case.
+    /// The header fields that tell clients their limits; [`Headers::Draft11`] by default.
+    /// `Retry-After` is always written.
     pub fn headers(self, headers: Headers) -> Self {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.headers = headers))
     }
 
-    /// Whether `RateLimit` tells what is left of each quota to an admitted request; of the tightest
-    /// alone unless said. [`Headers::XRateLimit`] tells the tightest in any case.
+    /// Whether `RateLimit` shows each quota in the response to an admitted request; by default only
+    /// the tightest. [`Headers::XRateLimit`] always shows the tightest.
     ///
-    /// A list of all costs an allocation.
+    /// A list of several quotas costs an allocation.
     pub fn all_limits(self, all: bool) -> Self {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.all_limits = all))
     }
 
-    /// The name of quotas without a [name of their own](tollgate::Quota::named), as clients see it;
-    /// `default` unless said. Of several quotas of a key, each has its window behind it, such as
-    /// `default-1m`. The quotas of a joint limiter go by the names of their dimensions; those that
-    /// cannot be told are called `dimension-1` and so on.
+    /// The name that clients see of quotas without a [name of their own](tollgate::Quota::named);
+    /// `default` by default. If a key has several quotas, the window of each is appended, such as
+    /// `default-1m`. Quotas of a joint limiter have the names of their dimensions. A name that a
+    /// header field cannot hold is replaced by `dimension-1` and so on.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         named.map(|()| limit)
     }
 
-    /// What permits count; [`QuotaUnit::Requests`] unless said.
+    /// The unit of permits; [`QuotaUnit::Requests`] by default.
     pub fn unit(self, unit: QuotaUnit) -> Self {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.unit = unit))
     }

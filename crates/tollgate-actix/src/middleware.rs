@@ -13,10 +13,9 @@ use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, NoKey};
 use crate::shared::{Judgement, Shared};
 
-/// The middleware of one worker. Made by [`RateLimit`](crate::RateLimit), with which it shares the
-/// limiter.
+/// The middleware of one worker. [`RateLimit`](crate::RateLimit) makes it and shares its limiter.
 ///
-/// It decides when it is called, so that the inner service's readiness does not count.
+/// It decides when it is called, whether or not the inner service is ready.
 pub struct RateLimitMiddleware<S, L, X: KeyExtractor = NoKey> {
     inner: S,
     shared: Arc<Shared<L, X>>,

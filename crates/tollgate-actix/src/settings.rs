@@ -1,4 +1,4 @@
-//! What the middleware does beside asking its limiter.
+//! The options of the middleware beside its limiter.
 
 use std::sync::Arc;
 

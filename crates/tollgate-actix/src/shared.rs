@@ -1,4 +1,4 @@
-//! What the workers share, and how they judge a request.
+//! The state that the workers share, and their judgement of a request.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::gate::Gate;
 use crate::key::{Head, KeyError, KeyExtractor, Missing};
 use crate::settings::Settings;
 
-/// What the workers share.
+/// The state that the workers share.
 pub(crate) struct Shared<L, X: KeyExtractor> {
     pub(crate) limits: Limits<L, Value>,
     pub(crate) extractor: Arc<X>,

@@ -39,7 +39,7 @@ fn all_workers_and_connections_share_one_limiter() {
 }
 
 #[test]
-fn header_fields_tell_the_limit_and_what_is_left() {
+fn header_fields_tell_the_limit_and_the_permits_left() {
     let (limiter, clock) = direct(3);
     let limit = RateLimit::new(limiter);
     let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));

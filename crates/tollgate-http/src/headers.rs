@@ -31,7 +31,8 @@ use crate::policy::Policies;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Headers {
-    /// `RateLimit-Policy` and `RateLimit`, in the format of draft-ietf-httpapi-ratelimit-headers-11.
+    /// `RateLimit-Policy` and `RateLimit`, in the format of
+    /// draft-ietf-httpapi-ratelimit-headers-11.
     #[default]
     Draft11,
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (in seconds from now),

@@ -76,7 +76,7 @@ fn if_all_are_trusted_the_leftmost_is_the_client_and_without_any_the_peer() {
 }
 
 #[test]
-fn reading_stops_at_what_is_no_address() {
+fn reading_stops_at_an_entry_that_is_not_an_address() {
     for stop in [
         "unknown",
         "_hidden",
@@ -238,7 +238,7 @@ fn at_most_4_kib_are_read() {
 }
 
 #[test]
-fn addresses_are_in_canonical_form_before_anything_else() {
+fn addresses_are_put_into_canonical_form_first() {
     let clients = ClientAddress::behind(proxies());
     // An IPv4 client of a socket that is bound to `[::]`.
     assert_eq!(clients.key(ip("::ffff:192.0.2.1"), NO_LINES), Ok(ip("192.0.2.1")));
@@ -364,7 +364,7 @@ fn names_of_header_fields_are_checked_when_they_are_built() {
 }
 
 #[test]
-fn every_error_says_what_to_do() {
+fn every_error_has_a_remedy() {
     for (error, words) in [
         (ClientConfigError::NoNetworks, "at least one network"),
         (ClientConfigError::NotANetwork { text: "x".into() }, "'x' is not a network"),

@@ -149,7 +149,7 @@ proptest! {
     /// Proxies append the address that they see, to the same line or as a new one, and other
     /// proxies after them append their own.
     #[test]
-    fn whatever_a_client_writes_in_front_its_key_stays(
+    fn text_that_a_client_writes_in_front_does_not_change_its_key(
         fronts in proptest::collection::vec(front(), 0..4),
         same_line: bool,
         client in any_client(),
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_beyond_4_kib_does_not_matter(
+    fn text_beyond_4_kib_does_not_matter(
         near in proptest::collection::vec(any::<u8>(), ClientAddress::MAX_BYTES..ClientAddress::MAX_BYTES + 100),
         far in front(),
         other in front(),
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn networks_hold_what_std_says(address in any_address(), bits: u128, prefix in 3..=32_u32) {
+    fn networks_agree_with_std(address in any_address(), bits: u128, prefix in 3..=32_u32) {
         let network = match address {
             IpAddr::V4(v4) => IpAddr::from((v4.to_bits() & (u32::MAX << (32 - prefix))).to_be_bytes()),
             IpAddr::V6(v6) => IpAddr::from((v6.to_bits() & (u128::MAX << (128 - prefix))).to_be_bytes()),

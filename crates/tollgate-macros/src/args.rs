@@ -8,13 +8,13 @@ use syn::{Error, Expr, Ident, Lit, Path, Result, Token};
 
 use crate::quota::{self, Quotas};
 
-/// The names of the arguments, as they are listed where one is unknown.
+/// The names of the arguments, for the message about an unknown argument.
 const NAMES: &str = "`limit` and `per`, `policy`, `limiter`, `key`, `keys`, `cost`, `on_denied`, `on_error`, `crate`";
 
 const NO_QUOTA: &str = "no quota: write `limit = 5, per = \"10s\"`, or `policy = QUOTA` with a constant \
                         `tollgate::Quota`, or `limiter = LIMITER` with a limiter of yours";
 
-/// What the arguments say, checked as far as they can be without types.
+/// The arguments, checked as far as possible without types.
 pub(crate) struct Args {
     pub(crate) limits: Limits,
     pub(crate) key: Key,
@@ -25,18 +25,18 @@ pub(crate) struct Args {
     pub(crate) tollgate: Path,
 }
 
-/// Where the limit comes from.
+/// The source of the limit.
 pub(crate) enum Limits {
-    /// A limiter that the function has for itself.
+    /// The function's own limiter.
     Own(Quotas),
-    /// A limiter of the caller's.
+    /// The caller's limiter.
     Limiter(Expr),
 }
 
 pub(crate) enum Key {
     /// One quota for the function.
     None,
-    /// One of these for each quota.
+    /// A quota for each value of this expression.
     One(Expr),
     /// The keys of a joint limiter.
     PerDimension(Expr),
@@ -44,12 +44,12 @@ pub(crate) enum Key {
 
 pub(crate) enum Cost {
     One,
-    /// As the attribute says it; never zero.
+    /// A literal, which is never zero.
     Literal(u32, Span),
     Computed(Expr),
 }
 
-/// The arguments as they are written.
+/// The arguments as written.
 #[derive(Default)]
 struct Written {
     limit: Option<Expr>,
@@ -164,7 +164,7 @@ enum Place<'a> {
 }
 
 impl Args {
-    /// Whether there are calls that can be neither admitted nor denied.
+    /// Whether a call can be neither admitted nor denied.
     pub(crate) fn can_fail(&self) -> bool {
         match (&self.limits, &self.key, &self.cost) {
             (_, Key::PerDimension(_), _) | (_, _, Cost::Computed(_)) => true,

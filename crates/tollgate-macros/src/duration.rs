@@ -1,11 +1,11 @@
-//! Lengths of time as policy files and the program have them, such as `10s` and `1h30m`.
+//! Durations in the format of policy files and the program, such as `10s` and `1h30m`.
 
 use core::fmt;
 use core::time::Duration;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Every name of a unit, in nanoseconds.
+/// The names of each unit, with the unit in nanoseconds.
 const UNITS: [(&[&str], u128); 8] = [
     (&["ns", "nanosecond", "nanoseconds"], 1),
     (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
@@ -58,12 +58,12 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         rest = after.trim_start();
     }
     let seconds = u64::try_from(nanos / NANOS_PER_SECOND).map_err(|_| too_long())?;
-    // A remainder by 10^9 is below 2^32.
+    // The remainder of a division by 10^9 is below 2^32.
     let below_a_second = u32::try_from(nanos % NANOS_PER_SECOND).unwrap_or(0);
     Ok(Duration::new(seconds, below_a_second))
 }
 
-/// Where the characters of that kind end.
+/// The offset at which the characters that belong end.
 fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|char| !belongs(char)).unwrap_or(text.len())
 }
@@ -76,7 +76,7 @@ fn unit_of(name: &str) -> Result<u128, String> {
     unit.map(|&(_, nanos)| nanos).ok_or_else(not_a_duration)
 }
 
-/// So many of a unit, exactly.
+/// This number of units in nanoseconds, exactly.
 fn nanos_of(number: &str, unit: u128) -> Result<u128, String> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.contains('.') || number.ends_with('.') {
@@ -85,7 +85,8 @@ fn nanos_of(number: &str, unit: u128) -> Result<u128, String> {
     let whole: u128 = whole.parse().map_err(|_| too_long())?;
     let mut nanos = whole.checked_mul(unit).ok_or_else(too_long)?;
     if !fraction.is_empty() {
-        // More than 15 digits would be finer than a nanosecond even of a week, unless they end in zeros.
+        // More than 15 digits are finer than a nanosecond even for weeks, unless the last are
+        // zeros.
         let digits = fraction.trim_end_matches('0');
         let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or_else(too_fine)?;
         let part = digits.parse::<u128>().unwrap_or(0) * unit;
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_to_write() {
+    fn a_message_has_the_remedy() {
         let message = |text| super::parse(text).unwrap_err();
         assert_eq!(message("10"), "a unit is missing: did you mean \"10s\"?");
         assert!(message("1mo").starts_with("months and years have no fixed length"));

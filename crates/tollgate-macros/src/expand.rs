@@ -1,4 +1,4 @@
-//! What a limited function becomes: the same function, which asks its limiter first.
+//! Expands a limited function: the same function, which asks its limiter first.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -9,7 +9,7 @@ use crate::args::{Args, Cost, Key, Limits};
 use crate::function::Function;
 use crate::quota::{Quotas, bare, from};
 
-/// The function with the question in front of its body.
+/// The function with the request in front of its body.
 ///
 /// ```text
 /// fn f(..) -> R {
@@ -21,8 +21,8 @@ use crate::quota::{Quotas, bare, from};
 /// }
 /// ```
 ///
-/// Names of items begin with `__tollgate`; names of variables are those of the expansion. So what the caller writes can
-/// mean nothing else here than in the body.
+/// Names of items begin with `__tollgate`, and variables have the hygiene of the expansion. So the
+/// caller's expressions mean the same here as in the body.
 pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
     let here = from(Span::call_site());
     let tollgate = &args.tollgate;
@@ -42,7 +42,7 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
     };
     let prologue = match failure(args) {
         Failure::Never => quote_spanned! {here=> { let decision = #asked; #refusal } },
-        // The constants have seen to it.
+        // The constants have ruled this out.
         Failure::Impossible => quote_spanned! {here=>
             {
                 let outcome = #asked;
@@ -58,7 +58,8 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
             let on_error = failed.tokens(is_sure, &quote_spanned!(here=> error))?;
             quote_spanned! {here=>
                 {
-                    // Bound first, so that the key's borrows have ended where the answer is made.
+                    // Bound first, so that the borrows of the key have ended when the answer is
+                    // made.
                     let outcome = #asked;
                     match outcome {
                         ::core::result::Result::Ok(decision) => { #refusal }
@@ -71,13 +72,13 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
     Ok(function.with(&prologue))
 }
 
-/// What else than a decision may come of the question.
+/// The results of a request that are not decisions.
 enum Failure {
-    /// Nothing: the limiter gives no `Result`.
+    /// None: the limiter returns no `Result`.
     Never,
-    /// Nothing, but the limiter gives a `Result`.
+    /// None, but the limiter returns a `Result`.
     Impossible,
-    /// A value of this type.
+    /// An error of this type.
     With(TokenStream),
 }
 
@@ -126,7 +127,7 @@ fn asked(args: &Args) -> TokenStream {
     }
 }
 
-/// A cost, of which a wrong type is told at its place.
+/// A cost. A wrong type is reported at its place.
 fn typed(cost: &Expr) -> TokenStream {
     quote_spanned! {from(cost.span())=>
         {
@@ -138,8 +139,8 @@ fn typed(cost: &Expr) -> TokenStream {
 
 /// The static limiter of a function, and the type of its keys.
 ///
-/// The keys of a limiter are of a type that is written in its static, which cannot name the types of the function's
-/// arguments. So they are of an empty type, which any reference to a key counts as a borrowed form of.
+/// The type of a limiter's keys is written in its static, which cannot name the types of the
+/// function's arguments. So the type is empty, and a reference to any key is a borrowed form of it.
 fn own_limiter(quotas: &Quotas, key: &Key, tollgate: &Path) -> TokenStream {
     let here = from(Span::call_site());
     let (items, limiter, built) = if let Key::None = key {
@@ -161,7 +162,7 @@ fn own_limiter(quotas: &Quotas, key: &Key, tollgate: &Path) -> TokenStream {
                 }
             }
 
-            // Here and not by the limiter it is told that a key is of a type without a hash.
+            // A key of a type without a hash is reported here and not by the limiter.
             fn __tollgate_key<Q: ::core::hash::Hash + ?::core::marker::Sized>(key: &Q) -> __TollgateKeyRef<'_, Q> {
                 __TollgateKeyRef(key)
             }
@@ -176,7 +177,7 @@ fn own_limiter(quotas: &Quotas, key: &Key, tollgate: &Path) -> TokenStream {
         #items
         static __TOLLGATE_LIMITER: ::std::sync::LazyLock<#limiter> = ::std::sync::LazyLock::new(|| match #built {
             ::core::result::Result::Ok(limiter) => limiter,
-            // The constants have seen to it.
+            // The constants have ruled this out.
             ::core::result::Result::Err(error) => ::core::unreachable!("{error}"),
         });
     }
@@ -193,7 +194,8 @@ fn own_key(key: &Key) -> Option<TokenStream> {
     }
 }
 
-/// A reference to the value of an expression. Of a tuple, to a tuple of references, so that nothing is moved into it.
+/// A reference to the value of an expression. For a tuple, a tuple of references, so that no value
+/// is moved.
 fn borrowed(key: &Expr) -> TokenStream {
     let place = from(key.span());
     match bare(key) {
@@ -205,8 +207,8 @@ fn borrowed(key: &Expr) -> TokenStream {
     }
 }
 
-/// The trait whose method gives references as they are, and borrows everything else: the key for a limiter of the
-/// caller's, whose keys have a type of their own.
+/// The trait whose method returns references as they are, and borrows all other values: the key for
+/// the caller's limiter, whose keys have a type of their own.
 fn key_by_reference() -> TokenStream {
     let here = from(Span::call_site());
     quote_spanned! {here=>
@@ -222,14 +224,14 @@ fn key_by_reference() -> TokenStream {
     }
 }
 
-/// What is returned in place of the body's value.
+/// The value to return in place of the body's value.
 struct Answer<'a> {
-    /// The type of what is answered.
+    /// The type of the denial or error.
     refused: TokenStream,
     /// The argument that makes the answer.
     name: &'static str,
     by: Option<&'a Expr>,
-    /// Where the returned type is.
+    /// The place of the returned type.
     returned: Span,
 }
 

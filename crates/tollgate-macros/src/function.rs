@@ -6,7 +6,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Result, ReturnType, Signature, Token, Type, Visibility};
 
-/// A function or method with a body. The body is not looked into.
+/// A function or method with a body, which is not parsed.
 pub(crate) struct Function {
     attributes: Vec<Attribute>,
     visibility: Visibility,
@@ -40,7 +40,7 @@ impl Parse for Function {
 }
 
 impl Function {
-    /// Where a message about the returned type points to.
+    /// The place for a message about the returned type.
     pub(crate) fn returned(&self) -> Span {
         match &self.signature.output {
             ReturnType::Default => self.signature.ident.span(),
@@ -48,7 +48,7 @@ impl Function {
         }
     }
 
-    /// Whether the returned type is a `Result` for sure not, whatever aliases there are.
+    /// Whether the returned type certainly is not a `Result`, even by an alias.
     pub(crate) fn returns_no_result(&self) -> bool {
         match &self.signature.output {
             ReturnType::Default => true,
@@ -58,8 +58,8 @@ impl Function {
         }
     }
 
-    /// The function with these statements in front of its body: in front of that of the future, if all that it does is to
-    /// box one.
+    /// The function with these statements in front of its body. If it only boxes a future, they are
+    /// in front of the future's body.
     pub(crate) fn with(self, prologue: &TokenStream) -> TokenStream {
         let Self { attributes, visibility, signature, body } = self;
         let (inner_attributes, statements) = split(body.stream());
@@ -98,8 +98,9 @@ fn split(body: TokenStream) -> (TokenStream, TokenStream) {
     (attributes.into_iter().collect(), statements.into_iter().collect())
 }
 
-/// The block of `Box::pin(async move { .. })`, and what is in front of the parenthesis, if a body is that and returns a
-/// `Pin`. `#[async_trait]` makes such functions of async ones.
+/// The block of `Box::pin(async move { .. })`, and the tokens in front of the parenthesis, if the
+/// body is only that and returns a `Pin`. `#[async_trait]` turns async functions into such
+/// functions.
 fn boxed_future(output: &ReturnType, statements: &TokenStream) -> Option<(TokenStream, Group)> {
     let ReturnType::Type(_, returned) = output else { return None };
     let Type::Path(path) = &**returned else { return None };

@@ -11,8 +11,8 @@ use syn::Error;
 
 /// Limits how often a function or a method is called.
 ///
-/// A call asks a limiter first. If it is admitted, the body runs. If it is denied, the body does not run, and the call
-/// returns `Err(denial.into())`.
+/// A call asks a limiter first. If it is admitted, the body runs. If it is denied, the body does
+/// not run, and the call returns `Err(denial.into())`.
 ///
 /// ```
 /// use tollgate::{Denial, rate_limit};
@@ -51,28 +51,30 @@ use syn::Error;
 /// # }
 /// ```
 ///
-/// It works on sync and async functions, on methods, on functions with generics, lifetimes, `where` clauses and `impl Trait`
-/// arguments, and beside other attributes in any order. It does not change the signature.
+/// It works on sync and async functions, on methods, and on functions with generics, lifetimes,
+/// `where` clauses and `impl Trait` arguments. Other attributes may stand above or below it. It
+/// does not change the signature.
 ///
 /// # Arguments
 /// | argument | value |
 /// |---|---|
 /// | `limit`, `per` | a sliding window log: at most `limit` calls in any interval as long as `per`, which is a text such as `"500ms"`, `"10s"`, `"1m"` or `"1h30m"`. Both can also be constants, a `u32` and a [`Duration`](std::time::Duration) |
-/// | `policy` | instead: a constant [`Quota`](https://docs.rs/tollgate/latest/tollgate/struct.Quota.html) by its path, or several as `[A, B]` |
-/// | `limiter` | instead: an expression for a limiter of yours |
+/// | `policy` | in place of these: a constant [`Quota`](https://docs.rs/tollgate/latest/tollgate/struct.Quota.html) by its path, or several as `[A, B]` |
+/// | `limiter` | in place of these: an expression for your own limiter |
 /// | `key` | an expression over the arguments; each value has a quota of its own. Without it the function has one quota |
-/// | `keys` | the keys for a `JointLimiter` of yours, as its `try_acquire` takes them |
-/// | `cost` | an expression for how many permits a call takes, a `u32`; 1 unless given. A cost of 0 is free |
+/// | `keys` | the keys for your own `JointLimiter`, as its `try_acquire` takes them |
+/// | `cost` | an expression for the permits that a call takes, a `u32`; 1 by default. A cost of 0 is free |
 /// | `on_denied` | a closure or a function that makes the returned value of a [`Denial`](https://docs.rs/tollgate/latest/tollgate/struct.Denial.html) |
-/// | `on_error` | the same of a call that could never be admitted |
+/// | `on_error` | the same for a call that can never be admitted |
 /// | `crate` | the path of the `tollgate` crate, if it is not `::tollgate` |
 ///
 /// # The quota
-/// The limit and the window are checked when the program is compiled: a zero, a window that cannot be read and a value past
-/// the maxima of the library are compile errors.
+/// The compiler checks the limit and the window: a zero, an invalid window and a value past the
+/// maxima of the library are compile errors.
 ///
-/// A quota of several functions, or of another algorithm, is a constant with a name. It is named by its path, so the compiler
-/// checks that it exists and that it can be used. Each function still counts its own calls.
+/// A quota for several functions, or of another algorithm, is a constant. `policy` names it by its
+/// path, so the compiler checks that it exists and is valid. Each function still counts its own
+/// calls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -95,12 +97,13 @@ use syn::Error;
 /// ```
 ///
 /// # The limiter
-/// With `limit` and `per`, or `policy`, each function has one static limiter. It is made at the first call. All threads share
-/// it, and so do all types that a generic function is called with and all values that a method is called on.
+/// With `limit` and `per`, or `policy`, each function has one static limiter. It is made at the
+/// first call. All threads share it, and so do all instances of a generic function and all values
+/// that a method is called on.
 ///
-/// `limiter` takes a limiter of yours instead: in a static, from a function (`limiter = limiter()`) or in an argument
-/// (`limiter = self.limiter`). Several functions can share it, its quotas can change, and a test can give it a `MockClock`.
-/// A policy file is read that way:
+/// With `limiter` you pass your own limiter: in a static, from a function (`limiter = limiter()`)
+/// or in an argument (`limiter = self.limiter`). Several functions can share it, its quotas can
+/// change, and a test can give it a `MockClock`. It can also come from a policy file:
 ///
 /// ```
 /// use std::sync::LazyLock;
@@ -138,8 +141,9 @@ use syn::Error;
 /// # assert!(open(7, "/").is_ok());
 /// ```
 ///
-/// Functions share a file, each with a dimension of its own. The field is checked by the compiler, and the name of the
-/// dimension when the file is read: at the first call, or at start-up by `LazyLock::force(&LIMITS)`.
+/// Several functions can share a file, each with a dimension of its own. The compiler checks the
+/// field. The name of the dimension is checked when the file is read: at the first call, or at
+/// start-up by `LazyLock::force(&LIMITS)`.
 ///
 /// ```
 /// use std::sync::LazyLock;
@@ -181,20 +185,23 @@ use syn::Error;
 /// assert!(search("alice").is_ok() && search("alice").is_ok());
 /// ```
 ///
-/// The attribute never waits. It does not read the delay of a leaky queue, which is refused as a `policy`.
+/// The attribute never waits. It ignores delays, so a leaky queue as a `policy` is a compile error.
 ///
-/// Two attributes on one function are two decisions: the lower one is asked first and keeps its charge if the upper one
-/// denies the call. One `policy` of several quotas, or a `JointLimiter`, is one decision.
+/// Two attributes on one function are two decisions. The lower attribute decides first, and its
+/// charge stays even if the upper attribute denies the call. A `policy` of several quotas, or a
+/// `JointLimiter`, makes one decision.
 ///
 /// # Keys
-/// A `key` is any expression whose type implements `Hash`. It is borrowed and not moved: the body has all its arguments. A
-/// tuple is one key of several values, each of which is borrowed. Keys are hashed and not kept.
+/// A `key` is any expression whose type implements `Hash`. It is borrowed and not moved, so the
+/// body keeps all its arguments. A tuple is one key of several values, each of which is borrowed.
+/// Keys are hashed and not stored.
 ///
-/// With `limiter`, the key is a reference to a key of that limiter. Give a `Limiter<String>` a `String` or a `&str`. A tuple is
-/// then what is written: clone in it what is not `Copy`.
+/// With `limiter`, the key is a form of a key of that limiter. Pass a `String` or a `&str` to a
+/// `Limiter<String>`. The parts of a tuple are then moved: clone the parts that are not `Copy`.
 ///
 /// # Denied calls
-/// - A function that returns `Result<T, E>` returns `Err(denial.into())`, so `E` has to implement `From<Denial>`.
+/// - A function that returns `Result<T, E>` returns `Err(denial.into())`, so `E` has to implement
+///   `From<Denial>`.
 /// - Any other function needs `on_denied`. The closure can use the arguments of the function.
 ///
 /// ```
@@ -210,16 +217,18 @@ use syn::Error;
 /// ```
 ///
 /// # Cost
-/// A literal `cost` is checked against the limit when the program is compiled. Any other can be more than the limit at run time,
-/// and no wait would help. Such a call is no denial: it returns `Err(error.into())` of a `CostExceedsLimit`, which `E` has to
-/// implement `From` for as well, or what `on_error` makes of it. It charges nothing.
+/// The compiler checks a literal `cost` against the limit. Any other cost can be more than the
+/// limit at run time, and no wait would help. Such a call is not denied, and charges nothing. It
+/// returns `Err(error.into())` for a `CostExceedsLimit`, so `E` must implement
+/// `From<CostExceedsLimit>` as well, or it returns the result of `on_error`.
 ///
-/// With a `limiter`, a literal cost can be more than the limit as well. With `keys` the error is a `JointError`.
+/// With a `limiter`, a literal cost can be more than the limit as well. With `keys` the error is a
+/// `JointError`.
 ///
 /// ```
 /// use tollgate::{CostExceedsLimit, Denial, ReserveError, rate_limit};
 ///
-/// // A `ReserveError` is made of either.
+/// // Both errors convert into a `ReserveError`.
 /// #[rate_limit(limit = 1_000, per = "1m", cost = rows.len() as u32)]
 /// fn insert(rows: &[u64]) -> Result<(), ReserveError> {
 ///     Ok(())
@@ -231,22 +240,23 @@ use syn::Error;
 /// ```
 ///
 /// # Async functions
-/// A call is charged when its future is polled for the first time. A future that is dropped before that charges nothing. One
-/// that is dropped later keeps its charge: otherwise a client could call for free by disconnecting.
+/// A call is charged when its future is polled for the first time. A future that is dropped before
+/// that charges nothing. If it is dropped later, the charge stays: otherwise a client could call
+/// for free by disconnecting.
 ///
-/// Above a function inside `#[async_trait]` it works too.
+/// It works on functions inside `#[async_trait]`, too.
 ///
 /// # HTTP handlers
-/// Above a handler, the denial becomes the answer that the project's middleware gives: the same status, `Retry-After` and
-/// problem details (RFC 9457).
+/// On a handler, the denial becomes the same answer as from the project's middleware: the same
+/// status, `Retry-After` and problem details (RFC 9457).
 ///
 /// | framework | error of the handler, alone or as a part of yours | in a handler that returns a response |
 /// |---|---|---|
 /// | axum | [`tollgate_http::Problem<'static>`](https://docs.rs/tollgate-http), feature `axum` | `on_denied = \|denial\| Problem::from(denial).into_response()` |
 /// | actix-web | [`tollgate_actix::Denied`](https://docs.rs/tollgate-actix) | `on_denied = \|denial\| Denied::from(denial).error_response()` |
 ///
-/// Both have examples that are compiled. Attributes above and below (`#[axum::debug_handler]`, `#[get("/")]`) stay as they
-/// are.
+/// Both have compiled examples. Attributes above and below (`#[axum::debug_handler]`,
+/// `#[get("/")]`) stay as they are.
 ///
 /// # Panics
 /// The expansion does not panic. The limiter of the function itself is made of checked constants.
@@ -257,7 +267,7 @@ pub fn rate_limit(arguments: TokenStream, item: TokenStream) -> TokenStream {
     limited.map_or_else(|error| refuse(&error, unlimited), TokenStream::from)
 }
 
-/// The messages, and the function as it was, so that they are the only ones.
+/// The error messages, and the unchanged function, so that the compiler adds no others.
 fn refuse(error: &Error, unlimited: TokenStream) -> TokenStream {
     let mut tokens = TokenStream::from(error.to_compile_error());
     tokens.extend(unlimited);

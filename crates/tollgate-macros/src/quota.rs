@@ -9,7 +9,8 @@ use syn::{Error, Expr, Lit, Path, Result};
 
 use crate::duration;
 
-/// `tollgate::Quota::MAX_LIMIT`, for messages at the literal. Expansions check each quota again, in a constant.
+/// `tollgate::Quota::MAX_LIMIT`, for messages at the literal. Expansions check each quota again, in
+/// a constant.
 const MAX_LIMIT: u32 = 1 << 23;
 
 /// `tollgate::Quota::MAX_WINDOW`.
@@ -21,7 +22,7 @@ const MAX_QUOTAS: usize = 8;
 /// One or more quotas.
 pub(crate) struct Quotas {
     quotas: Vec<Quota>,
-    /// The limit, where it is a literal.
+    /// The limit, if it is a literal.
     limit: Option<u32>,
 }
 
@@ -68,7 +69,7 @@ impl Quotas {
         Ok(Self { quotas, limit: None })
     }
 
-    /// Says at the literal whether a cost can never be admitted.
+    /// Reports at the literal a cost that can never be admitted.
     pub(crate) fn check_cost(&self, cost: u32, span: Span) -> Result<()> {
         match self.limit {
             Some(limit) if cost > limit => {
@@ -78,12 +79,13 @@ impl Quotas {
         }
     }
 
-    /// How many there are.
+    /// The number of quotas.
     pub(crate) fn count(&self) -> usize {
         self.quotas.len()
     }
 
-    /// Items: the array `__TOLLGATE_QUOTAS`, and the constants that check each of them and the cost, if it is known.
+    /// Items: the array `__TOLLGATE_QUOTAS`, and the constants that check each of them and the
+    /// cost, if it is known.
     pub(crate) fn items(&self, cost: Option<(u32, Span)>, tollgate: &Path) -> TokenStream {
         let count = self.count();
         let values = self.quotas.iter().map(|quota| &quota.value);
@@ -132,7 +134,7 @@ fn check(at: usize, count: usize, span: Span, tollgate: &Path) -> TokenStream {
                     ::core::panic!("the window is too long: write at most 2^60 - 1 nanoseconds, which are 36 years")
                 }
                 ::core::result::Result::Err(_) => {
-                    ::core::panic!("the quota can't be used: its constructor says which numbers are allowed")
+                    ::core::panic!("the quota is not valid: its constructor documents the allowed numbers")
                 }
             }
             ::core::assert!(
@@ -177,7 +179,7 @@ fn check_window(per: &Lit) -> Result<Duration> {
     }
 }
 
-/// The expression without parentheses and without the invisible ones of `macro_rules`.
+/// The expression without parentheses, including the invisible ones of `macro_rules`.
 pub(crate) fn bare(mut expr: &Expr) -> &Expr {
     loop {
         expr = match expr {
@@ -188,7 +190,8 @@ pub(crate) fn bare(mut expr: &Expr) -> &Expr {
     }
 }
 
-/// For tokens of the expansion: names that the caller's cannot collide with, at the place of what they are made of.
+/// The span of tokens of the expansion. Their names cannot collide with the caller's, and errors
+/// point to their source.
 pub(crate) fn from(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }

@@ -287,7 +287,7 @@ fn by_another_path() -> Result<(), renamed::limits::Denial> {
 }
 
 #[test]
-fn names_of_the_caller_mean_what_they_did() {
+fn names_of_the_caller_keep_their_meaning() {
     assert_eq!(own_names(1, 2, 3, 4), Ok(10));
     assert!(own_names(1, 2, 3, 4).is_err());
     assert!(shadowed::call().is_ok() && shadowed::call().is_err());

@@ -1,4 +1,5 @@
-//! A limiter in the state of an axum application, asked in a handler: for keys that come from a body.
+//! A limiter in the state of an axum application, asked in a handler: for keys that come from a
+//! body.
 //!
 //! `curl -i -d alice http://127.0.0.1:3000/newsletter`
 

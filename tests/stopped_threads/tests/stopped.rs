@@ -56,7 +56,7 @@ fn asked(variable: &str) -> Option<u64> {
 }
 
 #[test]
-fn the_others_go_on_and_are_told_what_is_right() {
+fn the_other_threads_go_on_and_get_right_answers() {
     let time =
         asked("STOPPED_THREADS_MINUTES").map_or(Duration::from_secs(8), |minutes| Duration::from_secs(60 * minutes));
     let first = asked("STOPPED_THREADS_SEED").unwrap_or(1);

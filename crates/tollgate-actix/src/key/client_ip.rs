@@ -14,13 +14,13 @@ use super::{Head, KeyError, KeyExtractor};
 /// [`ClientAddress`] has the rules.
 ///
 /// The peer is the [`Peer`] in the request's extensions, if an outer middleware inserts one, and
-/// else [`HttpRequest::peer_addr`]. Anything else is for [`peer_from`](Self::peer_from). What
-/// `connection_info` of actix-web says is never used, as it believes every proxy.
+/// [`HttpRequest::peer_addr`] otherwise. Use [`peer_from`](Self::peer_from) for other sources. The
+/// `connection_info` of actix-web is never used, because it trusts every proxy.
 ///
-/// Without a peer's address the key is [not provided](KeyError::not_provided), so that a request is
-/// answered with 500 unless [`Missing`](crate::Missing) says otherwise. A request by a Unix socket
-/// has none, unless `peer_from` says that it is one, and it is
-/// [trusted](TrustedProxies::unix_sockets) and names an address.
+/// Without a peer's address the key is [not provided](KeyError::not_provided), so the answer is
+/// 500, unless [`Missing`](crate::Missing) sets another treatment. A request by a Unix socket has
+/// an address only if `peer_from` returns [`Peer::UnixSocket`], the socket is
+/// [trusted](TrustedProxies::unix_sockets), and the request names an address.
 ///
 /// ```
 /// use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Keys that outer middleware has left with the request, and keys that are always the same.
+//! Keys that outer middleware has put into the request, and keys that are always the same.
 
 use core::fmt;
 use core::hash::Hash;
@@ -8,7 +8,8 @@ use actix_web::HttpMessage;
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The key in an extension of the request, such as the user that an outer middleware has authenticated.
+/// The key in an extension of the request, such as the user that an outer middleware has
+/// authenticated.
 ///
 /// Without that extension the key is [not provided](KeyError::not_provided): the answer to a
 /// request without a user is 500, unless [`on_missing`](KeyExtractor::on_missing) sets another
@@ -68,8 +69,8 @@ impl<E, T> fmt::Debug for FromExtension<E, T> {
     }
 }
 
-/// The same key for each request: a part of a tuple that tells the requests of one limit from those of another,
-/// or the dimension of a joint limiter that stands for the whole endpoint.
+/// The same key for each request. Use it as a part of a tuple that distinguishes limits, or as the
+/// dimension of a joint limiter for a whole endpoint.
 ///
 /// ```
 /// use tollgate_actix::{ClientIp, constant};

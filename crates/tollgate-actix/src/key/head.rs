@@ -22,7 +22,8 @@ pub struct Head<'a> {
     pub uri: &'a Uri,
     /// The header fields.
     pub headers: &'a HeaderMap,
-    /// The request: its extensions, its route, the address of the peer, and the data of the service.
+    /// The request: its extensions, its route, the address of the peer, and the data of the
+    /// service.
     pub request: &'a HttpRequest,
 }
 

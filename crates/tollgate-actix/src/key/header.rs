@@ -6,8 +6,8 @@ use super::{Head, KeyError, KeyExtractor};
 
 /// The value of this header field, such as an API key.
 ///
-/// **A client can make such keys up, and each has a quota of its own.** Use it for keys that an
-/// outer middleware has checked, or with the client's address beside it: as another dimension of a
+/// **A client can invent such keys, and each has a quota of its own.** Use it for keys that an
+/// outer middleware has checked, or together with the client's address: as another dimension of a
 /// [`JointLimiter`](tollgate::JointLimiter), not in a tuple for one key.
 ///
 /// A request is rejected with 400 if the field comes twice or is longer than

@@ -12,8 +12,8 @@ use super::{Head, KeyError, KeyExtractor};
 /// `%61` is `a`, `/a/./b/../c` is `/a/c`, and a slash that is doubled or ends the path does not
 /// count.
 ///
-/// **A client can make such keys up**, as it can ask for any path. Prefer
-/// [`matched_path`](crate::matched_path), or use it with the client's address beside it.
+/// **A client can invent such keys**, because it can ask for any path. Prefer
+/// [`matched_path`](crate::matched_path), or use the path together with the client's address.
 ///
 /// ```
 /// use actix_web::test::TestRequest;

@@ -2,11 +2,11 @@
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The pattern of the route that a request matches, such as `/users/{id}`: the clients cannot make
-/// keys up by it. Requests that match no route have one key together.
+/// The pattern of the route that a request matches, such as `/users/{id}`. Clients cannot invent
+/// such keys. Requests that match no route share one key.
 ///
 /// It is found from the path of the request and the routes of the service, so the middleware can
-/// stand around all of the service.
+/// wrap the whole service.
 #[must_use]
 pub const fn matched_path() -> MatchedRoute {
     MatchedRoute(())

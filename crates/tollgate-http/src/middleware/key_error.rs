@@ -136,7 +136,7 @@ mod tests {
     use super::KeyError;
 
     #[test]
-    fn what_is_rejected_for_certain_comes_before_what_may_be_passed_over() {
+    fn a_certain_rejection_comes_before_a_skip() {
         let (skipped, malformed) = (KeyError::skipped(), KeyError::malformed());
         assert_eq!(skipped.or_worse(malformed), malformed);
         assert_eq!(malformed.or_worse(skipped), malformed);

@@ -10,8 +10,9 @@ use super::{Head, KeyError, KeyExtractor};
 /// The path of the route that axum has matched, such as `/users/{id}`. Clients cannot invent such
 /// keys. Requests that match no route share one key.
 ///
-/// Give the layer to [`Router::layer`](https://docs.rs/axum/0.8/axum/struct.Router.html#method.layer)
-/// or `route_layer`. A layer around the whole router comes before routes are matched.
+/// Give the layer to
+/// [`Router::layer`](https://docs.rs/axum/0.8/axum/struct.Router.html#method.layer) or
+/// `route_layer`. A layer around the whole router comes before routes are matched.
 #[must_use]
 pub const fn matched_path() -> MatchedRoute {
     MatchedRoute(())

@@ -43,7 +43,7 @@ fn key(clients: &ClientIp, name: &'static str, lines: &[Vec<u8>]) -> IpAddr {
 
 proptest! {
     #[test]
-    fn whatever_a_client_writes_in_front_its_key_stays(
+    fn text_that_a_client_writes_in_front_does_not_change_its_key(
         mut lines in vec(line(), 0..5),
         client in any::<Ipv4Addr>().prop_filter("no proxy", |client| client.octets()[0] != 10),
         hops in 0..3_usize,
@@ -81,7 +81,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn requests_of_one_client_share_a_limit_whatever_it_writes() {
+async fn requests_of_one_client_share_a_limit_with_any_header_fields() {
     let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_hour(5)).unwrap());
     let service = Inner::default().behind(&RateLimitLayer::new(limiter).key(ClientIp::behind(proxies())));
     for n in 0..20 {

@@ -201,7 +201,7 @@ async fn headers_off_keeps_retry_after() {
 }
 
 #[tokio::test]
-async fn a_leaky_queue_admits_what_does_not_have_to_wait() {
+async fn a_leaky_queue_admits_requests_without_a_delay() {
     let clock = MockClock::new();
     let second = Duration::from_secs(1);
     let quota = Quota::leaky_queue(1, second, 5 * second);

@@ -11,7 +11,7 @@ use tollgate_tower::{ClientIp, RateLimitLayer, constant};
 use crate::support::{Inner, ask, from, get, item, items, with};
 
 #[tokio::test]
-async fn an_admitted_request_is_told_what_is_left() {
+async fn an_admitted_request_is_told_the_permits_left() {
     let clock = MockClock::new();
     let limiter = Arc::new(DirectLimiter::with_clock(Quota::per_minute(100), clock.clone()).unwrap());
     let service = Inner::default().behind(&RateLimitLayer::new(limiter));
@@ -80,7 +80,7 @@ async fn of_x_ratelimit_the_tightest_of_several_layers_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_not_counted_is_not_told() {
+async fn uncounted_requests_have_no_fields() {
     let limiter = Limiter::<IpAddr>::builder(Quota::per_minute(1))
         .key_cap(1)
         .at_key_cap(AtKeyCap::Admit)
@@ -106,7 +106,7 @@ async fn what_is_not_counted_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_limiter_in_shadow_mode_tells_nothing_of_what_it_overrules() {
+async fn a_limiter_in_shadow_mode_hides_overruled_denials() {
     let limiter = Limiter::<&str>::builder(Quota::per_minute(1)).shadow(true).build().unwrap();
     let service = Inner::default().behind(&RateLimitLayer::new(Arc::new(limiter)).key(constant("alice")));
     assert!(ask(&service, get("/")).await.fields.contains_key("ratelimit"));

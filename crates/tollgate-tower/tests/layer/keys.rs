@@ -74,7 +74,7 @@ async fn a_unix_socket_is_a_missing_key_unless_it_is_trusted_and_names_an_addres
 }
 
 #[tokio::test]
-async fn an_api_key_that_comes_twice_or_is_too_long_is_refused_whatever_missing_says() {
+async fn an_api_key_that_comes_twice_or_is_too_long_is_always_refused() {
     let limiter = Arc::new(Limiter::<HeaderValue>::new(Quota::per_hour(2)).unwrap());
     for missing in [Missing::Reject, Missing::Skip, Missing::Share(HeaderValue::from_static("-"))] {
         let rejects = missing == Missing::Reject;

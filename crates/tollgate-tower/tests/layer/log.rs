@@ -62,7 +62,7 @@ async fn a_missing_peer_is_logged_once_with_the_remedy() {
 }
 
 #[tokio::test]
-async fn what_clients_do_not_send_is_not_logged() {
+async fn keys_that_clients_do_not_send_are_not_logged() {
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let limiter = Arc::new(Limiter::new(Quota::per_hour(9)).unwrap());

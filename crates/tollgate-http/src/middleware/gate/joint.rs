@@ -11,7 +11,8 @@ use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, viola
 use crate::limit::Usage;
 use crate::problem::DenialKind;
 
-/// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight `Option`s.
+/// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
+/// `Option`s.
 ///
 /// This trait is sealed: only such tuples implement it.
 pub trait JointKey: tuples::Sealed {

@@ -47,14 +47,14 @@ async fn in_shadow_mode_no_request_is_denied() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_penalty_blocks_users_and_api_keys() {
-    let address = serve("", "penalty = { denials = 1, within = \"1m\", blocked_for = \"1h\" }").await;
+    let address = serve("", "penalty = { denials = 2, within = \"1m\", blocked_for = \"1h\" }").await;
     assert_eq!(ask(address, &guess("alice"), 7)[5..], ["429 60", "429 3600"]);
     assert_eq!(ask(address, &call("demo"), 12)[10..], ["429 1", "429 3600"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_cap_on_keys_holds_with_its_answer() {
-    for (at_key_cap, log_in, answer) in [("deny", "503 60", "503 10"), ("admit", "401", "200")] {
+    for (at_key_cap, log_in, answer) in [("deny", "503 60", "503 1"), ("admit", "401", "200")] {
         let address = serve(&format!("key_cap = 2\nat_key_cap = \"{at_key_cap}\""), "").await;
         let users = ["alice", "bob", "carol"].map(|user| ask(address, &guess(user), 1).remove(0));
         assert_eq!(users, ["401", "401", log_in], "{at_key_cap}");

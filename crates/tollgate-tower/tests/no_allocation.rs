@@ -124,7 +124,7 @@ fn in_router(router: axum::Router) -> u64 {
 
 #[test]
 fn in_an_axum_router_it_is_what_axum_forces_on_any_layer_with_a_body_of_its_own() {
-    let router = || axum::Router::new().fallback(|| async { [("content-type", "text/plain")] });
+    let router = || axum::Router::new().fallback(|| async { "hello" });
     let same_body = MapResponseLayer::new(|response: Response<axum::body::Body>| response);
     let own_body = MapResponseLayer::new(|response: Response<axum::body::Body>| {
         response.map(Either::<axum::body::Body, Full<Bytes>>::Left)

@@ -1,8 +1,15 @@
 //! Five requests in any ten seconds, as a timeline: the sixth request gets its exact wait.
 //!
+//! At 8 s five permits are live. The permit of 1 s is free again at 11 s.
+//!
 //! ```text
-//! 1 s  2.8 s  4 s  5.5 s  7 s |  8 s  | 11.1 s
-//!  ok    ok    ok    ok    ok | wait  |   ok     the request of 1 s is ten seconds old at 11 s
+//!  1.0 s  admitted, 4 left
+//!  2.8 s  admitted, 3 left
+//!  4.0 s  admitted, 2 left
+//!  5.5 s  admitted, 1 left
+//!  7.0 s  admitted, 0 left
+//!  8.0 s  denied: wait 3s, until 11 s
+//! 11.1 s  admitted, 0 left
 //! ```
 
 use std::io::{self, Write};
@@ -12,7 +19,7 @@ use tollgate::{Decision, DirectLimiter, MockClock, Quota};
 
 const ARRIVALS_MS: [u64; 7] = [1000, 2800, 4000, 5500, 7000, 8000, 11_100];
 
-/// Tells the story and returns what each request was told.
+/// Prints the timeline and returns the decisions.
 fn run(out: &mut impl Write) -> io::Result<Vec<Decision>> {
     let clock = MockClock::new();
     let quota = Quota::new(5, Duration::from_secs(10));

@@ -12,7 +12,7 @@ use tollgate::{Decision, Limiter, MockClock, Quota};
 
 const LOGIN: Quota = Quota::per_minute(100);
 
-/// What a client is told.
+/// The answer to a client.
 fn login(limiter: &Limiter<String, MockClock>, client: &str) -> String {
     match limiter.try_acquire(client) {
         Decision::Admitted(_) => "200 OK".to_owned(),

@@ -19,14 +19,16 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter in several dimensions, such as user, address and endpoint. A request is admitted
-/// if it fits into the quotas of each of its keys. It is charged to all of them or to none.
+/// A rate limiter in several dimensions, such as user, address and endpoint.
 ///
-/// `D` is a tuple of up to eight types, one for the keys of each dimension. Keys of a wrong type or
-/// in a wrong order do not compile. A request passes each key in any form that
-/// [`AsKey`](crate::AsKey) allows, or as an `Option` of a form, or as [`Absent`](crate::Absent). A
-/// dimension without a key is not asked. If the number of dimensions is known only at run time, `D`
-/// is a slice: `JointLimiter<[String]>`.
+/// A request has one key for each dimension. It is admitted if it fits into the quotas of every
+/// key. It is charged to all of its keys or to none.
+///
+/// `D` is a tuple of up to eight types, one for the keys of each dimension. A key of a wrong type
+/// does not compile, nor do swapped keys of different types. A request passes each key in any form
+/// that [`AsKey`](crate::AsKey) allows, or as an `Option` of a form, or as
+/// [`Absent`](crate::Absent). A dimension without a key is not asked. If the number of dimensions
+/// is known only at run time, `D` is a slice: `JointLimiter<[String]>`.
 ///
 /// ```compile_fail,E0277
 /// # use std::net::IpAddr;

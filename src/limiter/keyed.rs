@@ -17,8 +17,9 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
-/// An exact, lock-free rate limiter for many keys, each with a quota of its own. Threads share it
-/// by reference or `Arc`.
+/// An exact, lock-free rate limiter for many keys, each with a quota of its own.
+///
+/// Threads share it by reference or `Arc`.
 ///
 /// `K` is the type of the keys. A request passes the key in any form that hashes as `K` does:
 /// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is

@@ -14,8 +14,9 @@ use crate::quota::Quota;
 
 impl Policy {
     /// Sets the quotas of this policy on a limiter that is in use: in all dimensions or in none.
-    /// Requests may arrive at the same time; [`JointLimiter::set_quotas`] does the same for one
-    /// dimension. Dimensions are matched by name, in any order.
+    ///
+    /// Requests may arrive at the same time. Dimensions are matched by name, in any order.
+    /// [`JointLimiter::set_quotas`] does the same for one dimension.
     ///
     /// Keys with quotas of their own keep them. The other fields of the policy have no effect: the
     /// limiter keeps the key cap, shadow mode and penalties that it was built with.

@@ -354,7 +354,7 @@ fn errors_of_files_name_the_file() {
     let missing = Policy::load("no/such/policy.toml").unwrap_err();
     assert_eq!(missing.path(), std::path::Path::new("no/such/policy.toml"));
     assert!(missing.to_string().starts_with("the policy no/such/policy.toml can't be read: "), "{missing}");
-    // A file that there is, and that is no policy.
+    // A file that exists and is not a policy.
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("rustfmt.toml");
     let error = Policy::load(&path).unwrap_err();
     assert!(matches!(&error, LoadError::Policy { error, .. } if error.line() == 1), "{error:?}");

@@ -290,7 +290,7 @@ fn a_unix_socket_is_trusted_only_if_configured_so() {
         assert_eq!(clients.key(Peer::UnixSocket, lines), Ok(ip("192.0.2.7")));
         assert_eq!(clients.key(Peer::UnixSocket, NO_LINES), missing);
         assert_eq!(clients.key(Peer::UnixSocket, ["203.0.113.9, unknown"]), missing);
-        // A server that does not tell is no Unix socket.
+        // A server that does not tell is not a Unix socket.
         assert_eq!(clients.key(Peer::Unknown, lines), Err(ClientError::UnknownPeer));
     }
     assert!(ClientError::UnixSocket.is_missing() && ClientError::UnknownPeer.is_missing());

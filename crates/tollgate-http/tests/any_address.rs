@@ -84,7 +84,7 @@ fn any_entry() -> impl Strategy<Value = [Entry; 2]> {
     prop_oneof![20 => good, 1 => bad]
 }
 
-/// The rule as it is said, from a list of entries that nobody had to parse.
+/// The rule as documented, from a list of parsed entries.
 fn client_of(entries: &[Entry]) -> IpAddr {
     let hops = || entries.iter().rev().take(ClientAddress::MAX_HOPS);
     let trusted = hops().take_while(|entry| entry.is_trusted());

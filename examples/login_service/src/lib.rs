@@ -18,7 +18,7 @@ use credentials::{ApiKey, Attempt};
 /// The service.
 ///
 /// - `POST /login` with a user and a password (HTTP Basic): failed attempts are limited by user and
-///   address. A right password gives its permit back.
+///   address. A right password refunds its permit.
 /// - `GET /api/time` with an `x-api-key`: limited by key, and as a whole.
 ///
 /// # Errors

@@ -28,6 +28,28 @@ fn every_public_item_has_an_example() {
     assert!(complaints.is_empty(), "{}", complaints.concat());
 }
 
+/// Types, traits, functions and constants; their methods are those of one face, which the tables of the
+/// READMEs show.
+#[test]
+fn every_public_type_of_the_crates_for_http_has_an_example() {
+    for (name, exceptions_of) in [
+        ("tollgate-http", include_str!("exceptions.tollgate-http")),
+        ("tollgate-tower", include_str!("exceptions.tollgate-tower")),
+        ("tollgate-actix", include_str!("exceptions.tollgate-actix")),
+    ] {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(name).join("src");
+        let items = |path: PathBuf| {
+            let mut items = items_of(&fs::read_to_string(&path).unwrap());
+            items.retain(|item| item.of.is_empty());
+            (format!("{name}/{}", path.strip_prefix(&source).unwrap().display()), items)
+        };
+        let files: Vec<(String, Vec<Item>)> = sources(&source).into_iter().map(items).collect();
+        assert!(files.iter().map(|(_, items)| items.len()).sum::<usize>() > 20, "hardly an item was found in {name}");
+        let complaints = complaints(&files, &exceptions(exceptions_of));
+        assert!(complaints.is_empty(), "{}", complaints.concat());
+    }
+}
+
 /// The files of the library, without those of the program.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

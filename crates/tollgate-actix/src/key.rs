@@ -115,6 +115,17 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
 }
 
 /// No key, for a limit by a [`DirectLimiter`](tollgate::DirectLimiter).
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate::{DirectLimiter, Quota};
+/// use tollgate_actix::{NoKey, RateLimit};
+///
+/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
+/// let limit: RateLimit<DirectLimiter, NoKey> = RateLimit::new(limiter);
+/// # let _ = limit;
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoKey;
 

@@ -1,5 +1,6 @@
 //! The state that the workers share, and their judgement of a request.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
@@ -8,7 +9,7 @@ use tollgate_http::middleware::{Limits, Outcome};
 use crate::answer::{self, Value};
 use crate::charge::Charge;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, Missing};
+use crate::key::{Head, KeyError, KeyExtractor, Missing};
 use crate::settings::Settings;
 
 /// The state that the workers share.
@@ -17,12 +18,14 @@ pub(crate) struct Shared<L, X: KeyExtractor> {
     pub(crate) extractor: Arc<X>,
     pub(crate) missing: Missing<X::Key>,
     pub(crate) settings: Settings,
+    /// Whether it has been logged that the set-up provides no key.
+    is_logged: AtomicBool,
 }
 
 impl<L, X: KeyExtractor> Shared<L, X> {
     pub(crate) fn new(limits: Limits<L, Value>, extractor: X, settings: Settings) -> Self {
         let (extractor, missing) = (Arc::new(extractor), Missing::Reject);
-        Self { limits, extractor, missing, settings }
+        Self { limits, extractor, missing, settings, is_logged: false.into() }
     }
 }
 
@@ -33,6 +36,7 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
             extractor: Arc::clone(&self.extractor),
             missing: self.missing.clone(),
             settings: self.settings.clone(),
+            is_logged: false.into(),
         }
     }
 }
@@ -58,7 +62,10 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Ok(Some(keys)) => keys,
             Ok(None) => return Judgement::Pass(None),
             Err(_) if settings.overrules() => return Judgement::Pass(None),
-            Err(error) => return Judgement::Answer(answer::rejected(error)),
+            Err(error) => {
+                self.log(error);
+                return Judgement::Answer(answer::rejected(error));
+            }
         };
         match self.limits.decide(keys, cost) {
             Outcome::Admitted(charge) => {
@@ -70,6 +77,18 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                     answer::denied(problem, policies, self.limits.options(), settings, head)
                 }))
             }
+        }
+    }
+
+    /// Logs that the set-up provides no key, with the remedy. Logs once, because each request would
+    /// write.
+    fn log(&self, error: KeyError) {
+        let is_set_up = error.status() == 500;
+        if is_set_up && !self.is_logged.swap(true, Ordering::Relaxed) {
+            log::error!(
+                "requests are answered with 500: {error}; for the address of a client behind a Unix socket, use \
+                 `ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket))`"
+            );
         }
     }
 }

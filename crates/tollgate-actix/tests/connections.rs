@@ -88,6 +88,9 @@ fn a_unix_socket_has_no_address_unless_it_is_trusted() {
     let untrusted = limit(ClientIp::peer());
     let clients = ClientIp::behind(TrustedProxies::unix_sockets());
     let trusted = limit(clients.peer_from(|_| Some(Peer::UnixSocket)));
+    // Only proxies in this network are trusted.
+    let clients = ClientIp::behind(TrustedProxies::new(["10.0.0.0/8"]).unwrap());
+    let others = limit(clients.peer_from(|_| Some(Peer::UnixSocket)));
 
     let directory = std::env::temp_dir().join(format!("tollgate-actix-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -105,11 +108,12 @@ fn a_unix_socket_has_no_address_unless_it_is_trusted() {
         });
         (path, receive.recv().unwrap(), thread)
     };
-    let servers = [serve("untrusted", untrusted), serve("trusted", trusted)];
+    let servers = [serve("untrusted", untrusted), serve("trusted", trusted), serve("others", others)];
     let status = |at: usize, fields: &str| ask(&mut UnixStream::connect(&servers[at].0).unwrap(), fields);
 
     assert_eq!(status(0, ""), "500");
     assert_eq!(status(0, "x-forwarded-for: 192.0.2.7\r\n"), "500", "the client may have written it");
+    assert_eq!(status(2, "x-forwarded-for: 192.0.2.7\r\n"), "500", "the client may have written it");
     assert_eq!(status(1, ""), "500");
     assert_eq!(status(1, "x-forwarded-for: 192.0.2.7\r\n"), "200");
     assert_eq!(status(1, "x-forwarded-for: 198.51.100.1, 192.0.2.7\r\n"), "429");

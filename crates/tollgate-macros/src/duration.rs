@@ -1,5 +1,6 @@
 //! Durations in the format of policy files and the program, such as `10s` and `1h30m`.
 
+use core::fmt;
 use core::time::Duration;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -15,6 +16,23 @@ const UNITS: [(&[&str], u128); 8] = [
     (&["d", "day", "days"], 86_400 * NANOS_PER_SECOND),
     (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
 ];
+
+/// Shows a duration exactly, as [`parse`] reads it: `1h30m`.
+pub(crate) struct Plain(pub(crate) Duration);
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0.as_nanos();
+        for (name, unit) in [("d", 6), ("h", 5), ("m", 4), ("s", 3), ("ms", 2), ("us", 1), ("ns", 0)] {
+            let unit = UNITS[unit].1;
+            if left >= unit {
+                write!(f, "{}{name}", left / unit)?;
+                left %= unit;
+            }
+        }
+        Ok(())
+    }
+}
 
 const ADVICE: &str = "write it like \"500ms\", \"10s\", \"1m\", \"1h\", \"1d\" or \"1h30m\"";
 
@@ -130,6 +148,13 @@ mod tests {
             assert_eq!(super::parse(&text).ok(), expected.ok(), "{text:?}");
         }
         assert!(read > 50 && refused > 50, "{read} durations and {refused} texts that are none");
+    }
+
+    #[test]
+    fn a_duration_is_shown_as_it_is_read() {
+        for text in ["1ns", "1h30m", "2d1us", "13343d23h58m24s606ms846us975ns", "59s999ms"] {
+            assert_eq!(super::Plain(super::parse(text).unwrap()).to_string(), text);
+        }
     }
 
     #[test]

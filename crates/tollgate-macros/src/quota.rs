@@ -167,7 +167,7 @@ fn check_window(per: &Lit) -> Result<Duration> {
                 return Err(Error::new(text.span(), message));
             }
             if window > MAX_WINDOW {
-                let message = format!("the window is too long: write at most \"{}ns\"", MAX_WINDOW.as_nanos());
+                let message = format!("the window is too long: write at most \"{}\"", duration::Plain(MAX_WINDOW));
                 return Err(Error::new(text.span(), message));
             }
             Ok(window)

@@ -117,6 +117,17 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
 }
 
 /// No key, for a layer over a [`DirectLimiter`](tollgate::DirectLimiter).
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate::{DirectLimiter, Quota};
+/// use tollgate_tower::{NoKey, RateLimitLayer};
+///
+/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
+/// let limit: RateLimitLayer<DirectLimiter, NoKey> = RateLimitLayer::new(limiter);
+/// # let _ = limit;
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoKey;
 

@@ -9,10 +9,11 @@ use std::task::{Context, Poll, Waker};
 use allocation_counter::measure;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use tollgate::{JointLimiter, Limiter, Quota};
 use tollgate_http::{Headers, Peer, TrustedProxies};
 use tollgate_tower::{ClientIp, RateLimitLayer, constant, header, path};
+use tower::util::MapResponseLayer;
 use tower::{Layer, Service};
 
 #[derive(Debug, Clone)]
@@ -35,8 +36,8 @@ impl Service<Request<()>> for Inner {
     }
 }
 
-fn request() -> Request<()> {
-    let mut request = Request::new(());
+fn request<R: Default>() -> Request<R> {
+    let mut request = Request::new(R::default());
     request.headers_mut().insert("x-forwarded-for", HeaderValue::from_static("192.0.2.7, 10.1.1.1"));
     request.headers_mut().insert("x-api-key", HeaderValue::from_static("k-123"));
     // It shares its text, as those do that servers read.
@@ -46,9 +47,10 @@ fn request() -> Request<()> {
 }
 
 /// The allocations of one request, after others.
-fn allocations<S, B>(service: &mut S) -> u64
+fn allocations<S, R, B>(service: &mut S) -> u64
 where
-    S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+    S: Service<Request<R>, Response = Response<B>, Error = Infallible>,
+    R: Default,
 {
     let mut context = Context::from_waker(Waker::noop());
     let mut once = || {
@@ -95,7 +97,42 @@ fn without_fields_there_is_none() {
 
 #[test]
 fn with_fields_there_is_none() {
+    for headers in [Headers::Draft11, Headers::XRateLimit] {
+        let limiter = Arc::new(Limiter::new(Quota::per_hour(100_000)).unwrap());
+        let layer = RateLimitLayer::new(limiter).key((clients(), path())).headers(headers);
+        assert_eq!(allocations(&mut layer.layer(Inner)), of_inner(), "{headers:?}");
+    }
+}
+
+#[test]
+fn of_a_joint_limiter_with_fields_there_is_none_but_for_a_list_of_all_limits() {
+    for (headers, all, list) in
+        [(Headers::Draft11, false, 0), (Headers::XRateLimit, false, 0), (Headers::Draft11, true, 1)]
+    {
+        let quotas = [Quota::per_hour(100_000), Quota::per_day(1_000_000)];
+        let joint = JointLimiter::builder().dimension("key", quotas).dimension("address", quotas).build().unwrap();
+        let layer = RateLimitLayer::new(Arc::new(joint)).key((header(HeaderName::from_static("x-api-key")), clients()));
+        let mut service = layer.headers(headers).all_limits(all).layer(Inner);
+        assert_eq!(allocations(&mut service), of_inner() + list, "{headers:?}, all limits: {all}");
+    }
+}
+
+/// The allocations of one request to an axum router, after others.
+fn in_router(router: axum::Router) -> u64 {
+    allocations(&mut router.into_service::<axum::body::Body>())
+}
+
+#[test]
+fn in_an_axum_router_it_is_what_axum_forces_on_any_layer_with_a_body_of_its_own() {
+    let router = || axum::Router::new().fallback(|| async { "hello" });
+    let same_body = MapResponseLayer::new(|response: Response<axum::body::Body>| response);
+    let own_body = MapResponseLayer::new(|response: Response<axum::body::Body>| {
+        response.map(Either::<axum::body::Body, Full<Bytes>>::Left)
+    });
     let limiter = Arc::new(Limiter::new(Quota::per_hour(100_000)).unwrap());
-    let layer = RateLimitLayer::new(limiter).key((clients(), path()));
-    assert_eq!(allocations(&mut layer.layer(Inner)), of_inner());
+    let limit = RateLimitLayer::new(limiter).key(clients());
+    let without = in_router(router());
+    let [same_body, own_body] = [in_router(router().layer(same_body)), in_router(router().layer(own_body))];
+    assert_eq!(in_router(router().layer(limit)), own_body);
+    assert_eq!([same_body - without, own_body - without], [4, 5], "as BENCHMARKS.md says");
 }

@@ -23,27 +23,46 @@ use credentials::{ApiKey, Attempt};
 ///
 /// # Errors
 ///
-/// When the policy lacks one of the dimensions `login`, `key` and `endpoint`, or a limiter cannot
-/// be built.
+/// When the policy lacks one of the dimensions `login`, `key` and `endpoint` or has another, or a
+/// limiter cannot be built.
 pub fn app<C>(policy: &Policy, clients: ClientIp, clock: C) -> Result<Router, Box<dyn Error>>
 where
     C: Clock + Clone + Send + Sync + 'static,
 {
+    if let Some(other) = policy.dimensions().iter().find(|it| !["login", "key", "endpoint"].contains(&it.name())) {
+        return Err(format!("the service does not use the dimension `{}`: remove it", other.name()).into());
+    }
+    // Both limiters have the cap and the mode of the policy.
+    let (at_key_cap, shadow) = (policy.at_key_cap().unwrap_or_default(), policy.shadow().unwrap_or_default());
+
     let login = dimension(policy, "login")?;
     let [first, more @ ..] = login.quotas() else { return Err("the dimension `login` has no quota".into()) };
     let builder = Limiter::<(Arc<str>, IpAddr)>::builder(*first);
-    let limiter = more.iter().fold(builder, |builder, &quota| builder.and(quota)).clock(clock.clone()).build()?;
+    let mut builder = more.iter().fold(builder, |builder, &quota| builder.and(quota));
+    if let Some(penalty) = login.penalty() {
+        builder = builder.penalty(penalty);
+    }
+    if let Some(key_cap) = policy.key_cap() {
+        builder = builder.key_cap(key_cap);
+    }
+    let limiter = builder.at_key_cap(at_key_cap).shadow(shadow).clock(clock.clone()).build()?;
     let login = RateLimitLayer::new(Arc::new(limiter))
         .key((extension(Attempt::user), clients))
         .name(login.name())?
         .refund_when(|status| status.is_success());
 
     let (key, endpoint) = (dimension(policy, "key")?, dimension(policy, "endpoint")?);
-    let limiter = JointLimiter::builder()
-        .dimension(key.name(), key.quotas().iter().copied())
-        .dimension(endpoint.name(), endpoint.quotas().iter().copied())
-        .clock(clock)
-        .build()?;
+    let mut builder = JointLimiter::builder();
+    for (at, dimension) in [key, endpoint].into_iter().enumerate() {
+        builder = builder.dimension(dimension.name(), dimension.quotas().iter().copied());
+        if let Some(penalty) = dimension.penalty() {
+            builder = builder.penalty(at, penalty);
+        }
+    }
+    if let Some(key_cap) = policy.key_cap() {
+        builder = builder.key_cap(key_cap);
+    }
+    let limiter = builder.at_key_cap(at_key_cap).shadow(shadow).clock(clock).build()?;
     let api = RateLimitLayer::new(Arc::new(limiter)).key((extension(ApiKey::id), matched_path()));
 
     // The last layer is the outermost: credentials come before the limit, which counts by them.

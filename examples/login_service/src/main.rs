@@ -39,8 +39,7 @@ impl Arguments {
 async fn serve() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse(std::env::args().skip(1))?;
     let file = arguments.policy.display();
-    let text = std::fs::read_to_string(&arguments.policy).map_err(|error| format!("{file}: {error}"))?;
-    let policy = Policy::from_toml(&text).map_err(|error| format!("{file}: {error}"))?;
+    let policy = Policy::load(&arguments.policy)?;
     let clients = match &arguments.trust[..] {
         [] => ClientIp::peer(),
         networks => ClientIp::behind(TrustedProxies::new(networks)?),

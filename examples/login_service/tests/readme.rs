@@ -108,7 +108,11 @@ fn the_program_does_not_start_with_a_policy_that_is_wrong() {
     let whole = include_str!("../policy.toml");
     for (text, message) in [
         (whole.replace("\"1s\" }, {", "\"0s\" }, {"), "the window is zero: give at least one nanosecond"),
-        (whole.replace("\"endpoint\"", "\"endpoints\""), "the policy has no dimension `endpoint`: add one"),
+        (
+            whole.replace("\"endpoint\"", "\"endpoints\""),
+            "the service does not use the dimension `endpoints`: remove it",
+        ),
+        (whole.split("# Each endpoint").next().unwrap().into(), "the policy has no dimension `endpoint`: add one"),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_login_service"))

@@ -7,6 +7,18 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// It is found from the path of the request and the routes of the service, so the middleware can
 /// wrap the whole service.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate::{Limiter, Quota};
+/// use tollgate_actix::{RateLimit, Route, matched_path};
+///
+/// // 1000 requests a second to each route.
+/// let limiter = Arc::new(Limiter::<Route>::new(Quota::per_second(1000))?);
+/// let limit = RateLimit::new(limiter).key(matched_path());
+/// # let _ = limit;
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[must_use]
 pub const fn matched_path() -> MatchedRoute {
     MatchedRoute(())

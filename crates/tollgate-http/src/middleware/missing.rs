@@ -5,6 +5,15 @@ use super::KeyError;
 /// The treatment of a request without a key.
 ///
 /// A request whose key is [malformed](KeyError::malformed) is rejected in any case.
+///
+/// ```
+/// use tollgate_http::middleware::{KeyError, Missing};
+///
+/// let without_key = || Err(KeyError::not_sent());
+/// assert_eq!(Missing::<&str>::Reject.resolve(without_key()), Err(KeyError::not_sent()));
+/// assert_eq!(Missing::Share("anonymous").resolve(without_key()), Ok(Some("anonymous")));
+/// assert_eq!(Missing::<&str>::Skip.resolve(without_key()), Ok(None));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Missing<K> {

@@ -13,6 +13,18 @@ use super::{Head, KeyError, KeyExtractor};
 /// Give the layer to
 /// [`Router::layer`](https://docs.rs/axum/0.8/axum/struct.Router.html#method.layer) or
 /// `route_layer`. A layer around the whole router comes before routes are matched.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate::{Limiter, Quota};
+/// use tollgate_tower::{RateLimitLayer, Route, matched_path};
+///
+/// // 1000 requests a second to each route.
+/// let limiter = Arc::new(Limiter::<Route>::new(Quota::per_second(1000))?);
+/// let limit = RateLimitLayer::new(limiter).key(matched_path());
+/// # let _ = limit;
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[must_use]
 pub const fn matched_path() -> MatchedRoute {
     MatchedRoute(())

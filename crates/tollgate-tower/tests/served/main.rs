@@ -9,6 +9,7 @@ mod cors;
 mod disconnect;
 mod exact;
 mod http2;
+mod keys;
 mod routes;
 mod stacks;
 mod support;

@@ -1,4 +1,4 @@
-//! As much of curl as the README uses, so that the test needs no program.
+//! As much of curl as the README and the tests use, so that they need no program.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
@@ -37,7 +37,9 @@ pub(crate) fn run(line: &str, server: SocketAddr) -> String {
         }
         if let Some(writes) = &command.writes {
             let status = head.split(' ').nth(1).unwrap();
-            printed += &writes.replace("%{http_code}", status).replace("\\n", "\n");
+            let wait = head.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap_or_default();
+            let texts = [("%{http_code}", status), ("%header{retry-after}", wait), ("\\n", "\n")];
+            printed += &texts.iter().fold(writes.clone(), |written, (name, text)| written.replace(name, text));
         }
     }
     printed

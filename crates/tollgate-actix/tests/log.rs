@@ -1,0 +1,60 @@
+//! The log tells once what is wrong with the set-up. The log is of the whole process, so there is one test.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use actix_web::http::header::HeaderName;
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::{App, rt, web};
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use tollgate::{Limiter, Quota};
+use tollgate_actix::{ClientIp, RateLimit, header};
+
+/// Keeps what is logged.
+struct Kept(Mutex<Vec<(Level, String)>>);
+
+static KEPT: Kept = Kept(Mutex::new(Vec::new()));
+
+impl Log for Kept {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("tollgate_actix")
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            self.0.lock().unwrap().push((record.level(), record.args().to_string()));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn a_missing_peer_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
+    log::set_logger(&KEPT).unwrap();
+    log::set_max_level(LevelFilter::Trace);
+    let quota = Quota::per_hour(9);
+    let by_peer = RateLimit::new(Arc::new(Limiter::<IpAddr>::new(quota).unwrap())).key(ClientIp::peer());
+    let by_field = RateLimit::new(Arc::new(Limiter::new(quota).unwrap())).key(header(HeaderName::from_static("x-key")));
+    rt::System::new().block_on(async {
+        // Two workers.
+        for _ in 0..2 {
+            let handler = web::to(|| async { "hello" });
+            let service = init_service(App::new().wrap(by_peer.clone()).default_service(handler)).await;
+            for _ in 0..3 {
+                let request = TestRequest::get().peer_addr(([192, 0, 2, 1], 1).into());
+                assert_eq!(call_service(&service, request.to_request()).await.status(), 200);
+                // What a client sends is not in the log.
+                let request = TestRequest::get().uri("/MaRk3r").insert_header(("x-forwarded-for", "MaRk3r"));
+                assert_eq!(call_service(&service, request.to_request()).await.status(), 500);
+            }
+        }
+        let handler = web::to(|| async { "hello" });
+        let service = init_service(App::new().wrap(by_field).default_service(handler)).await;
+        assert_eq!(call_service(&service, TestRequest::get().to_request()).await.status(), 400);
+    });
+    let logged = KEPT.0.lock().unwrap().clone();
+    let [(Level::Error, text)] = &logged[..] else { panic!("one error: {logged:?}") };
+    assert!(text.contains("peer_from(|_| Some(Peer::UnixSocket))"), "{text}");
+    assert!(!text.contains("MaRk3r"), "{text}");
+}

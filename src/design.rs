@@ -3,7 +3,7 @@
 //! - [`glossary`]: the words of the code and of these pages.
 //! - [`internals`]: memory, states, claims, helpers, resizes, the table; where to start reading.
 //! - [`algorithms`]: how each algorithm and feature uses that machinery; where a new one goes.
-//! - [`invariants`], [`invariants_tables`]: what always holds, by name, with its tests.
+//! - [`invariants`], [`more_invariants`]: what always holds, by name, with its tests.
 //! - [`limitations`]: known gaps, and numbers that run out.
 //! - [`evidence`]: which test shows which claim.
 //! - [`performance`]: what a decision costs, and why.
@@ -16,7 +16,7 @@ macro_rules! chapters {
             #[doc = "[glossary]: crate::design::glossary"]
             #[doc = "[internals]: crate::design::internals"]
             #[doc = "[invariants]: crate::design::invariants"]
-            #[doc = "[invariants of tables]: crate::design::invariants_tables"]
+            #[doc = "[more invariants]: crate::design::more_invariants"]
             #[doc = "[limitations]: crate::design::limitations"]
             #[doc = ""]
             #[doc = include_str!($file)]
@@ -30,7 +30,7 @@ chapters! {
     internals "../docs/internals.md"
     algorithms "../docs/algorithms.md"
     invariants "../docs/invariants.md"
-    invariants_tables "../docs/invariants_tables.md"
+    more_invariants "../docs/more_invariants.md"
     limitations "../docs/limitations.md"
     evidence "../docs/evidence.md"
     performance "../docs/performance.md"

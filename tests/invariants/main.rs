@@ -21,7 +21,7 @@ struct Crate {
     texts: Vec<(String, String)>,
 }
 
-const LISTS: [&str; 2] = ["docs/invariants.md", "docs/invariants_tables.md"];
+const LISTS: [&str; 2] = ["docs/invariants.md", "docs/more_invariants.md"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -247,8 +247,10 @@ fn a_joint_status_lists_the_quotas_of_a_key_that_starts_empty_and_is_passed_over
         let status = limiter.try_acquire_status(keys).unwrap();
         assert!(status.is_admitted());
         let told: Vec<_> = status.items().map(|item| (item.dimension(), item.quota(), item.remaining())).collect();
-        let rest = [1, 2].into_iter().flat_map(|dimension| (0..8).map(move |quota| (dimension, quota)));
-        let rest = rest.map(|(dimension, quota)| (dimension, quota, 5 + quota as u32 - 1 - charged));
+        let rest = [1, 2]
+            .into_iter()
+            .flat_map(|dimension| (0..8).zip(5..).map(move |(quota, limit)| (dimension, quota, limit)));
+        let rest = rest.map(|(dimension, quota, limit)| (dimension, quota, limit - 1 - charged));
         assert_eq!(told, [(0, 0, 0)].into_iter().chain(rest).collect::<Vec<_>>());
         let peeked = limiter.peek(keys).unwrap();
         assert_eq!(peeked.items().count(), 17);

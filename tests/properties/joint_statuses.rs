@@ -53,8 +53,8 @@ struct Single {
 
 fn singles(family: &[Vec<Quota>; 3], clock: &MockClock) -> Vec<Single> {
     let each = family.iter().enumerate().flat_map(|(dimension, quotas)| {
-        quotas.iter().enumerate().map(move |(quota, given)| {
-            let limiter = Limiter::builder(given.clone()).clock(clock.clone()).build().expect("valid");
+        quotas.iter().enumerate().map(move |(quota, &given)| {
+            let limiter = Limiter::builder(given).clock(clock.clone()).build().expect("valid");
             Single { dimension, quota, limiter }
         })
     });

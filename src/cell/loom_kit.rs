@@ -28,7 +28,7 @@ pub(in crate::cell) struct One {
 impl One {
     /// A cell under `limit` permits in ten nanoseconds that has been granted `cost` at time `at`.
     pub(in crate::cell) fn log(limit: u32, cost: u32, at: u64) -> Self {
-        Self::of(&[Quota::new(limit, Duration::from_nanos(10))], cost, at)
+        Self::of(&log(limit), cost, at)
     }
 
     /// The same, under these quotas.
@@ -83,6 +83,16 @@ impl One {
             }
         }
     }
+}
+
+/// So many permits in any ten nanoseconds.
+pub(in crate::cell) fn log(limit: u32) -> [Quota; 1] {
+    [Quota::new(limit, Duration::from_nanos(10))]
+}
+
+/// One permit every ten nanoseconds.
+pub(in crate::cell) fn bucket(capacity: u32) -> [Quota; 1] {
+    [Quota::token_bucket(capacity, 1, Duration::from_nanos(10))]
 }
 
 /// Runs the model with a bound on preemptions: three find all the errors that were put in on

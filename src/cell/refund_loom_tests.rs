@@ -2,17 +2,11 @@
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
 
-use core::time::Duration;
-
 use loom::sync::Arc;
 
 use crate::cell::kit::*;
-use crate::cell::loom_kit::{One, explore, spawned};
+use crate::cell::loom_kit::{One, bucket, explore, explore_with, log, spawned};
 use crate::quota::Quota;
-
-fn nanos(nanos: u64) -> Duration {
-    Duration::from_nanos(nanos)
-}
 
 /// A clock that the test sets.
 struct Shown(AtomicU64);
@@ -30,22 +24,6 @@ impl One {
         let charged = costs.iter().map(|&cost| one.reserve(cost, 0, 0).unwrap().1).collect();
         (one, charged)
     }
-}
-
-/// As [`explore`], with a bound of two preemptions, for models with many steps.
-fn explore_less(body: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    crate::sync::check_model(&model, body);
-}
-
-fn log(limit: u32) -> [Quota; 1] {
-    [Quota::new(limit, nanos(10))]
-}
-
-/// One permit every ten nanoseconds.
-fn bucket(capacity: u32) -> [Quota; 1] {
-    [Quota::token_bucket(capacity, 1, nanos(10))]
 }
 
 #[test]
@@ -150,7 +128,7 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
 /// has looked at its stamp.
 #[test]
 fn loom_what_another_has_reserved_behind_is_refunded() {
-    explore_less(|| {
+    explore_with(2, || {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 11).is_some());
         // Its stamp is 10 at the earliest, in every thread, as it replaced 0.
@@ -164,7 +142,7 @@ fn loom_what_another_has_reserved_behind_is_refunded() {
 /// published itself.
 #[test]
 fn loom_what_its_claimant_has_published_is_refunded() {
-    explore_less(|| {
+    explore_with(2, || {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 26).unwrap().0);
         let given = one.reserve(1, 0, 25).map(|(_, charged)| one.refund(charged, 1, 26));

@@ -2,33 +2,10 @@
 //!
 //! `RUSTFLAGS="--cfg tollgate_loom" cargo test --release --lib loom_`
 
-use core::time::Duration;
-
 use loom::sync::Arc;
 
 use crate::cell::kit::*;
-use crate::cell::loom_kit::{At, KEY, One, explore, spawned};
-use crate::quota::Quota;
-
-fn nanos(nanos: u64) -> Duration {
-    Duration::from_nanos(nanos)
-}
-
-/// As [`explore`], with a bound of two preemptions, for models with many steps.
-fn explore_less(body: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    crate::sync::check_model(&model, body);
-}
-
-fn log(limit: u32) -> [Quota; 1] {
-    [Quota::new(limit, nanos(10))]
-}
-
-/// One permit every ten nanoseconds.
-fn bucket(capacity: u32) -> [Quota; 1] {
-    [Quota::token_bucket(capacity, 1, nanos(10))]
-}
+use crate::cell::loom_kit::{At, KEY, One, bucket, explore, explore_with, log, spawned};
 
 #[test]
 fn loom_an_account_that_is_given_all_of_it_back_opens_anew() {
@@ -89,7 +66,7 @@ fn loom_two_places_ahead_are_one_behind_the_other() {
 
 #[test]
 fn loom_nobody_overtakes_what_is_reserved() {
-    explore_less(|| {
+    explore_with(2, || {
         let one = Arc::new(One::of(&log(2), 2, 0));
         // Both fit at 10, or the reservation and one of the claims; never before.
         let claims = spawned(&one, |one| [one.acquire(1, 9), one.acquire(1, 10), one.acquire(1, 11)]);
@@ -116,7 +93,7 @@ fn loom_a_reservation_is_cancelled_or_has_come() {
 
 #[test]
 fn loom_what_a_cancelled_reservation_took_the_place_of_is_still_there() {
-    explore_less(|| {
+    explore_with(2, || {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let other = spawned(&one, |one| {
             let (_, ahead) = one.reserve(2, 9, 5).unwrap();
@@ -177,7 +154,7 @@ fn loom_a_refused_request_counts() {
 
 #[test]
 fn loom_two_refused_requests_count_both() {
-    explore_less(|| {
+    explore_with(2, || {
         let one = Arc::new(One::of(&[log(2)[0].counting_refused()], 2, 0));
         let threads = [5, 6].map(|at| spawned(&one, move |one| one.acquire(1, at)));
         assert_eq!(threads.map(|thread| thread.join().unwrap()), [0, 0]);

@@ -129,6 +129,10 @@ fn halves(Fingerprint { low, high }: Fingerprint) -> Key {
     (low, high)
 }
 
+fn fingerprint(&(low, high): &Key) -> Fingerprint {
+    Fingerprint::new(low, high)
+}
+
 impl Snapshot {
     pub(crate) fn take(
         table: &Table,
@@ -239,14 +243,14 @@ impl Snapshot {
 
     /// Gives keys of a new limiter the quotas of their own.
     pub(crate) fn restore_quotas(&self, table: &mut Table) -> Result<(), RestoreError> {
-        let of_key = |((low, high), quotas): &(Key, Vec<OwnQuota>)| {
-            let key = Fingerprint::new(*low, *high);
+        let of_key = |(key, quotas): &(Key, Vec<OwnQuota>)| {
+            let key = fingerprint(key);
             let quotas: Vec<Quota> = quotas.iter().map(OwnQuota::quota).collect::<Option<_>>()?;
             (key.plan() < self.dimensions.len() && Quotas::new(&quotas).is_ok()).then_some((key, quotas))
         };
         let own: Option<Vec<_>> = self.own.iter().map(of_key).collect();
         let own = own.ok_or(RestoreError::Contradictory)?;
-        let exports = self.keys.iter().map(|((low, high), export)| (Fingerprint::new(*low, *high), export));
+        let exports = self.keys.iter().map(|(key, export)| (fingerprint(key), export));
         table.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
             Unchanged::NoneOfItsOwn => RestoreError::KeysWithQuotas { keys: self.own.len() },
             Unchanged::OtherRefused => RestoreError::OtherQuotas,
@@ -263,8 +267,8 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Result<(), RestoreError> {
         let import = |table: &Table, exports: &Exports, keys: usize| {
-            exports.iter().try_for_each(|((low, high), export)| {
-                let imported = table.import(Fingerprint::new(*low, *high), export, nanos(elapsed), clock);
+            exports.iter().try_for_each(|(key, export)| {
+                let imported = table.import(fingerprint(key), export, nanos(elapsed), clock);
                 imported.map_err(|error| match error {
                     ImportError::Contradictory => RestoreError::Contradictory,
                     ImportError::NoRoom => RestoreError::TooManyKeys { keys },

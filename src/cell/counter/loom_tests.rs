@@ -7,7 +7,7 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use crate::cell::kit::*;
-use crate::cell::loom_kit::{At, KEY, One, explore, race};
+use crate::cell::loom_kit::{At, KEY, One, explore, explore_with, race};
 use crate::quota::Quota;
 use crate::table::{Placed, Table};
 
@@ -34,9 +34,7 @@ fn loom_the_last_permits_of_a_bucket_are_granted_once() {
 
 #[test]
 fn loom_three_open_an_account_after_it_was_idle() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    crate::sync::check_model(&model, || {
+    explore_with(1, || {
         let one = Arc::new(bucket(1, 1));
         let granted = race(&one, &[(1, 10), (1, 11), (1, 19)]);
         assert_eq!(granted.iter().sum::<u32>(), 1, "{granted:?}");

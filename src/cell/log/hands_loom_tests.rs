@@ -25,9 +25,7 @@ fn loom_a_late_publication_of_several_misses_the_rings_next_owner() {
 }
 
 fn a_late_publication(cost: u32) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    crate::sync::check_model(&model, move || {
+    explore_with(2, move || {
         let cells = Cells::new([Versions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 4);
         let ask = move |cells: &Cells, (id, incarnation, key), cost, at| {
             let seat = cells.seat_for(id, incarnation, key).unwrap();

@@ -330,9 +330,7 @@ fn loom_a_peek_is_of_one_head() {
 
 #[test]
 fn loom_resizing_in_the_middle_of_a_lap_keeps_the_order_of_stamps() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    crate::sync::check_model(&model, || {
+    explore_with(1, || {
         let one = One::log(8, 4, 0);
         // The ring of four now holds 10, 10, 0, 0.
         assert_eq!(one.acquire(2, 10), 2);

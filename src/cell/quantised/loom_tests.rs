@@ -8,7 +8,7 @@ use core::time::Duration;
 use loom::{sync::Arc, thread};
 
 use crate::cell::kit::*;
-use crate::cell::loom_kit::{At, KEY, One, explore, race};
+use crate::cell::loom_kit::{At, KEY, One, explore, explore_with, race};
 use crate::quota::Quota;
 
 fn quota(limit: u32, steps: u64) -> Quota {
@@ -54,9 +54,7 @@ fn loom_two_begin_a_step_and_one_permit_is_left() {
 
 #[test]
 fn loom_long_three_begin_a_step() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    crate::sync::check_model(&model, || {
+    explore_with(1, || {
         let one = Arc::new(log(2, 1, 1, 1));
         let granted = race(&one, &[(1, 11), (1, 12), (1, 20)]);
         // At 20 the first permit is free again; the first request in the step gets the permits left

@@ -8,6 +8,8 @@ mod changing_loom_tests;
 mod changing_tests;
 mod counter;
 mod descriptor;
+#[cfg(all(test, tollgate_loom))]
+mod elapsed_loom_tests;
 #[cfg(feature = "snapshot")]
 mod export;
 #[cfg(all(test, tollgate_loom, feature = "snapshot"))]

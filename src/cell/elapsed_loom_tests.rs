@@ -96,7 +96,7 @@ fn log(limit: u32, window: u64) -> Quota {
 
 #[test]
 fn loom_a_clock_that_is_set_back_shortens_no_window_of_a_log() {
-    explore_with(3, || asked_while_the_clock_is_set_back(One::of(&[log(1, WINDOW)], 1, 0), 11, 8));
+    explore_with(3, || asked_while_the_clock_is_set_back(One::of(&[log(1, WINDOW)], 1, 0), 31, 8));
 }
 
 /// A helper knows only the loosest quotas that the log ever had.
@@ -107,7 +107,7 @@ fn loom_a_clock_that_is_set_back_shortens_no_window_of_a_log_that_changed() {
         for (quota, at) in [(log(2, 4), 1), (log(1, WINDOW), 2)] {
             one.cells.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
         }
-        asked_while_the_clock_is_set_back(one, 11, 8);
+        asked_while_the_clock_is_set_back(one, 31, 8);
     });
 }
 
@@ -117,6 +117,6 @@ fn loom_a_clock_that_is_set_back_shortens_no_window_of_a_log_that_changed() {
 fn loom_a_clock_that_is_set_back_moves_no_places_of_a_queue_together() {
     explore_with(3, || {
         let queue = Quota::leaky_queue(1, nanos(WINDOW), nanos(2 * WINDOW));
-        asked_while_the_clock_is_set_back(One::of(&[queue], 1, 0), 11, 5);
+        asked_while_the_clock_is_set_back(One::of(&[queue], 1, 0), 31, 5);
     });
 }

@@ -61,10 +61,12 @@ impl One {
     fn leaves_at(&self, clock: &Settable) -> Option<u64> {
         let reader = Reader { clock, last: [const { plain::AtomicU64::new(0) }; 2] };
         let fast = self.seat().and_then(|seat| self.cells.fast_if_open(seat, 1, reader.now()));
-        let decision = fast.unwrap_or_else(|| loop {
-            let seat = self.seat().expect("the cell is never freed here");
-            if let Some(status) = self.cells.decide(Ask::Acquire, seat, 1, &reader) {
-                break status.decision();
+        let decision = fast.unwrap_or_else(|| {
+            loop {
+                let seat = self.seat().expect("the cell is never freed here");
+                if let Some(status) = self.cells.decide(Ask::Acquire, seat, 1, &reader) {
+                    break status.decision();
+                }
             }
         });
         let delay = decision.into_result().ok()?.delay();

@@ -14,6 +14,9 @@
 //!   compared so: the seams lie elsewhere. Of those that begin with a request it is checked that, by that clock, all that was
 //!   granted can be divided into windows that begin at least a window's length apart and hold no more than the limit.)
 
+mod elapsed;
+mod quotas;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -24,13 +27,9 @@ use tollgate::{
 use crate::driver::op::{Call, Said, length};
 use crate::driver::{Cost, END_OF_TIME, Op, Step, Subject};
 use crate::oracle::meter::{Meter, Naive};
-
-/// What a key is known to have been granted by the time that has really passed: every step of the clock forward, and none back.
-#[derive(Debug)]
-struct Lived {
-    naive: Naive,
-    granted: Vec<(u64, u32)>,
-}
+use elapsed::Lived;
+use quotas::period;
+pub(crate) use quotas::quota;
 
 pub(crate) struct Pair<S> {
     pub(crate) subject: S,
@@ -370,30 +369,6 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// By the time that has really passed, no more is granted than may be.
-    fn lives_up(&mut self, key: u32, cost: u32) -> Checked {
-        let (passed, meter) = (self.passed, self.meter);
-        let new = || Lived { naive: Naive::new(meter, 0, passed), granted: vec![] };
-        let lived = self.lived.entry(key).or_insert_with(new);
-        lived.granted.push((passed, cost));
-        let right = match meter {
-            // What such a bucket has earned began with a request that was denied, perhaps.
-            Meter::TokenBucket { capacity, start, .. } if start < capacity => true,
-            Meter::TokenBucket { .. } | Meter::LeakyBucket { .. } | Meter::LeakyQueue { .. } => {
-                lived.naive.admits(passed, cost)
-            }
-            Meter::FixedWindow { limit, window, phase: None } => divides(&lived.granted, limit, window),
-            Meter::FixedWindow { .. } | Meter::SlidingCounter { .. } => true,
-            // No more than the exact log.
-            Meter::QuantisedLog { limit, window, .. } => {
-                let live = lived.granted.iter().filter(|(granted, _)| passed - granted < window);
-                live.map(|&(_, cost)| u64::from(cost)).sum::<u64>() <= limit.into()
-            }
-        };
-        lived.naive.grant(passed, cost);
-        if right { Ok(()) } else { Err(format!("by the time that has passed it is too much: {lived:?}")) }
-    }
-
     fn same_counts(&self) -> Checked {
         // It looks at every key on both sides.
         if !self.asked.is_multiple_of(1 + self.keys.len() / 16) {
@@ -414,62 +389,4 @@ impl<S: Subject> Pair<S> {
 /// Whether a key is as one that was never seen. All that it may be says the same of when nothing matters any more.
 fn is_as_new(may_be: &[Naive], time: u64) -> bool {
     may_be.iter().all(|naive| naive.is_as_new(time))
-}
-
-/// Whether grants, in the order of their times, can be divided into windows that begin with one of them, at least a window's
-/// length apart, and hold no more than the limit.
-fn divides(granted: &[(u64, u32)], limit: u32, window: u64) -> bool {
-    let mut begins = vec![false; granted.len()];
-    begins[0] = true;
-    for first in 0..granted.len() {
-        if !begins[first] {
-            continue;
-        }
-        let mut held = 0;
-        for (next, &(time, cost)) in granted.iter().enumerate().skip(first) {
-            if next > first && time - granted[first].0 >= window {
-                begins[next] = true;
-            }
-            held += cost;
-            if held > limit {
-                break;
-            }
-            if next + 1 == granted.len() {
-                return true;
-            }
-        }
-    }
-    false
-}
-
-fn period(meter: Meter) -> u64 {
-    match meter {
-        Meter::TokenBucket { per, .. } | Meter::LeakyBucket { per, .. } | Meter::LeakyQueue { per, .. } => per,
-        Meter::FixedWindow { window, .. } | Meter::SlidingCounter { window, .. } => window,
-        Meter::QuantisedLog { resolution, .. } => resolution,
-    }
-}
-
-pub(crate) fn quota(meter: Meter) -> Quota {
-    let long = Duration::from_nanos;
-    match meter {
-        Meter::TokenBucket { capacity, refill, per, start } if start == capacity => {
-            Quota::token_bucket(capacity, refill, long(per))
-        }
-        Meter::TokenBucket { capacity, refill, per, start } => {
-            Quota::token_bucket(capacity, refill, long(per)).starting_with(start)
-        }
-        Meter::LeakyBucket { capacity, leak, per } => Quota::leaky_bucket(capacity, leak, long(per)),
-        Meter::LeakyQueue { leak, per, max_delay } => Quota::leaky_queue(leak, long(per), long(max_delay)),
-        Meter::FixedWindow { limit, window, phase: None } => Quota::fixed_window(limit, long(window)),
-        Meter::FixedWindow { limit, window, phase: Some(phase) } => {
-            Quota::fixed_window(limit, long(window)).aligned(long(u64::try_from(phase).expect("short")))
-        }
-        Meter::SlidingCounter { limit, window, phase } => {
-            Quota::sliding_counter(limit, long(window)).aligned(long(u64::try_from(phase).expect("short")))
-        }
-        Meter::QuantisedLog { limit, window, resolution } => {
-            Quota::quantised_log(limit, long(window), long(resolution))
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! What a decision costs, and what its parts cost: clock reading, fingerprint, look-up.
 //!
-//! These benches follow the crate's own progress; how it compares with other crates is the business of the package
-//! `benches/side_by_side`.
+//! These benches follow the crate's own progress; how it compares with other crates is the business
+//! of the package `benches/side_by_side`.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -15,14 +15,16 @@ use tollgate::{
 /// A day is longer than any run: after 100 permits everything is denied.
 const DENIES: Quota = Quota::per_day(100);
 
-/// 100 permits in 500 ns are one every 5 ns, sooner than a clock can be read: everything is admitted.
+/// 100 permits in 500 ns are one every 5 ns, sooner than a clock can be read: everything is
+/// admitted.
 const ADMITS: Quota = Quota::new(100, Duration::from_nanos(500));
 
 fn coarse_clock() -> CoarseClock {
     CoarseClock::new(Duration::from_millis(1)).expect("a thread for the coarse clock")
 }
 
-/// Different keys that are not in a row, so that they look like identifiers from outside (the finaliser of splitmix64).
+/// Different keys that are not in a row, so that they look like identifiers from outside (the
+/// finaliser of splitmix64).
 fn key_of_rank(rank: u64) -> u64 {
     let mixed = (rank ^ (rank >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -140,13 +142,15 @@ fn zipf(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(REQUESTS as u64));
     let limiter = Limiter::<u64>::new(Quota::new(100, Duration::from_secs(600))).expect("a usable quota");
     let decide = || requests.iter().filter(|key| limiter.try_acquire(black_box(*key)).is_admitted()).count();
-    // Popular keys run out of permits soon, the others later on: a mixture that shifts towards denials.
+    // Popular keys run out of permits soon, the others later on: a mixture that shifts towards
+    // denials.
     decide();
     group.sample_size(20).bench_function("limit 100 per 10 min", |bencher| bencher.iter(decide));
     group.finish();
 }
 
-/// A million keys that come at random: each decision waits for memory, unless several are taken at once.
+/// A million keys that come at random: each decision waits for memory, unless several are taken at
+/// once.
 fn uniform(criterion: &mut Criterion) {
     const KEYS: u64 = 1_000_000;
     const REQUESTS: u64 = 1 << 18;
@@ -171,7 +175,8 @@ fn uniform(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Requests in which the key of rank r (from 1) has a share in proportion to 1 / r, by inverting the cumulative distribution.
+/// Requests in which the key of rank r (from 1) has a share in proportion to 1 / r, by inverting
+/// the cumulative distribution.
 fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
     let cumulative: Vec<f64> = (1..=keys)
         .scan(0.0, |sum, rank| {

@@ -1,4 +1,5 @@
-//! The documentation of the crate agrees with what it repeats: the manifest, and code that is compiled elsewhere.
+//! The documentation of the crate agrees with what it repeats: the manifest, and code that is
+//! compiled elsewhere.
 
 use std::fs;
 use std::path::Path;

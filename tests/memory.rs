@@ -1,8 +1,9 @@
 //! Memory, counted to the byte: what is asked of the allocator and not given back.
 //!
-//! The counting allocator counts by thread, so tests do not disturb one another, and nothing here depends on time: clocks
-//! are moved by hand. Each limiter is boxed, so that what it takes itself counts too, and each figure that is asserted
-//! is also compared with what [`Counts::bytes`](tollgate::Counts::bytes) reports.
+//! The counting allocator counts by thread, so tests do not disturb one another, and nothing here
+//! depends on time: clocks are moved by hand. Each limiter is boxed, so that what it takes itself
+//! counts too, and each figure that is asserted is also compared with what
+//! [`Counts::bytes`](tollgate::Counts::bytes) reports.
 
 use std::time::Duration;
 
@@ -175,7 +176,8 @@ fn a_flood_at_the_cap_that_takes_the_places_of_expired_keys_takes_no_more_memory
     }
 }
 
-/// Keys come and go, 500 of them live at any time: memory follows those and not the 100,000 that were seen.
+/// Keys come and go, 500 of them live at any time: memory follows those and not the 100,000 that
+/// were seen.
 #[test]
 fn a_churn_of_keys_takes_memory_for_the_live_ones_only() {
     const LIVE: u64 = 500;
@@ -212,8 +214,8 @@ fn a_million_keys_with_one_permit_each() {
     counted.finish();
 }
 
-/// Index and smaller indexes take 20 to 40 bytes a key, by how full the index is; up to 60 where it is the one after 2^19 slots, which
-/// are passed over.
+/// Index and smaller indexes take 20 to 40 bytes a key, by how full the index is; up to 60 where it
+/// is the one after 2^19 slots, which are passed over.
 #[test]
 fn other_numbers_of_keys_with_one_permit_each() {
     for (keys, bound) in [(1_000, 72.0), (10_000, 60.5), (100_000, 55.5), (500_000, 59.5), (2_000_000, 65.5)] {
@@ -294,7 +296,8 @@ fn a_million_permits_of_one_key_in_a_thousand_steps() {
     let empty = counted.held;
     counted.during(|limiter, clock| a_window(limiter, clock, 1));
     assert!(counted.limiter.try_acquire(0).is_denied());
-    // Two blocks of 8 KB, one of which is being written when a step begins; the smaller ones that it grew through; a page of cells.
+    // Two blocks of 8 KB, one of which is being written when a step begins; the smaller ones that
+    // it grew through; a page of cells.
     let one = counted.held - empty;
     assert_at_most(one as f64, 32_000.0, "bytes for one key with a million permits");
     let more = counted.during(|limiter, clock| (0..3).for_each(|_| a_window(limiter, clock, 1)));
@@ -310,8 +313,8 @@ fn a_million_permits_of_one_key_in_a_thousand_steps() {
     counted.finish();
 }
 
-/// Most of what a small limiter takes are the pages of 2 KB, one for cells and one for each size of ring, and the directories
-/// of pages that may come to be.
+/// Most of what a small limiter takes are the pages of 2 KB, one for cells and one for each size of
+/// ring, and the directories of pages that may come to be.
 #[test]
 fn small_limiters_are_small() {
     let mut counted = Counted::new(100, |builder| builder);

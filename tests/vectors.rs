@@ -1,8 +1,9 @@
 //! What well-known limiters' own tests expect of these algorithms, replayed on a [`Limiter`].
 //!
-//! `vectors/<algorithm>.json` holds facts: inputs and expected answers, each case with the repository, the test and the commit that
-//! it comes from. What the fields mean is told in `vectors/format.rs`. Every difference to a source is named there, and
-//! listed on the standard error of every run.
+//! `vectors/<algorithm>.json` holds facts: inputs and expected answers, each case with the
+//! repository, the test and the commit that it comes from. What the fields mean is told in
+//! `vectors/format.rs`. Every difference to a source is named there, and listed on the standard
+//! error of every run.
 
 #[path = "vectors/format.rs"]
 mod format;
@@ -161,8 +162,8 @@ fn unknown_fields_are_errors_and_wrong_expectations_fail() {
     assert!(fails(with(queue, r#""delay_ns": 100000000"#, r#""delay_ns": 100000001"#)));
 }
 
-/// Where the collection is at hand from which the cases were taken: is each of them here, with the inputs and the answers that the
-/// source has?
+/// Where the collection is at hand from which the cases were taken: is each of them here, with the
+/// inputs and the answers that the source has?
 #[test]
 fn nothing_is_left_out() {
     let collection = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
@@ -187,8 +188,8 @@ fn nothing_is_left_out() {
     assert_eq!(compared + 1, ours.len(), "as many in the collection as here");
 }
 
-/// Each step of theirs is among ours, in the same order. (What a source says about the moment before a request is a step of its
-/// own with us.) A case that ours refuses may leave some away.
+/// Each step of theirs is among ours, in the same order. (What a source says about the moment
+/// before a request is a step of its own with us.) A case that ours refuses may leave some away.
 fn same_facts(case: &Case, theirs: &Value) {
     let name = &case.name;
     let source = &theirs["source"];

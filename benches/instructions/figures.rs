@@ -10,7 +10,8 @@ pub(crate) const ACCEPT: &str = "cargo bench -p instructions -- --accept";
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/figures.tsv");
 
-/// By the compiler that the figures are of, counts repeat exactly, but for what the system's allocator and `memcpy` do.
+/// By the compiler that the figures are of, counts repeat exactly, but for what the system's
+/// allocator and `memcpy` do.
 const SAME_COMPILER: f64 = 0.02;
 /// Another one may inline and allocate registers as it likes.
 const ANOTHER_COMPILER: f64 = 0.15;
@@ -85,7 +86,8 @@ pub(crate) fn compare(
 ) {
     let columns = [
         ("instructions", before.instructions, now.instructions, tolerance),
-        // These no compiler may add to, but the first decisions of a new chunk of memory are not the same everywhere.
+        // These no compiler may add to, but the first decisions of a new chunk of memory are not
+        // the same everywhere.
         ("locked instructions", before.locked, now.locked, SAME_COMPILER),
         ("stores to shared memory", before.stores, now.stores, SAME_COMPILER),
     ];

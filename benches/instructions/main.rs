@@ -1,9 +1,10 @@
-//! A guard that needs no quiet machine: how many instructions a decision takes, how many of them are locked, and how many stores go
-//! to memory that other threads can see.
+//! A guard that needs no quiet machine: how many instructions a decision takes, how many of them
+//! are locked, and how many stores go to memory that other threads can see.
 //!
-//! `cargo bench -p instructions` counts and compares with `figures.tsv`, next to this file; `-- --accept` writes what it counted
-//! into that file. The figures are the same on every machine with the same compiler, and nearly so with another. Needs valgrind and
-//! objdump; where they can't be had it says so loudly, and fails nobody.
+//! `cargo bench -p instructions` counts and compares with `figures.tsv`, next to this file; `--
+//! --accept` writes what it counted into that file. The figures are the same on every machine with
+//! the same compiler, and nearly so with another. Needs valgrind and objdump; where they can't be
+//! had it says so loudly, and fails nobody.
 
 mod figures;
 mod paths;

@@ -1,7 +1,8 @@
 //! The paths that are counted: what is set up before, and the one decision that is repeated.
 //!
-//! Everything that could differ from run to run is fixed: the seed of the fingerprints, the time, the keys. Limiters are in boxes, so
-//! that whatever a decision writes to them is told apart from what it writes to its own stack.
+//! Everything that could differ from run to run is fixed: the seed of the fingerprints, the time,
+//! the keys. Limiters are in boxes, so that whatever a decision writes to them is told apart from
+//! what it writes to its own stack.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -18,8 +19,9 @@ pub(crate) struct Path {
     pub(crate) run: fn(&mut Repeat),
 }
 
-/// Paths that tell what is left, each with the bare decision, and how many times the instructions of that it may take. (Of several
-/// quotas each is counted apart, where the bare decision looks at one stamp of each.)
+/// Paths that tell what is left, each with the bare decision, and how many times the instructions
+/// of that it may take. (Of several quotas each is counted apart, where the bare decision looks at
+/// one stamp of each.)
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
     ("status, denied, log", "denied, log", 1.5),
     ("status, denied, two logs", "denied, two logs", 2.7),
@@ -28,7 +30,8 @@ pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
     ("status, admitted, token bucket", "admitted, token bucket", 2.0),
 ];
 
-/// The most that a path may do, whatever figures have been accepted; `None` where it is not the same for every decision.
+/// The most that a path may do, whatever figures have been accepted; `None` where it is not the
+/// same for every decision.
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {
     /// Locked instructions.
@@ -49,7 +52,8 @@ const LIMIT: u32 = 100;
 /// Between one reading of a clock that moves and the next.
 const STEP: Duration = Duration::from_nanos(STEP_NS);
 const STEP_NS: u64 = 1_000;
-/// As many steps as the limit: a key that asks at every step finds that its oldest permit has just expired.
+/// As many steps as the limit: a key that asks at every step finds that its oldest permit has just
+/// expired.
 const FULL_AFTER: Duration = Duration::from_nanos(STEP_NS * LIMIT as u64);
 const NAME_OF_32_BYTES: &str = "customer:0123456789abcdef0123456";
 
@@ -70,13 +74,15 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "admitted, token bucket", promise: swaps(1), run: admitted_bucket },
     // The account that is over is replaced by the next: a claim, and a publication.
     Path { name: "admitted, token bucket full again", promise: swaps(2), run: admitted_bucket_full_again },
-    // It is closed first, because more than one permit opens the next: two claims, and two publications.
+    // It is closed first, because more than one permit opens the next: two claims, and two
+    // publications.
     Path {
         name: "admitted, token bucket full again, cost 8",
         promise: swaps(4),
         run: admitted_bucket_full_again_cost_8,
     },
-    // A record of the request is taken, decided, left and given back. Each head is held and let go, and each stamp published.
+    // A record of the request is taken, decided, left and given back. Each head is held and let go,
+    // and each stamp published.
     Path {
         name: "admitted, joint, 2 dimensions",
         promise: Promise { locked: Some(4 + 2 * 3), stores: None },
@@ -87,11 +93,13 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "status, denied, token bucket", promise: WRITES_NOTHING, run: status_denied_bucket },
     Path { name: "status, admitted, log", promise: swaps(2), run: status_admitted_log },
     Path { name: "status, admitted, token bucket", promise: swaps(1), run: status_admitted_bucket },
-    // A cell is taken and counted, its first stamp published, and the key put into the index; now and then a chunk is allocated.
+    // A cell is taken and counted, its first stamp published, and the key put into the index; now
+    // and then a chunk is allocated.
     Path { name: "new key, log", promise: Promise { locked: Some(5), stores: None }, run: new_key },
 ];
 
-/// What this clock reads, and how, is up to the machine: so there is a promise, and no figure to compare with.
+/// What this clock reads, and how, is up to the machine: so there is a promise, and no figure to
+/// compare with.
 pub(crate) const DEFAULT_CLOCK: &str = "denied, log, default clock";
 
 /// A time that stands still.

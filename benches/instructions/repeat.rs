@@ -9,7 +9,8 @@ pub(crate) const COUNTED: &str = "*counted*";
 pub(crate) struct Repeat {
     times: usize,
     top_of_stack: usize,
-    // On the heap and there from the start, so that nothing else is ever written at their addresses.
+    // On the heap and there from the start, so that nothing else is ever written at their
+    // addresses.
     end: Box<usize>,
     begin: Box<usize>,
 }
@@ -55,7 +56,8 @@ impl Landmarks {
     }
 }
 
-/// A function of its own whatever the optimiser thinks, with the decision inlined into it as into anybody's code.
+/// A function of its own whatever the optimiser thinks, with the decision inlined into it as into
+/// anybody's code.
 #[inline(never)]
 fn counted<R>(decide: &mut impl FnMut() -> R) -> R {
     decide()

@@ -1,7 +1,8 @@
 //! Runs a path under valgrind, and reads what its tools have to say.
 //!
-//! Three questions, three sources: *callgrind* counts how often each instruction of a decision was executed; *objdump* knows which of
-//! them are locked; *lackey* traces every store with its address.
+//! Three questions, three sources: *callgrind* counts how often each instruction of a decision was
+//! executed; *objdump* knows which of them are locked; *lackey* traces every store with its
+//! address.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -10,7 +11,8 @@ use std::process::Command;
 
 use crate::repeat::{COUNTED, Landmarks};
 
-/// Decisions that instructions are counted for: enough that what a new key now and then allocates is spread.
+/// Decisions that instructions are counted for: enough that what a new key now and then allocates
+/// is spread.
 pub(crate) const COUNTED_TIMES: usize = 1_000;
 /// Decisions that stores are traced for; each instruction since the program's start makes a line.
 const TRACED_TIMES: usize = 50;
@@ -22,7 +24,8 @@ const STACK: usize = 1 << 20;
 pub(crate) struct Counts {
     /// Instructions.
     pub(crate) instructions: f64,
-    /// Of them, those with a `lock` prefix, exchanges with memory, which lock without one, and full fences.
+    /// Of them, those with a `lock` prefix, exchanges with memory, which lock without one, and full
+    /// fences.
     pub(crate) locked: f64,
     /// Stores to anything but the thread's own stack.
     pub(crate) stores: f64,
@@ -122,7 +125,8 @@ impl Drop for Valgrind {
     }
 }
 
-/// Format: <https://valgrind.org/docs/manual/cl-format.html>, uncompressed, with one position (the address) and one cost.
+/// Format: <https://valgrind.org/docs/manual/cl-format.html>, uncompressed, with one position (the
+/// address) and one cost.
 fn read_callgrind(text: &str) -> Result<HashMap<(String, u64), u64>, String> {
     let mut executed = HashMap::new();
     let (mut object, mut after_calls, mut expected) = (String::new(), false, None);
@@ -132,7 +136,8 @@ fn read_callgrind(text: &str) -> Result<HashMap<(String, u64), u64>, String> {
         } else if let Some(total) = line.strip_prefix("totals: ") {
             expected = total.trim().parse::<u64>().ok();
         } else if line.starts_with("calls=") {
-            // What follows is what the call cost in all, which is in the lines of the function that was called, too.
+            // What follows is what the call cost in all, which is in the lines of the function that
+            // was called, too.
             after_calls = true;
         } else if let Some(cost) = line.strip_prefix("0x")
             && !std::mem::take(&mut after_calls)

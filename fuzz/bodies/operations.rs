@@ -1,8 +1,9 @@
-//! What the fuzz target `operations` does: turns bytes into a limiter and a script of operations, and plays the script on
-//! the limiter and on the oracle.
+//! What the fuzz target `operations` does: turns bytes into a limiter and a script of operations,
+//! and plays the script on the limiter and on the oracle.
 //!
-//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/operations.rs` includes this file too and plays the corpus on any toolchain.
-//! The including crate has the modules `driver` and `oracle` of `tests/` at its root.
+//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/operations.rs` includes this file too and
+//! plays the corpus on any toolchain. The including crate has the modules `driver` and `oracle` of
+//! `tests/` at its root.
 
 use std::ops::Range;
 
@@ -15,13 +16,16 @@ use crate::oracle::{AtCap, Rule};
 /// More than this and a script tells nothing that a shorter one does not.
 const MOST_OPERATIONS: usize = 400;
 
-/// Time ends for a limiter 36.5 years after its clock's origin, and the oracle's does not: clocks stop just before.
+/// Time ends for a limiter 36.5 years after its clock's origin, and the oracle's does not: clocks
+/// stop just before.
 const LAST_READING: u64 = (1 << 60) - (1 << 41);
 
-/// The oracle never forgets a key and looks at all of them to count: no script goes on to more fresh keys than this.
+/// The oracle never forgets a key and looks at all of them to count: no script goes on to more
+/// fresh keys than this.
 const MOST_FRESH_KEYS: u32 = 600;
 
-/// Fresh keys of one operation, plus one: a table turns after half as many, and more only make a script slow.
+/// Fresh keys of one operation, plus one: a table turns after half as many, and more only make a
+/// script slow.
 const MOST_AT_ONCE: usize = 64;
 
 /// A limiter, and what is done to it.
@@ -36,8 +40,8 @@ pub(crate) struct Script {
     operations: Vec<Operation>,
 }
 
-/// Operations until the bytes run out. (A `Vec` of its own accord asks before each whether there is another: scripts of random
-/// bytes would then end after one or two.)
+/// Operations until the bytes run out. (A `Vec` of its own accord asks before each whether there is
+/// another: scripts of random bytes would then end after one or two.)
 fn all_that_follow(bytes: &mut Unstructured<'_>) -> arbitrary::Result<Vec<Operation>> {
     let mut operations = Vec::new();
     while !bytes.is_empty() && operations.len() < MOST_OPERATIONS {

@@ -1,7 +1,9 @@
-//! What the fuzz target `policy` does: bytes as the text of a policy file, which never panics, is refused with its reason and
-//! place or makes a limiter, and is the same when it is printed and read again.
+//! What the fuzz target `policy` does: bytes as the text of a policy file, which never panics, is
+//! refused with its reason and place or makes a limiter, and is the same when it is printed and
+//! read again.
 //!
-//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/policy.rs` includes this file too and plays the corpus on any toolchain.
+//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/policy.rs` includes this file too and plays
+//! the corpus on any toolchain.
 
 use tollgate::{Decision, Policy};
 

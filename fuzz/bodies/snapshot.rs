@@ -1,8 +1,10 @@
-//! What the fuzz target `snapshot` does: bytes as a snapshot, as its contents, or as damage to a good one. Whatever they are, nothing
-//! panics: they are refused with a reason, or they are a snapshot that is the same when it is written and read again, and the
-//! limiters that are made of it keep to their quotas.
+//! What the fuzz target `snapshot` does: bytes as a snapshot, as its contents, or as damage to a
+//! good one. Whatever they are, nothing panics: they are refused with a reason, or they are a
+//! snapshot that is the same when it is written and read again, and the limiters that are made of
+//! it keep to their quotas.
 //!
-//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/snapshot.rs` includes this file too and plays the corpus on any toolchain.
+//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/snapshot.rs` includes this file too and
+//! plays the corpus on any toolchain.
 
 use std::time::Duration;
 
@@ -28,7 +30,8 @@ const KEYS: u32 = 6;
 /// "tollgate", the version, the length, the checksum.
 const HEAD: usize = 8 + 4 + 8 + 16;
 
-/// A limiter of each kind. The last two are a limiter in two dimensions, this quota and the one before it.
+/// A limiter of each kind. The last two are a limiter in two dimensions, this quota and the one
+/// before it.
 fn quotas() -> [Quota; 8] {
     [
         Quota::new(3, 10 * SECOND),
@@ -85,7 +88,8 @@ fn joint(clock: &MockClock) -> tollgate::JointLimiterBuilder<(u32, u32), MockClo
         .fingerprinter(SipFingerprinter::with_seed(1, 2))
 }
 
-/// The snapshot of a limiter with such quotas that has been in use; of two dimensions past the last of them. Always the same bytes.
+/// The snapshot of a limiter with such quotas that has been in use; of two dimensions past the last
+/// of them. Always the same bytes.
 pub(crate) fn good(which: usize) -> Vec<u8> {
     let mut contents = taken(which).split_off(HEAD);
     // The time on the wall comes first: some day in 2024.
@@ -148,7 +152,8 @@ fn damage(mut bytes: Vec<u8>, told: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Plays the input, whose first byte says what the rest is. An error says what is not as it must be.
+/// Plays the input, whose first byte says what the rest is. An error says what is not as it must
+/// be.
 pub(crate) fn read(input: &[u8]) -> Result<Read, String> {
     let Some((&what, rest)) = input.split_first() else { return Ok(Read::Nothing) };
     let which = usize::from(what >> 2);
@@ -198,8 +203,8 @@ fn told(status: Status) -> (bool, u32, Option<Duration>, Duration) {
     (status.is_admitted(), status.remaining(), status.retry_after(), status.reset_after())
 }
 
-/// Whether a limiter with this quota can be made from it. If so, one that is made from its own snapshot says the same, and neither
-/// admits more than the quota.
+/// Whether a limiter with this quota can be made from it. If so, one that is made from its own
+/// snapshot says the same, and neither admits more than the quota.
 fn restores(snapshot: &Snapshot, quota: Quota) -> Result<bool, String> {
     let clock = clock();
     let first = match limiter(quota, &clock).restore_after(snapshot, SECOND / 8) {

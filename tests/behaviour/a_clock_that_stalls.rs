@@ -1,5 +1,5 @@
-//! A thread may stall between its reading of the clock and its look at the key, while others go on: here the clock itself makes
-//! it so, by asking for permits in between.
+//! A thread may stall between its reading of the clock and its look at the key, while others go on:
+//! here the clock itself makes it so, by asking for permits in between.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,8 @@ impl Clock for Stalling {
     }
 }
 
-/// The bucket holds at least two permits all the time: 2 at zero, 7 at 500, and 2 when five of them have been taken.
+/// The bucket holds at least two permits all the time: 2 at zero, 7 at 500, and 2 when five of them
+/// have been taken.
 #[test]
 fn a_reading_that_is_long_past_denies_nothing_that_was_there_all_the_time() {
     let clock = Stalling::default();

@@ -176,7 +176,8 @@ fn a_joint_peek_at_the_cap_tells_whether_any_key_would_be_charged() {
     }
 }
 
-/// The dimension and quota of each item, whether it is violated, the permits that remain, and when there are more.
+/// The dimension and quota of each item, whether it is violated, the permits that remain, and when
+/// there are more.
 fn items(status: &JointStatus) -> Vec<(usize, usize, bool, u32, Duration)> {
     let numbers = |item: JointQuotaStatus| {
         (item.dimension(), item.quota(), item.is_violated(), item.remaining(), item.next_after())

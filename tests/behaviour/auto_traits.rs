@@ -1,4 +1,5 @@
-//! What the types can be used for: shared between threads, asked with borrowed keys, cheap to pass around.
+//! What the types can be used for: shared between threads, asked with borrowed keys, cheap to pass
+//! around.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};

@@ -57,7 +57,8 @@ fn a_window_past_the_maximum() {
     }
 }
 
-/// Each error of a quota beside the log, from every way to make a limiter; `src/quota/tests.rs` has each bound.
+/// Each error of a quota beside the log, from every way to make a limiter; `src/quota/tests.rs` has
+/// each bound.
 #[test]
 fn a_number_that_another_algorithm_does_not_allow() {
     const SECOND: Duration = Duration::from_secs(1);

@@ -1,4 +1,5 @@
-//! Quotas that are refused when they are to take the place of others: a typed error, and those that there were go on.
+//! Quotas that are refused when they are to take the place of others: a typed error, and those that
+//! there were go on.
 
 use std::time::Duration;
 
@@ -96,7 +97,8 @@ fn a_direct_limiter_refuses_the_same() {
     assert_eq!(limiter.quotas(), [Quota::token_bucket(2, 1, SECOND)]);
 }
 
-/// A tier is a dimension of its own, and a function of the key says which one a request is asked in.
+/// A tier is a dimension of its own, and a function of the key says which one a request is asked
+/// in.
 #[test]
 fn tiers_are_dimensions_that_a_function_of_the_key_chooses() {
     let limiter = JointLimiter::<(String, String)>::builder()

@@ -1,4 +1,5 @@
-//! Reserving and giving back, by each kind of limiter: what a dropped reservation does, and what a receipt is good for.
+//! Reserving and giving back, by each kind of limiter: what a dropped reservation does, and what a
+//! receipt is good for.
 
 mod clocks;
 
@@ -177,7 +178,8 @@ fn a_joint_limiter_reserves_all_or_nothing_and_refunds_all_of_it() {
     assert_eq!(limiter.refund(receipt).unwrap(), 2);
     let receipt = limiter.reserve([2, 1], 2).unwrap().commit();
     clock.advance(2 * SECOND);
-    // The bucket is full again, the user's window is not over: the most that came back of one dimension.
+    // The bucket is full again, the user's window is not over: the most that came back of one
+    // dimension.
     assert_eq!(limiter.refund(receipt).unwrap(), 2);
     assert_eq!(left(2), Some(2));
 }

@@ -1,4 +1,5 @@
-//! Changed quotas, quotas of single keys and penalties across a restart: the restored limiter goes on as the live one.
+//! Changed quotas, quotas of single keys and penalties across a restart: the restored limiter goes
+//! on as the live one.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -87,7 +88,8 @@ fn builder(quotas: &[Quota], penalty: Option<Penalty>, clock: &MockClock) -> Lim
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The restored limiter tells what the live one does, to the nanosecond, whatever is asked and changed afterwards.
+    /// The restored limiter tells what the live one does, to the nanosecond, whatever is asked and
+    /// changed afterwards.
     #[test]
     fn a_restored_limiter_goes_on_as_the_live_one(
         kind in 0..KINDS,

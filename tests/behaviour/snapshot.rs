@@ -1,4 +1,5 @@
-//! A limiter that goes on where another stopped: across a restart, a clock that starts anew, and a process that was killed.
+//! A limiter that goes on where another stopped: across a restart, a clock that starts anew, and a
+//! process that was killed.
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,8 +75,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Where the new clock's steps end when the old one's would have, both are told the same. Elsewhere stamps are rounded up once more, but
-    /// not past what can have been: no more is admitted than by the log, and the wait is a step longer at most.
+    /// Where the new clock's steps end when the old one's would have, both are told the same.
+    /// Elsewhere stamps are rounded up once more, but not past what can have been: no more is
+    /// admitted than by the log, and the wait is a step longer at most.
     #[test]
     fn a_restored_quantised_log_admits_no_more(
         limit in 1_u32..9,
@@ -180,7 +182,8 @@ fn dimensions_are_restored_each_with_its_quotas() {
     let snapshot = Snapshot::from_bytes(&old.snapshot().to_bytes()).unwrap();
     assert_eq!(snapshot.len(), 3);
     let new = build().restore_after(&snapshot, SECOND).unwrap();
-    // Of the first user's hour one is left; of the endpoint's five, four were taken and one has flowed back.
+    // Of the first user's hour one is left; of the endpoint's five, four were taken and one has
+    // flowed back.
     assert!(new.try_acquire_n((1, Absent), 2).unwrap().is_denied());
     assert!(new.try_acquire_n((Absent, 1), 3).unwrap().is_denied());
     assert!(new.try_acquire((&1, &1)).unwrap().is_admitted());
@@ -277,7 +280,8 @@ fn each_hash_restores_its_own_snapshots_and_no_others() {
     assert_eq!(other.err(), Some(RestoreError::OtherFingerprints));
 }
 
-/// Nobody waits for a snapshot, and each one holds what was granted before it, and no more than the limit.
+/// Nobody waits for a snapshot, and each one holds what was granted before it, and no more than the
+/// limit.
 #[test]
 fn snapshots_of_a_limiter_in_use_hold_all_earlier_permits() {
     const LIMIT: u32 = 64;
@@ -308,7 +312,8 @@ fn snapshots_of_a_limiter_in_use_hold_all_earlier_permits() {
 
 const CHILD: &str = "TOLLGATE_TEST_SAVES_TO";
 
-/// The process that is killed: saves snapshots of one more key each time, for ever. Does nothing in a run of all tests.
+/// The process that is killed: saves snapshots of one more key each time, for ever. Does nothing in
+/// a run of all tests.
 #[test]
 fn the_process_that_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else { return };
@@ -337,7 +342,8 @@ fn a_process_that_is_killed_leaves_a_whole_snapshot() {
     for round in 0..40_u32 {
         let mut child = start(&path);
         let load = || Snapshot::load(&path).unwrap_or_else(|error| panic!("round {round}: {error}")).len();
-        // Until it saves anything, and then a little further in each round: wherever that is, it is no wrong point.
+        // Until it saves anything, and then a little further in each round: wherever that is, it is
+        // no wrong point.
         while load() <= held {
             assert!(child.try_wait().expect("a child").is_none(), "the process ended by itself");
         }

@@ -1,7 +1,8 @@
 //! The public items of source files, and the examples in their documentation.
 //!
 //! Sources are read line by line, as rustfmt leaves them: a block ends with a brace in the column
-//! in which its first line begins. `pub` means public, because the lint `unreachable_pub` is denied.
+//! in which its first line begins. `pub` means public, because the lint `unreachable_pub` is
+//! denied.
 
 /// A public item.
 #[derive(Debug, Clone, PartialEq, Eq)]

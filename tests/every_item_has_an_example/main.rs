@@ -28,8 +28,8 @@ fn every_public_item_has_an_example() {
     assert!(complaints.is_empty(), "{}", complaints.concat());
 }
 
-/// Types, traits, functions and constants; their methods are those of one face, which the tables of the
-/// READMEs show.
+/// Types, traits, functions and constants; their methods are those of one face, which the tables of
+/// the READMEs show.
 #[test]
 fn every_public_type_of_the_crates_for_http_has_an_example() {
     for (name, exceptions_of) in [

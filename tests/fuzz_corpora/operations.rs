@@ -1,4 +1,5 @@
-//! What fuzzing found worth keeping, and scripts that nobody chose, played on every run of the tests.
+//! What fuzzing found worth keeping, and scripts that nobody chose, played on every run of the
+//! tests.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Texts as policy files: a corpus of good and bad ones, and those with random damage, on every run of the tests.
+//! Texts as policy files: a corpus of good and bad ones, and those with random damage, on every run
+//! of the tests.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Bytes as snapshots: a corpus of good and bad ones, and random damage to good ones, on every run of the tests.
+//! Bytes as snapshots: a corpus of good and bad ones, and random damage to good ones, on every run
+//! of the tests.
 
 use std::fs;
 use std::path::PathBuf;

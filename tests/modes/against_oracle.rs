@@ -1,4 +1,5 @@
-//! A limiter with a penalty and lists, the same one in shadow mode, and the oracle: the same operations on one clock.
+//! A limiter with a penalty and lists, the same one in shadow mode, and the oracle: the same
+//! operations on one clock.
 
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ enum Op {
     Unlist(u32),
     Forget(u32),
     Clear,
-    /// By this many times a window of the quota, of the penalty's denials, or of its block, and so much more or less.
+    /// By this many times a window of the quota, of the penalty's denials, or of its block, and so
+    /// much more or less.
     Advance {
         which: usize,
         times: u64,

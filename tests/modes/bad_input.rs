@@ -1,4 +1,5 @@
-//! What can be given wrong: each has a typed error when the limiter is made, or when a key is listed.
+//! What can be given wrong: each has a typed error when the limiter is made, or when a key is
+//! listed.
 
 use std::error::Error as _;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Clocks that go back: a penalty is never shorter for it, a quota never larger, and nothing panics.
+//! Clocks that go back: a penalty is never shorter for it, a quota never larger, and nothing
+//! panics.
 
 use std::collections::HashMap;
 use std::time::Duration;

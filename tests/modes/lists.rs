@@ -1,4 +1,5 @@
-//! The lists: what comes first, how long it lasts, and that a place which is given up can be had again.
+//! The lists: what comes first, how long it lasts, and that a place which is given up can be had
+//! again.
 
 use std::time::Duration;
 

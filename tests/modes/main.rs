@@ -1,4 +1,5 @@
-//! Shadow mode, penalties and lists, of each kind of limiter: against an oracle, at the caps, by clocks that go back, and from many threads.
+//! Shadow mode, penalties and lists, of each kind of limiter: against an oracle, at the caps, by
+//! clocks that go back, and from many threads.
 
 mod against_oracle;
 mod bad_input;

@@ -1,7 +1,9 @@
-//! The oracle: a limiter with a penalty and lists, worked out the naive way. It knows no type of the library's.
+//! The oracle: a limiter with a penalty and lists, worked out the naive way. It knows no type of
+//! the library's.
 //!
-//! A key is three lists of times that are never pruned. Whether a request would be admitted at a time is one function, and how long a
-//! denied one has to wait is found by asking that function at each moment at which anything expires.
+//! A key is three lists of times that are never pruned. Whether a request would be admitted at a
+//! time is one function, and how long a denied one has to wait is found by asking that function at
+//! each moment at which anything expires.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,7 +42,8 @@ pub(crate) enum Answer {
     Denied(Why, Option<u64>),
 }
 
-/// What remains of each rule, how long until more does, and how long until everything does, if ever.
+/// What remains of each rule, how long until more does, and how long until everything does, if
+/// ever.
 pub(crate) type Numbers = Vec<(usize, Option<u64>, Option<u64>)>;
 
 #[derive(Debug)]
@@ -138,7 +141,8 @@ impl Oracle {
         self.rules.iter().map(numbers).collect()
     }
 
-    /// What one rule leaves now; and the first of all moments at which anything expires when it leaves more, and all.
+    /// What one rule leaves now; and the first of all moments at which anything expires when it
+    /// leaves more, and all.
     fn numbers_by(&self, rule: &Rule, name: u32, now: u64, blocks: bool) -> (usize, Option<u64>, Option<u64>) {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
         let left = |then: u64| match blocks && self.is_blocked(&key, then) {

@@ -1,4 +1,5 @@
-//! Penalties, by example: what counts, when a block begins and ends, and what happens where there is no room.
+//! Penalties, by example: what counts, when a block begins and ends, and what happens where there
+//! is no room.
 
 use std::time::Duration;
 
@@ -127,7 +128,8 @@ fn denials_by_the_block_do_not_count_towards_the_next() {
     assert_eq!([0, 90].map(last_of_two_at), [Some(QUOTA); 2]);
     clock.set(95);
     assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)));
-    // The denial at 0 has left the window, so there is room for another, which those by the block do not take.
+    // The denial at 0 has left the window, so there is room for another, which those by the block
+    // do not take.
     assert_eq!([105, 145].map(last_of_two_at), [Some(PENALTY), Some(QUOTA)]);
     assert_eq!(told(limiter.try_acquire("a")), Some((PENALTY, 50)), "at 90 and 145, and this one");
 }

@@ -1,4 +1,5 @@
-//! Shadow mode, in one dimension and in several. (That it decides as ever is compared in `against_oracle`.)
+//! Shadow mode, in one dimension and in several. (That it decides as ever is compared in
+//! `against_oracle`.)
 
 use std::time::Duration;
 

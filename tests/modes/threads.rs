@@ -1,4 +1,5 @@
-//! Many threads at once: one block for as many denials as it takes, and lists that hold from the moment they are made.
+//! Many threads at once: one block for as many denials as it takes, and lists that hold from the
+//! moment they are made.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -75,8 +76,8 @@ fn blocks_do_not_overlap() {
     assert!((1..=most).contains(&penalties), "{penalties} blocks, at most {most}");
 }
 
-/// One thread lists key after key, and says how far it is; the others see to it that all of those are denied. The lists grow
-/// meanwhile, and keys are taken off them and put on again.
+/// One thread lists key after key, and says how far it is; the others see to it that all of those
+/// are denied. The lists grow meanwhile, and keys are taken off them and put on again.
 #[test]
 fn from_when_a_key_is_listed_it_is_denied() {
     const KEYS: u32 = 3000;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::modules::{Dependency, Modules, Place};
 
-/// Each circle in a line, and below it the dependencies that make it. Through every dependency that is in a circle, a shortest one
-/// is told.
+/// Each circle in a line, and below it the dependencies that make it. Through every dependency that
+/// is in a circle, a shortest one is told.
 pub(crate) fn circles(modules: &Modules) -> String {
     let graph: BTreeMap<&Place, Vec<Dependency>> =
         modules.places().map(|place| (place, modules.dependencies(place))).collect();
@@ -13,7 +13,8 @@ pub(crate) fn circles(modules: &Modules) -> String {
     for (&from, dependencies) in &graph {
         for dependency in dependencies {
             if let Some(mut circle) = path(&graph, &dependency.on, from) {
-                // The same circle is met once for each of its dependencies: the least module comes first.
+                // The same circle is met once for each of its dependencies: the least module comes
+                // first.
                 let least = (0..circle.len()).min_by_key(|&at| circle[at]).unwrap_or(0);
                 circle.rotate_left(least);
                 told.insert(circle);

@@ -1,7 +1,7 @@
 //! No module imports one that imports it, directly or by way of others: data flows one way.
 //!
-//! The modules of a directory are found by the `mod` declarations from its `main.rs` or `lib.rs` on.
-//! One module depends on another if it has a `use` of it, or a path such as `super::Name` or
+//! The modules of a directory are found by the `mod` declarations from its `main.rs` or `lib.rs`
+//! on. One module depends on another if it has a `use` of it, or a path such as `super::Name` or
 //! `child::function` in its code. A name that a module only passes on (`pub use`) belongs to the
 //! module that defines it. A declaration `mod child` is no dependency, and tests are left out.
 

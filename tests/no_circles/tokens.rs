@@ -91,7 +91,8 @@ fn character_or_lifetime(rest: &[char]) -> usize {
     }
 }
 
-/// The length of a raw text that begins with a word of that length, such as `r#"..."#`, or of a word such as `r#type`.
+/// The length of a raw text that begins with a word of that length, such as `r#"..."#`, or of a
+/// word such as `r#type`.
 fn raw_text(rest: &[char], length: usize) -> Option<usize> {
     let prefix: String = rest[..length].iter().collect();
     if !matches!(prefix.as_str(), "r" | "br" | "cr") {

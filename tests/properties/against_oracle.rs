@@ -1,4 +1,5 @@
-//! The limiter against the oracle: the same operations on the same clock must get the same answers, to the nanosecond.
+//! The limiter against the oracle: the same operations on the same clock must get the same answers,
+//! to the nanosecond.
 
 use std::time::Duration;
 
@@ -45,7 +46,8 @@ fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Asks until denied; then still denied a nanosecond before the time that was advised, and admitted at that time.
+/// Asks until denied; then still denied a nanosecond before the time that was advised, and admitted
+/// at that time.
 fn advice_is_honest<S: Subject>(pair: &Pair<S>, clock: &MockClock, key: u32, cost: u32) -> Result<(), TestCaseError> {
     let limit = pair.limit();
     let denials = (0..=limit / cost).filter_map(|_| pair.subject.acquire(key, cost).ok()?.retry_after());
@@ -117,8 +119,8 @@ proptest! {
         apply_all(&mut Pair::keyed(&rules, start, None), &ops)?;
     }
 
-    /// A stream of keys that are never seen again flows past a few that stay: what has expired makes way, what is live
-    /// never does, and the cap holds.
+    /// A stream of keys that are never seen again flows past a few that stay: what has expired
+    /// makes way, what is live never does, and the cap holds.
     #[test]
     fn a_stream_of_new_keys(
         limit in 1_u32..4,

@@ -1,4 +1,5 @@
-//! Requests on several keys at once, one after the other on a mock clock, beside an oracle for each quota.
+//! Requests on several keys at once, one after the other on a mock clock, beside an oracle for each
+//! quota.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -274,7 +275,8 @@ fn as_many_keys_as_dimensions_have_to_be_given() {
     assert_eq!(limiter.counts().cells, 0);
 }
 
-/// A request needs places for all of its new keys at once: the last may not have the place of the first.
+/// A request needs places for all of its new keys at once: the last may not have the place of the
+/// first.
 #[test]
 fn a_request_that_needs_more_places_than_there_are_is_denied() {
     let (limiter, _) = limiter(3, AtKeyCap::Deny);

@@ -228,8 +228,8 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                         "step {at}, at {now}: {keys:?} for {cost}: {said:?}, not {expected:?}"
                     );
                 }
-                // For want of a place the wait is the earliest moment at which there may be one: the request, which sweeps after
-                // the peek, may know better.
+                // For want of a place the wait is the earliest moment at which there may be one:
+                // the request, which sweeps after the peek, may know better.
                 let is_for_a_place = |denial: Denial| denial.reason() == DenialReason::KeyCap;
                 if !told.into_result().is_err_and(is_for_a_place) {
                     prop_assert_eq!(peeked, told, "step {}, at {}: {:?} for {}", at, now, keys, cost);

@@ -61,7 +61,8 @@ fn singles(family: &[Vec<Quota>; 3], clock: &MockClock) -> Vec<Single> {
     each.collect()
 }
 
-/// The numbers of a quota: its dimension and place, its limit, and the permits that remain and when there are more.
+/// The numbers of a quota: its dimension and place, its limit, and the permits that remain and when
+/// there are more.
 type Numbers = (usize, usize, u32, u32, Duration, Duration);
 
 fn numbers(dimension: usize, quota: usize, status: QuotaStatus) -> Numbers {

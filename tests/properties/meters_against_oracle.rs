@@ -1,5 +1,6 @@
-//! The algorithms beside the log, through the limiter and against the naive oracle: the same operations on the same clock must get
-//! the same answers, to the nanosecond. What may be asked for where the clock goes back is told in `metered/mod.rs`.
+//! The algorithms beside the log, through the limiter and against the naive oracle: the same
+//! operations on the same clock must get the same answers, to the nanosecond. What may be asked for
+//! where the clock goes back is told in `metered/mod.rs`.
 
 use std::time::Duration;
 
@@ -63,7 +64,8 @@ fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// So few permits in all that no account goes on under a later anchor, which a clock that goes back would see.
+/// So few permits in all that no account goes on under a later anchor, which a clock that goes back
+/// would see.
 const FEW: u32 = 4;
 
 proptest! {
@@ -135,7 +137,8 @@ fn at_the_cap_a_key_that_took_little_makes_way_before_one_that_took_much() {
 proptest! {
     #![proptest_config(cases(48))]
 
-    /// Hundreds of keys, so that tables grow, and sweep, and take back what is as new. No decision shows it.
+    /// Hundreds of keys, so that tables grow, and sweep, and take back what is as new. No decision
+    /// shows it.
     #[test]
     fn hundreds_of_keys(meter in meters(20), start in starts(), ops in prop::collection::vec(nasty_ops(400), 500..1500)) {
         apply_all(&mut Pair::keyed(meter, start, None), &ops)?;

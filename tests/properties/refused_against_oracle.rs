@@ -1,4 +1,5 @@
-//! Logs that count refused requests, against a list of all requests: the answers must be the same, to the nanosecond.
+//! Logs that count refused requests, against a list of all requests: the answers must be the same,
+//! to the nanosecond.
 
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ impl Naive {
             .all(|&(limit, window)| self.asked.iter().filter(|&&time| at < time + window).count() + cost <= limit)
     }
 
-    /// Nothing if it is admitted, or how long the same request would have to wait if nobody else came.
+    /// Nothing if it is admitted, or how long the same request would have to wait if nobody else
+    /// came.
     fn ask(&mut self, now: u64, cost: usize) -> Option<u64> {
         let fits = self.fits(now, cost);
         self.asked.extend((0..cost).map(|_| now));
@@ -65,7 +67,8 @@ proptest! {
     }
 }
 
-/// Permits that were granted count for as long as they are live, whatever limit they were refused others by meanwhile.
+/// Permits that were granted count for as long as they are live, whatever limit they were refused
+/// others by meanwhile.
 #[test]
 fn a_refusal_under_a_smaller_limit_forgets_no_permits_of_a_larger_one() {
     let quota = |limit| Quota::per_minute(limit).counting_refused();

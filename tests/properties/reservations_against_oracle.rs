@@ -1,6 +1,6 @@
-//! Reserving and giving back, against a naive account of each algorithm: the same requests at the same times must get the same
-//! answers, to the nanosecond; and so must they while quotas change. The clock moves on with each operation, or it stands still
-//! but for the operations that move it.
+//! Reserving and giving back, against a naive account of each algorithm: the same requests at the
+//! same times must get the same answers, to the nanosecond; and so must they while quotas change.
+//! The clock moves on with each operation, or it stands still but for the operations that move it.
 
 use std::time::Duration;
 
@@ -58,7 +58,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// A receipt, the number by which the naive account knows the charge, and how many permits had been asked for by then.
+/// A receipt, the number by which the naive account knows the charge, and how many permits had been
+/// asked for by then.
 struct Held {
     receipt: Receipt,
     number: Number,
@@ -263,7 +264,8 @@ proptest! {
         agree(&logs(&quotas, false), tick, &ops)?;
     }
 
-    /// The first quota has the largest limit: of what a larger one than any before would count, not all is remembered.
+    /// The first quota has the largest limit: of what a larger one than any before would count, not
+    /// all is remembered.
     #[test]
     fn logs_that_count_refused_requests(
         first in (1..12_u32, 1..90_u64),

@@ -1,5 +1,5 @@
-//! Reserving and giving back by a clock that goes back now and then: no window of the time that has passed holds more permits than
-//! the limit, but for those that were given back.
+//! Reserving and giving back by a clock that goes back now and then: no window of the time that has
+//! passed holds more permits than the limit, but for those that were given back.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What a status says of each quota comes true: to the nanosecond, by every algorithm, whatever went before.
+//! What a status says of each quota comes true: to the nanosecond, by every algorithm, whatever
+//! went before.
 
 use std::time::Duration;
 
@@ -249,7 +250,8 @@ fn decisions_without_a_quota_have_true_statuses() {
     assert!(strict.try_acquire_n("alice", 2).unwrap().is_admitted());
     let blocked = strict.try_acquire_status("alice");
     assert_eq!(blocked.decision().into_result().unwrap_err().reason(), DenialReason::Penalty);
-    // What is left of the first quota is there once the block has ended; of the second it would be there sooner.
+    // What is left of the first quota is there once the block has ended; of the second it would be
+    // there sooner.
     let wait = 10 * SECOND;
     assert_eq!(numbers(blocked), [(5, 0, wait, minute), (2, 0, wait, wait)]);
 

@@ -1,5 +1,6 @@
-//! The checker of recorded runs, tried on runs made by hand and on runs of the oracle: it must accept what is right and
-//! catch a single permit too many, a single denial too many and advice that is one nanosecond off.
+//! The checker of recorded runs, tried on runs made by hand and on runs of the oracle: it must
+//! accept what is right and catch a single permit too many, a single denial too many and advice
+//! that is one nanosecond off.
 
 use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
 use crate::oracle::{Log, Rule};
@@ -59,7 +60,8 @@ fn costs_count_as_many_permits_and_keys_apart() {
 
 #[test]
 fn an_excess_that_hides_at_the_edges_of_one_window_is_caught_over_several() {
-    // Limit 2, but 5 in every 200 ns. Each call takes so long that no single window holds three for certain.
+    // Limit 2, but 5 in every 200 ns. Each call takes so long that no single window holds three for
+    // certain.
     let events: Vec<Event> = (0..50).map(|number| admitted(number * 40, number * 40 + 50)).collect();
     assert!(matches!(run(&events).check(), Err(Fault::OverAdmitted { windows: 2.., .. })));
     // 2 in every 100 ns, with the same doubt, is right.
@@ -151,7 +153,8 @@ fn told_otherwise(one: &[Event], other: &[Event]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// What the oracle does is right; one of its denials turned into an admission is one admission too many.
+    /// What the oracle does is right; one of its denials turned into an admission is one admission
+    /// too many.
     #[test]
     fn accepts_the_oracle_and_not_one_permit_more(
         limit in 1_u32..6,
@@ -170,9 +173,9 @@ proptest! {
         }
     }
 
-    /// Where no two requests share a tick (within one their order can't be seen from outside) the checker says exactly
-    /// whether a run is that of the oracle: a limiter that allows one permit more or one less is caught at the first
-    /// answer that differs.
+    /// Where no two requests share a tick (within one their order can't be seen from outside) the
+    /// checker says exactly whether a run is that of the oracle: a limiter that allows one permit
+    /// more or one less is caught at the first answer that differs.
     #[test]
     fn tells_any_other_limit_from_the_right_one(
         limit in 2_u32..6,

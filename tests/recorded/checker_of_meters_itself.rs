@@ -1,5 +1,6 @@
-//! The checker of runs under a token bucket and a fixed window, tried on runs made by hand and on runs of the oracle: it must
-//! accept what is right and catch a single permit too many, a single denial too many and advice that is one nanosecond off.
+//! The checker of runs under a token bucket and a fixed window, tried on runs made by hand and on
+//! runs of the oracle: it must accept what is right and catch a single permit too many, a single
+//! denial too many and advice that is one nanosecond off.
 
 use crate::checker::meters::{Bucket, Fault, Window};
 use crate::checker::{Event, Told};
@@ -74,7 +75,8 @@ fn a_windows_faults_are_caught() {
     }
     assert!(matches!(run(ALIGNED, &with(admitted(9, 9))), Err(Fault::OverAdmitted { permits: 3, .. })));
     assert!(run(ALIGNED, &with(admitted(9, 10))).is_ok());
-    // Two windows can end and begin within an interval of less than one: four permits, but not five.
+    // Two windows can end and begin within an interval of less than one: four permits, but not
+    // five.
     let many = |count: usize| run(WINDOW, &vec![admitted(5, 5); count]);
     assert!(many(4).is_ok() && matches!(many(5), Err(Fault::OverAdmitted { permits: 5, .. })));
 }
@@ -152,7 +154,8 @@ proptest! {
         each_fault_is_caught(&events, flip, |events| Window { limit, window, aligned: true }.check(events, 0).is_ok())?;
     }
 
-    /// Where a window begins is not to be seen from outside, so that one permit too many need not be.
+    /// Where a window begins is not to be seen from outside, so that one permit too many need not
+    /// be.
     #[test]
     fn accepts_a_window(
         limit in 1_u32..6,

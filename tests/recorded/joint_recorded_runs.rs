@@ -1,10 +1,12 @@
-//! Two threads on one limiter of three dimensions: ten million calls, recorded with the clock before and after, and checked in
-//! each dimension by itself, round by round.
+//! Two threads on one limiter of three dimensions: ten million calls, recorded with the clock
+//! before and after, and checked in each dimension by itself, round by round.
 //!
-//! That no dimension goes over its quota and that each denial is explained is seen from the calls. That each admission was charged
-//! once in each dimension is seen from what the limiter says afterwards of each key, while nobody else calls.
+//! That no dimension goes over its quota and that each denial is explained is seen from the calls.
+//! That each admission was charged once in each dimension is seen from what the limiter says
+//! afterwards of each key, while nobody else calls.
 //!
-//! Nothing here passes or fails by timing: whatever the scheduler does, a limiter that is right is found right.
+//! Nothing here passes or fails by timing: whatever the scheduler does, a limiter that is right is
+//! found right.
 
 mod faults;
 
@@ -16,7 +18,8 @@ use std::time::Duration;
 use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
 use tollgate::{Clock, Decision, JointLimiter, MockClock, MonotonicClock, Quota};
 
-/// By how much readings of the real clock may disagree between processors, or be taken out of order on one.
+/// By how much readings of the real clock may disagree between processors, or be taken out of order
+/// on one.
 const READING_ERROR: u64 = 1000;
 
 /// User, address, endpoint.
@@ -31,7 +34,8 @@ const COSTS: u32 = 3;
 /// The keys of one request.
 type Keys = [Option<u32>; DIMENSIONS];
 
-/// A limit and a window in nanoseconds: the quotas of each dimension. None can hold more than the threads ask for.
+/// A limit and a window in nanoseconds: the quotas of each dimension. None can hold more than the
+/// threads ask for.
 fn quotas() -> [Vec<(u32, u64)>; DIMENSIONS] {
     [vec![(30, 500_000)], vec![(80, 1_000_000)], vec![(20, 100_000), (100, 1_200_000)]]
 }
@@ -96,7 +100,8 @@ impl Call {
     fn new(clock: &impl Clock, keys: Keys, cost: u32, decide: impl FnOnce(Keys, u32) -> Decision) -> Self {
         let before = clock.now();
         let decision = decide(keys, cost);
-        // Never less than before the call, though the thread may have moved to a processor that is a little behind.
+        // Never less than before the call, though the thread may have moved to a processor that is
+        // a little behind.
         let after = clock.now().max(before);
         let denied = match decision {
             Decision::Admitted(_) => None,
@@ -172,7 +177,8 @@ impl Round {
         Ok((permits, denials))
     }
 
-    /// The most that a peek at a key found room for is granted for the sake of the argument: it has to fit.
+    /// The most that a peek at a key found room for is granted for the sake of the argument: it has
+    /// to fit.
     fn check_peeks(&self, dimension: usize, granted: &[Event], run: impl Fn(Vec<Event>) -> Run) -> Result<(), Fault> {
         let found_room = self.peeks.iter().filter(|peek| peek.denied.is_none());
         let found_room: Vec<Event> = found_room.filter_map(|peek| peek.event(dimension, Told::Admitted)).collect();

@@ -1,5 +1,5 @@
-//! Keys that many threads see for the first time at once, while the clock stands still: each has one quota, not one per
-//! thread, also while the table grows under them; and the cap on keys holds.
+//! Keys that many threads see for the first time at once, while the clock stands still: each has
+//! one quota, not one per thread, also while the table grows under them; and the cap on keys holds.
 
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -10,8 +10,8 @@ use tollgate::{AtKeyCap, Decision, Limiter, LimiterBuilder, MockClock, Quota};
 
 const THREADS: u32 = 8;
 
-/// Permits admitted (and charged to the key) by key, over all threads. Each thread asks once for each key, in the same
-/// order, so that they meet at every key; `rounds` times over.
+/// Permits admitted (and charged to the key) by key, over all threads. Each thread asks once for
+/// each key, in the same order, so that they meet at every key; `rounds` times over.
 fn ask_for_all(limiter: &Limiter<u32, MockClock>, keys: u32, rounds: u32) -> Vec<u32> {
     let start = Barrier::new(usize::try_from(THREADS).expect("few"));
     let one_thread = || {

@@ -1,4 +1,5 @@
-//! As `recorded_runs.rs`, for a token bucket, a fixed window and a quantised log: many threads, every call recorded, and the whole run checked.
+//! As `recorded_runs.rs`, for a token bucket, a fixed window and a quantised log: many threads,
+//! every call recorded, and the whole run checked.
 
 use std::time::Duration;
 
@@ -66,7 +67,8 @@ fn plans(limit: u32) -> impl Iterator<Item = Plan> {
         .into_iter()
 }
 
-/// All the calls of such a run on the real clock, with less room than keys where they are many: what is as new makes way.
+/// All the calls of such a run on the real clock, with less room than keys where they are many:
+/// what is as new makes way.
 fn on_the_real_clock(quota: Quota, plan: Plan) -> Vec<Event> {
     let builder = Limiter::<u32>::builder(quota).key_cap(30).at_key_cap(AtKeyCap::Deny);
     let limiter = builder.build().expect("a good quota and cap");
@@ -157,7 +159,8 @@ fn a_quantised_log_on_a_clock_that_the_threads_move() {
     }
 }
 
-/// While the clock stands still exactly the capacity is admitted, and after it has moved exactly what has come back.
+/// While the clock stands still exactly the capacity is admitted, and after it has moved exactly
+/// what has come back.
 #[test]
 fn at_each_tick_of_a_clock_that_stands_still_exactly_the_permits_left_are_admitted() {
     let bucket = Bucket { capacity: 40, refill: 3, per: 10 };

@@ -1,6 +1,8 @@
-//! Many threads on one limiter, every call recorded with the clock before and after, and the whole run checked afterwards.
+//! Many threads on one limiter, every call recorded with the clock before and after, and the whole
+//! run checked afterwards.
 //!
-//! Nothing here passes or fails by timing: whatever the scheduler does, a limiter that is right is found right.
+//! Nothing here passes or fails by timing: whatever the scheduler does, a limiter that is right is
+//! found right.
 
 use std::time::Duration;
 
@@ -68,7 +70,8 @@ fn without_keys_on_the_real_clock() {
     }
 }
 
-/// More keys than places: what is forgotten and what takes its place must never give a key a second quota.
+/// More keys than places: what is forgotten and what takes its place must never give a key a second
+/// quota.
 #[test]
 fn keys_that_make_way_for_each_other_on_the_real_clock() {
     for (cap, keys) in [(2, 4), (16, 64), (256, 2000)] {
@@ -83,7 +86,8 @@ fn keys_that_make_way_for_each_other_on_the_real_clock() {
     }
 }
 
-/// The threads move the clock themselves, often to the nanosecond at which permits expire. Readings are exact here.
+/// The threads move the clock themselves, often to the nanosecond at which permits expire. Readings
+/// are exact here.
 #[test]
 fn a_clock_that_the_threads_move() {
     for (limit, window) in [(1, 1), (1, 1000), (2, 10), (3, 1000), (8, 1000), (100, 1000)] {
@@ -133,7 +137,8 @@ fn at_each_tick_of_a_clock_that_stands_still_exactly_the_limit_is_admitted() {
     }
 }
 
-/// With costs that need not add up to the limit: what was denied would not have fitted in the end either.
+/// With costs that need not add up to the limit: what was denied would not have fitted in the end
+/// either.
 #[test]
 fn at_one_tick_no_cost_is_denied_that_would_still_have_fitted() {
     for limit in [2, 3, 8, 100] {

@@ -1,4 +1,5 @@
-//! Many threads take permits and give them back: there are never more out than the limit, and in the end all of them are there again.
+//! Many threads take permits and give them back: there are never more out than the limit, and in
+//! the end all of them are there again.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
@@ -20,7 +21,8 @@ impl Out {
         &self.0[usize::try_from(key).expect("a small number")]
     }
 
-    /// Counted once they are granted, and no longer counted before they are given back: so never more than are out.
+    /// Counted once they are granted, and no longer counted before they are given back: so never
+    /// more than are out.
     fn taken(&self, key: u64, cost: u32) {
         let out = self.of(key).fetch_add(cost.into(), Ordering::SeqCst) + i64::from(cost);
         assert!(out <= LIMIT.into(), "{out} permits of key {key} are out");

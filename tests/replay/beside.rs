@@ -1,4 +1,5 @@
-//! Requests are decided while others are still read. However they are ordered, what comes out is the same.
+//! Requests are decided while others are still read. However they are ordered, what comes out is
+//! the same.
 
 use serde_json::Value;
 

@@ -28,7 +28,8 @@ fn a_good_policy_is_told_in_words() {
 #[test]
 fn quotas_that_never_decide_are_told() {
     let scratch = Scratch::new("check-idle");
-    // A second's worth of 10 fills a minute with 600 at most, and 50 in 10 s is more than 40 in a minute.
+    // A second's worth of 10 fills a minute with 600 at most, and 50 in 10 s is more than 40 in a
+    // minute.
     let quotas = [(10, "1s"), (600, "1m"), (599, "1m"), (40, "2m"), (10, "1500ms"), (10, "1s")];
     let tables: String = quotas.map(|(limit, per)| format!("{{ limit = {limit}, per = \"{per}\" }},")).concat();
     let policy = scratch.with("p.toml", format!("[[dimension]]\nname = \"client\"\nquota = [{tables}]\n"));

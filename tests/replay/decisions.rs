@@ -12,12 +12,14 @@ use crate::support::{Numbers, Row, SAMPLE, Scratch, as_digits, decisions, replay
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The exact answers, from the definition and nothing else: a list of every granted stamp of every key.
+/// The exact answers, from the definition and nothing else: a list of every granted stamp of every
+/// key.
 #[derive(Default)]
 struct Oracle(HashMap<String, Vec<u64>>);
 
 impl Oracle {
-    /// Zero for what is admitted, else the wait: how long until enough of the granted permits have left the window.
+    /// Zero for what is admitted, else the wait: how long until enough of the granted permits have
+    /// left the window.
     fn decide(&mut self, key: &str, now: u64, cost: usize, limit: usize, window: u64) -> u64 {
         let granted = self.0.entry(key.to_owned()).or_default();
         let live: Vec<u64> = granted.iter().copied().filter(|stamp| stamp + window > now).collect();

@@ -1,5 +1,5 @@
-//! Logs in other formats than access logs: each is written here from the sample, as its server writes it, and has to be decided as
-//! the sample is.
+//! Logs in other formats than access logs: each is written here from the sample, as its server
+//! writes it, and has to be decided as the sample is.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,5 @@
-//! What the program says: once for each cause, with the true bounds, wrapped between words, and to the right place.
+//! What the program says: once for each cause, with the true bounds, wrapped between words, and to
+//! the right place.
 
 use std::fs;
 use std::process::Stdio;

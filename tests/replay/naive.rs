@@ -1,5 +1,6 @@
-//! What a policy does to a log, by a program that is slow, plain, and shares nothing with the library: every granted stamp of
-//! every key is kept, and all of them are looked at for every decision.
+//! What a policy does to a log, by a program that is slow, plain, and shares nothing with the
+//! library: every granted stamp of every key is kept, and all of them are looked at for every
+//! decision.
 
 use std::collections::HashMap;
 
@@ -13,12 +14,14 @@ pub(crate) enum Rule {
     TokenBucket { capacity: u64, refill: u64, seconds: u64 },
     /// At most so many from a first request until so many seconds later.
     FixedWindow { limit: usize, seconds: u64 },
-    /// By the counts of two windows that begin at multiples of so many seconds since 1970, the older one weighed by what is left.
+    /// By the counts of two windows that begin at multiples of so many seconds since 1970, the
+    /// older one weighed by what is left.
     SlidingCounter { limit: u64, seconds: u64 },
 }
 
 impl Rule {
-    /// How long until one more is admitted beside those `granted` so far, in nanoseconds; zero for at once.
+    /// How long until one more is admitted beside those `granted` so far, in nanoseconds; zero for
+    /// at once.
     pub(crate) fn wait(&self, granted: &[u64], now: u64) -> u64 {
         match *self {
             Self::Log { limit, seconds } => {
@@ -81,8 +84,8 @@ impl Rule {
 pub(crate) struct Totals {
     pub(crate) admitted: u64,
     pub(crate) denied: u64,
-    /// Of the denied: how many each dimension made wait longest (the first, of those that are equal), and how many it was in
-    /// the way of.
+    /// Of the denied: how many each dimension made wait longest (the first, of those that are
+    /// equal), and how many it was in the way of.
     pub(crate) by_dimension: Vec<(u64, u64)>,
     /// The same of each quota of each dimension, as far as the longest wait goes.
     pub(crate) by_quota: Vec<Vec<u64>>,
@@ -90,7 +93,8 @@ pub(crate) struct Totals {
     pub(crate) waits: Vec<u64>,
 }
 
-/// Decides a log's requests by the rules of several dimensions: all of them grant a request, or none is charged.
+/// Decides a log's requests by the rules of several dimensions: all of them grant a request, or
+/// none is charged.
 pub(crate) fn decide(log: &str, dimensions: &[(Part, Vec<Rule>)]) -> Totals {
     let mut requests: Vec<Request> = log.lines().map(Request::of).collect();
     requests.sort_by_key(|request| request.time);
@@ -103,7 +107,8 @@ pub(crate) fn decide(log: &str, dimensions: &[(Part, Vec<Rule>)]) -> Totals {
     for request in &requests {
         let keys: Vec<(usize, &str)> =
             dimensions.iter().enumerate().filter_map(|(at, (part, _))| Some((at, request.part(*part)?))).collect();
-        // The wait in each dimension, and the quota it is for: the one with more permits, of those that are equal.
+        // The wait in each dimension, and the quota it is for: the one with more permits, of those
+        // that are equal.
         let mut waits: Vec<(usize, u64, usize)> = Vec::new();
         for &(at, key) in &keys {
             let stamps = granted.entry((at, key)).or_default();

@@ -1,8 +1,10 @@
-//! `--algorithm` and several `--limit` and `--per`: decided as each says, and what is said of options that don't go together.
+//! `--algorithm` and several `--limit` and `--per`: decided as each says, and what is said of
+//! options that don't go together.
 
 use crate::support::{SAMPLE, Scratch, decisions, replay, text, total};
 
-/// The same clients' requests at these seconds, one permit each, by those options: the waits in seconds.
+/// The same clients' requests at these seconds, one permit each, by those options: the waits in
+/// seconds.
 fn waits(options: &[&str], seconds: &[&str]) -> Vec<f64> {
     let scratch = Scratch::new(&format!("options-{}", options.join("").replace(['-', '.'], "")));
     let lines: String = seconds.iter().map(|second| format!("{second},a\n")).collect();
@@ -51,7 +53,8 @@ fn fixed_window() {
 #[test]
 fn sliding_counter_has_the_windows_of_the_clock_on_the_wall() {
     let options = ["--algorithm", "sliding-counter", "--limit", "2", "--per", "10s"];
-    // Two at 12 s lie in the window from 10 s to 20 s: at 25 s they weigh one, and years later nothing.
+    // Two at 12 s lie in the window from 10 s to 20 s: at 25 s they weigh one, and years later
+    // nothing.
     assert_eq!(waits(&options, &["12", "12", "12", "25", "25", "1431857103"]), [0.0, 0.0, 13.0, 0.0, 5.0, 0.0]);
     // The same seconds of another minute, with years between that are cut short.
     let late = ["1431857112", "1431857112", "1431857112", "1431857125", "1431857125"];

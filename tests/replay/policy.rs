@@ -1,4 +1,5 @@
-//! `replay --policy`: the totals against an independent program, and what is said of files that are no policies.
+//! `replay --policy`: the totals against an independent program, and what is said of files that are
+//! no policies.
 
 use std::collections::HashMap;
 use std::fs;

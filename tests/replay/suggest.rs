@@ -33,7 +33,8 @@ fn times_of(log: &str, part: Part) -> Times {
     times
 }
 
-/// How many of one key's requests are denied by limits on windows of so many seconds, from their definition.
+/// How many of one key's requests are denied by limits on windows of so many seconds, from their
+/// definition.
 fn denied(times: &[u64], limits: &[(u64, u64)]) -> u64 {
     let mut granted: Vec<u64> = Vec::new();
     for &time in times {

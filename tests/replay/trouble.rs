@@ -131,7 +131,8 @@ fn a_gzip_file_cut_short_counts_as_far_as_it_goes() {
     assert!((1000..2400).contains(&requests), "{requests}");
 }
 
-/// Damages logs of every format at random places: whatever happens, each line ends up in exactly one of the counts.
+/// Damages logs of every format at random places: whatever happens, each line ends up in exactly
+/// one of the counts.
 #[test]
 fn every_line_of_a_damaged_log_is_accounted_for() {
     let scratch = Scratch::new("damaged");

@@ -1,19 +1,21 @@
-//! The reader of the vectors' format, number 2. Strict, so that nothing in a file can go unchecked: an unknown field or word is an
-//! error, and so is a step of which nothing is expected.
+//! The reader of the vectors' format, number 2. Strict, so that nothing in a file can go unchecked:
+//! an unknown field or word is an error, and so is a step of which nothing is expected.
 //!
-//! A case names its `repo`, `test` and `commit`; it has a `quota` (or `quotas`: several on one key, all of which must admit) and
-//! `steps`. Times are in nanoseconds after the clock's origin. A step does one of:
+//! A case names its `repo`, `test` and `commit`; it has a `quota` (or `quotas`: several on one key,
+//! all of which must admit) and `steps`. Times are in nanoseconds after the clock's origin. A step
+//! does one of:
 //!
-//! - `acquire` (`cost`, 1 unless said; `times`, and `every_ns` between them): `answer` (admitted, denied, never), and then
-//!   `remaining`, `reset_ns`, and `retry_ns` or `delay_ns`, or the `quota` that decides a denial; of a repeated one only how often
-//!   it was `admitted`.
+//! - `acquire` (`cost`, 1 unless said; `times`, and `every_ns` between them): `answer` (admitted,
+//!   denied, never), and then `remaining`, `reset_ns`, and `retry_ns` or `delay_ns`, or the `quota`
+//!   that decides a denial; of a repeated one only how often it was `admitted`.
 //! - `would`: the same, and charges nothing.
 //! - `look`: `remaining` and `reset_ns`, and charges nothing.
 //! - `forget`: nothing.
 //!
-//! `expect` is what ours must answer. Where the source differs, `theirs` has its expectation and `why` the difference. A step
-//! with `ours_alone` is not in the source: `theirs` is then what the source answers by its rules. A case with an `error` is about
-//! quotas that ours refuses, with that error; its steps are what the source answers instead, and `why`.
+//! `expect` is what ours must answer. Where the source differs, `theirs` has its expectation and
+//! `why` the difference. A step with `ours_alone` is not in the source: `theirs` is then what the
+//! source answers by its rules. A case with an `error` is about quotas that ours refuses, with that
+//! error; its steps are what the source answers instead, and `why`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -75,7 +77,8 @@ impl<'v> Fields<'v> {
     }
 }
 
-/// What is expected; what is missing is not looked at. An answer is `admitted`, `denied` or `never`.
+/// What is expected; what is missing is not looked at. An answer is `admitted`, `denied` or
+/// `never`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Expect {
     pub(crate) answer: Option<String>,

@@ -147,14 +147,14 @@ impl Service<Request> for Inner {
     }
 }
 
-/// A service as the rounds see it. The call is dynamic once a round; the loop inside is compiled for
-/// each contender.
+/// A service as the rounds see it. The call is dynamic once a round; the loop inside is compiled
+/// for each contender.
 pub trait Requests {
-    /// Makes and sends a request of each of these clients, one after the other, each to a clone of the
-    /// service. Gives the number of those that the inner service has answered.
+    /// Makes and sends a request of each of these clients, one after the other, each to a clone of
+    /// the service. Gives the number of those that the inner service has answered.
     ///
-    /// Requests are made here, as a server makes one when it has dropped the one before: memory that
-    /// one gives back serves the next.
+    /// Requests are made here, as a server makes one when it has dropped the one before: memory
+    /// that one gives back serves the next.
     fn send(&self, clients: &[SocketAddr]) -> usize;
 }
 

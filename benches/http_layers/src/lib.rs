@@ -1,5 +1,5 @@
-//! What a rate-limiting layer adds to a request: tollgate-tower beside its peers, in one process and
-//! one run, without a socket.
+//! What a rate-limiting layer adds to a request: tollgate-tower beside its peers, in one process
+//! and one run, without a socket.
 //!
 //! - `cargo run --release -p http_layers` times requests ([`rounds`]), counts their allocations and
 //!   their instructions, and prints markdown;

@@ -1,5 +1,5 @@
-//! Times requests through rate-limiting layers, counts what they take, and prints markdown; or writes
-//! it into BENCHMARKS.md.
+//! Times requests through rate-limiting layers, counts what they take, and prints markdown; or
+//! writes it into BENCHMARKS.md.
 
 use std::error::Error;
 use std::process::Command;

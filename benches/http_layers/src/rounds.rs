@@ -27,8 +27,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Sends two requests of each client, so that each has its key, and has used its permit if it has
-    /// only one.
+    /// Sends two requests of each client, so that each has its key, and has used its permit if it
+    /// has only one.
     #[must_use]
     pub fn new(name: Name, scenario: Scenario) -> Self {
         let clients = scenario.clients();

@@ -56,8 +56,8 @@ impl Scenario {
         format!("{around}, {decision}, {keys}, {headers}")
     }
 
-    /// The limit of a client, and the window. Admitted: so short that it is never reached. Denied: one
-    /// permit, which each client has used before anything is measured.
+    /// The limit of a client, and the window. Admitted: so short that it is never reached. Denied:
+    /// one permit, which each client has used before anything is measured.
     #[must_use]
     pub const fn quota(self) -> (u32, Duration) {
         if self.admitted { (1_000, Duration::from_micros(100)) } else { (1, Duration::from_secs(3_600)) }

@@ -1,9 +1,11 @@
-//! The limiters that are compared, behind one small trait, each set up as its own documentation advises.
+//! The limiters that are compared, behind one small trait, each set up as its own documentation
+//! advises.
 //!
-//! The two designs that are no crate are written here as one would write them by hand. They read tollgate's monotonic
-//! clock, so that what differs is the design and not the clock, and they read it under the lock: a reading taken before
-//! queueing for a lock may be older than the newest stamp. They only say yes or no, where the crates also work out how long
-//! to wait; that favours them.
+//! The two designs that are no crate are written here as one would write them by hand. They read
+//! tollgate's monotonic clock, so that what differs is the design and not the clock, and they read
+//! it under the lock: a reading taken before queueing for a lock may be older than the newest
+//! stamp. They only say yes or no, where the crates also work out how long to wait; that favours
+//! them.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
@@ -68,8 +70,9 @@ impl Name {
         }
     }
 
-    /// Whether it admits exactly `limit` in any window. GCRA and a token bucket are those that do not: they admit a burst of
-    /// `limit` and besides one more for each `window / limit` that passes.
+    /// Whether it admits exactly `limit` in any window. GCRA and a token bucket are those that do
+    /// not: they admit a burst of `limit` and besides one more for each `window / limit` that
+    /// passes.
     #[must_use]
     pub const fn is_exact_log(self) -> bool {
         !matches!(self, Self::Governor | Self::Bucket)
@@ -83,13 +86,15 @@ pub struct Setup {
     pub limit: u32,
     /// The window.
     pub window: Duration,
-    /// How many keys there will be, for limiters that must not run out of room. Nobody reserves memory for them.
+    /// How many keys there will be, for limiters that must not run out of room. Nobody reserves
+    /// memory for them.
     pub keys: usize,
     /// Whether there are to be no more keys than that, for limiters that can be told.
     pub cap: bool,
 }
 
-/// tollgate as it comes: the default hasher and growth, and the default key cap where that is enough.
+/// tollgate as it comes: the default hasher and growth, and the default key cap where that is
+/// enough.
 pub struct Tollgate<K, C = MonotonicClock>(Limiter<K, C>);
 
 /// The algorithm that tollgate is to go by.
@@ -150,7 +155,8 @@ impl<K: Key, C: Clock + Sync> Contender<K> for Tollgate<K, C> {
 
 /// governor's keyed limiter as it comes: its default store (`DashMap`), hasher and clock.
 ///
-/// Its quota is a burst of `limit`, replenished at one permit each `window / limit`: the nearest to "`limit` per window".
+/// Its quota is a burst of `limit`, replenished at one permit each `window / limit`: the nearest to
+/// "`limit` per window".
 pub struct Governor<K: Key>(governor::RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock>);
 
 impl<K: Key> Governor<K> {
@@ -182,16 +188,16 @@ impl<K: Key> Contender<K> for Governor<K> {
 
 /// rate-net's keyed limiter with the exact log; its default shards, clock and hasher.
 ///
-/// Keys go in by `check_bytes`, its documented hot path (no owned key is built). The key cap has twice the room that is
-/// needed: it is divided evenly over shards while keys are not, so at a tight cap a full shard would evict live keys, which
-/// the others do not have to do.
+/// Keys go in by `check_bytes`, its documented hot path (no owned key is built). The key cap has
+/// twice the room that is needed: it is divided evenly over shards while keys are not, so at a
+/// tight cap a full shard would evict live keys, which the others do not have to do.
 pub struct RateNet(rate_net::RateLimiter);
 
 impl RateNet {
     /// rate-net for this setup.
     ///
-    /// Built by `build` and not by `try_build`, which refuses limits above 65,536 for the log; up to there they make the
-    /// same limiter.
+    /// Built by `build` and not by `try_build`, which refuses limits above 65,536 for the log; up
+    /// to there they make the same limiter.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
         let room = if setup.cap { setup.keys } else { rate_net::DEFAULT_MAX_KEYS.max(2 * setup.keys) };
@@ -245,7 +251,8 @@ impl DequeQuota {
     }
 }
 
-/// The design most often written by hand in Rust: `DashMap<K, VecDeque<u64>>`, the shard locked for the decision.
+/// The design most often written by hand in Rust: `DashMap<K, VecDeque<u64>>`, the shard locked for
+/// the decision.
 pub struct ShardedDeques<K> {
     quota: DequeQuota,
     clock: MonotonicClock,
@@ -278,7 +285,8 @@ impl<K: Key> Contender<K> for ShardedDeques<K> {
     }
 }
 
-/// The classic of textbooks (in Java a map of linked lists under `synchronized`): one lock around everything.
+/// The classic of textbooks (in Java a map of linked lists under `synchronized`): one lock around
+/// everything.
 pub struct OneLock<K> {
     quota: DequeQuota,
     clock: MonotonicClock,

@@ -1,8 +1,10 @@
 //! What keys that behave notice of a flood of new keys, when there is no room for those.
 //!
-//! There are as many keys as the cap allows, all with a live permit. One thread asks for keys that were never seen, as fast as it can;
-//! another asks for a thousand keys that it knows, at its own pace, and times each decision. With two threads on two cores the slowest
-//! decisions are also those in which the scheduler took the core away, so what matters is the same without a flood, beside it.
+//! There are as many keys as the cap allows, all with a live permit. One thread asks for keys that
+//! were never seen, as fast as it can; another asks for a thousand keys that it knows, at its own
+//! pace, and times each decision. With two threads on two cores the slowest decisions are also
+//! those in which the scheduler took the core away, so what matters is the same without a flood,
+//! beside it.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

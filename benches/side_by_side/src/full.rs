@@ -196,7 +196,8 @@ fn add(panel: &mut Panel, x: f64, y: impl Fn(Name) -> Option<f64>) {
     }
 }
 
-/// What the program `memory` has to say. It is another program because counting costs time at every allocation.
+/// What the program `memory` has to say. It is another program because counting costs time at every
+/// allocation.
 fn count_bytes() -> Result<Vec<Value>, Box<dyn Error>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -1,4 +1,5 @@
-//! Keys, and the order in which they ask: drawn beforehand, from fixed seeds, the same for every contender.
+//! Keys, and the order in which they ask: drawn beforehand, from fixed seeds, the same for every
+//! contender.
 
 use std::hash::Hash;
 
@@ -11,7 +12,8 @@ const SEED: u64 = 0x746f_6c6c_6761_7465;
 
 /// A type of key that every contender can be asked about.
 pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {
-    /// The key of a given rank; the most popular one has rank zero. Different ranks have different keys.
+    /// The key of a given rank; the most popular one has rank zero. Different ranks have different
+    /// keys.
     fn of_rank(rank: u64) -> Self;
 
     /// The key's bytes, for limiters that take nothing else.
@@ -20,7 +22,8 @@ pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {
 
 impl Key for u64 {
     fn of_rank(rank: u64) -> Self {
-        // The finaliser of splitmix64, a bijection: keys in a row would flatter weak hash functions.
+        // The finaliser of splitmix64, a bijection: keys in a row would flatter weak hash
+        // functions.
         let mixed = (rank ^ (rank >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
@@ -38,7 +41,8 @@ impl Key for String {
         const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let mixed = u64::of_rank(rank);
         let length = 8 + mixed % 57;
-        // The rank itself in eight letters, so that no two keys are the same; the rest are letters that look like any others.
+        // The rank itself in eight letters, so that no two keys are the same; the rest are letters
+        // that look like any others.
         let letter = |place: u64| match place {
             0..8 => rank.wrapping_mul(0x9e_3779_b97f) >> (5 * place),
             _ => mixed.rotate_left(u32::try_from(5 * place % 64).expect("less than 64")),
@@ -71,7 +75,8 @@ pub enum Popularity {
         /// How many keys there are.
         keys: usize,
     },
-    /// Nine requests of ten come from so many keys, all equally often; each tenth comes from a key that was never seen.
+    /// Nine requests of ten come from so many keys, all equally often; each tenth comes from a key
+    /// that was never seen.
     HotAndNew {
         /// How many keys come again.
         hot: usize,
@@ -144,7 +149,8 @@ impl Popularity {
     }
 }
 
-/// A rank that the distribution drew: a whole number of at least one and at most the number of keys.
+/// A rank that the distribution drew: a whole number of at least one and at most the number of
+/// keys.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ranks are whole, positive and small")]
 fn whole(rank: f64) -> usize {
     rank as usize

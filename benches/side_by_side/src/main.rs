@@ -1,4 +1,5 @@
-//! Times decisions of tollgate and its peers, interleaved in one run, and prints markdown; or writes the whole report.
+//! Times decisions of tollgate and its peers, interleaved in one run, and prints markdown; or
+//! writes the whole report.
 
 mod full;
 
@@ -25,7 +26,8 @@ struct Options {
     /// Write everything, each round's time included, to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure everything, bytes too, write the tables into BENCHMARKS.md and README.md, and draw the plots.
+    /// Measure everything, bytes too, write the tables into BENCHMARKS.md and README.md, and draw
+    /// the plots.
     #[arg(long, conflicts_with_all = ["quick", "scenario"])]
     report: bool,
 }

@@ -126,7 +126,8 @@ const fn stroke(name: Name) -> u32 {
     if matches!(name, Name::Tollgate | Name::Bucket) { 3 } else { 2 }
 }
 
-/// 1, 2 and 5 of each decade: what the library would mark of less than a decade is a matter of luck.
+/// 1, 2 and 5 of each decade: what the library would mark of less than a decade is a matter of
+/// luck.
 fn marks(low: f64, high: f64) -> Vec<f64> {
     let decades = -3..12;
     let all = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(decade)));

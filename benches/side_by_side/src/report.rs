@@ -56,7 +56,8 @@ pub fn ratios(rows: &[Row]) -> String {
     table.0
 }
 
-/// The log's times as shares of each peer's with 1 and 2 threads, a row for each of these scenarios.
+/// The log's times as shares of each peer's with 1 and 2 threads, a row for each of these
+/// scenarios.
 #[must_use]
 pub fn headline(rows: &[Row], scenarios: &[&str]) -> String {
     let mut table = Table::new(&["log / peer"], Name::PEERS.map(Name::label), &[]);
@@ -197,7 +198,8 @@ pub fn instructions(figures: &str) -> String {
     format!("{}\nCounted with {compiler}.\n", table.0)
 }
 
-/// The share admitted: one figure where all agree, and otherwise everyone's who differs from the first.
+/// The share admitted: one figure where all agree, and otherwise everyone's who differs from the
+/// first.
 fn shares(measured: &Measured) -> String {
     let share = |at: usize| format!("{:.1} %", 100.0 * measured.contenders[at].admitted);
     let first = share(0);

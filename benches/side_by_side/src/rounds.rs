@@ -1,4 +1,5 @@
-//! The measurement: contenders take turns, round by round, so that whatever slows the machine for a while slows all of them.
+//! The measurement: contenders take turns, round by round, so that whatever slows the machine for a
+//! while slows all of them.
 
 use std::collections::{HashMap, HashSet};
 use std::hint::black_box;
@@ -15,7 +16,8 @@ use crate::scenario::{Admits, Scenario, TollgateClock};
 /// How many rounds' worth of requests are drawn; later rounds start over.
 const ROUNDS_DRAWN: usize = 24;
 
-/// With one key a short list of requests is enough. It is gone through many times, so that reading it costs nothing.
+/// With one key a short list of requests is enough. It is gone through many times, so that reading
+/// it costs nothing.
 const ONE_KEY_REQUESTS: usize = 4096;
 
 /// From here on two threads share the first requests of all keys.
@@ -24,8 +26,8 @@ const MANY_KEYS: usize = 100_000;
 /// The most threads that there are parts for.
 pub const MOST_THREADS: usize = 8;
 
-/// "Nearly everything": who reads the clock and then has to wait for a lock, or is stopped, decides by a reading that is older
-/// than the window, and may be denied.
+/// "Nearly everything": who reads the clock and then has to wait for a lock, or is stopped, decides
+/// by a reading that is older than the window, and may be denied.
 const NEARLY_EVERYTHING: f64 = 0.9;
 
 /// How a scenario is run.
@@ -64,9 +66,11 @@ impl Measured {
         self.contenders.iter().find(|timings| timings.name == name)
     }
 
-    /// One contender's time as a share of another's: the median over rounds of the ratio in each round.
+    /// One contender's time as a share of another's: the median over rounds of the ratio in each
+    /// round.
     ///
-    /// The two runs of one round are neighbours in time, so a slow spell of the machine cancels out.
+    /// The two runs of one round are neighbours in time, so a slow spell of the machine cancels
+    /// out.
     #[must_use]
     pub fn ratio(&self, of: Name, to: Name) -> Option<f64> {
         let pairs = self.of(of)?.ns.iter().zip(&self.of(to)?.ns);
@@ -87,7 +91,8 @@ pub fn median(values: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
 }
 
-/// Measures a scenario with keys of type `K`, and checks that every contender admitted what it should have.
+/// Measures a scenario with keys of type `K`, and checks that every contender admitted what it
+/// should have.
 ///
 /// # Panics
 ///
@@ -103,7 +108,8 @@ pub fn measure<K: Key>(scenario: &Scenario, plan: Plan, progress: &ProgressBar) 
     let mut admitted = vec![0_u64; contenders.len()];
     let mut admitted_when_timed = admitted.clone();
 
-    // Every key gets its place before time is taken, and the round before the first is not timed either.
+    // Every key gets its place before time is taken, and the round before the first is not timed
+    // either.
     let everyone = scenario.popularity.everyone::<K>();
     // That takes longer than all that is timed, where there are millions; two threads share it.
     let share = if everyone.len() < MANY_KEYS { everyone.len() } else { everyone.len().div_ceil(2) };
@@ -154,7 +160,8 @@ fn contender<K: Key>(name: Name, setup: Setup, clock: TollgateClock) -> Box<dyn 
     }
 }
 
-/// A contender as the rounds see it. The call is dynamic once a round; the loop inside is compiled for each contender.
+/// A contender as the rounds see it. The call is dynamic once a round; the loop inside is compiled
+/// for each contender.
 trait TakesTurns<K> {
     /// One thread for each part, started together; each goes through its part so many times.
     fn round(&self, parts: &[&[K]], repeats: usize, cost: u32) -> Outcome;
@@ -257,8 +264,8 @@ fn check_each(scenario: &Scenario, timings: &[Timings], plausible: impl Fn(f64) 
     }
 }
 
-/// An exact log admits the limit of each key, not one more or less, whatever the interleaving. GCRA and a token bucket admit one more
-/// of a busy key for each `window / limit` that passed.
+/// An exact log admits the limit of each key, not one more or less, whatever the interleaving. GCRA
+/// and a token bucket admit one more of a busy key for each `window / limit` that passed.
 fn check_totals(scenario: &Scenario, admitted: &[u64], asked: &Counts<'_, impl Key>, elapsed: Duration) {
     assert!(elapsed < scenario.window, "{}: the run outlasted the window, so nothing can be said", scenario.name);
     let total = |permits: u64| {

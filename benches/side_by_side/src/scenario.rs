@@ -59,8 +59,8 @@ pub enum TollgateClock {
     Coarse,
 }
 
-/// What a limiter that works admits in a scenario. A contender that does anything else is set up wrongly, and its time means
-/// nothing.
+/// What a limiter that works admits in a scenario. A contender that does anything else is set up
+/// wrongly, and its time means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admits {
     /// Nothing, once warm: the limit is used up and the window is longer than the run.
@@ -78,7 +78,8 @@ impl Scenario {
         Setup { limit: self.limit, window: self.window, keys: self.popularity.keys(), cap: false }
     }
 
-    /// How often everyone asks before time is taken: once to have a place, or until there is nothing left.
+    /// How often everyone asks before time is taken: once to have a place, or until there is
+    /// nothing left.
     #[must_use]
     pub const fn greetings(&self) -> usize {
         match self.admits {

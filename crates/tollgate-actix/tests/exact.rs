@@ -17,8 +17,8 @@ const CLIENTS: usize = 4;
 const EACH: usize = 10;
 const LIMIT: usize = 40;
 
-/// How many requests of each client pass. The server's peer is a trusted proxy, and each request has
-/// other addresses that the client has made up.
+/// How many requests of each client pass. The server's peer is a trusted proxy, and each request
+/// has other addresses that the client has made up.
 fn flood(server: &Server) -> [usize; CLIENTS] {
     let ask = |connection: usize| {
         let mut admitted = 0;

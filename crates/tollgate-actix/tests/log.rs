@@ -1,4 +1,5 @@
-//! The log tells once what is wrong with the set-up. The log is of the whole process, so there is one test.
+//! The log tells once what is wrong with the set-up. The log is of the whole process, so there is
+//! one test.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};

@@ -186,7 +186,8 @@ fn two_in_thirty_seconds_by_user_and_path_as_a_service_writes_it() {
         let answers: Vec<Answer> = (0..5).map(|_| read("alice", "a")).collect();
         let others = [read("alice", "b").status, read("bob", "a").status];
         if start.elapsed() >= Duration::from_secs(30) {
-            // Permits may have come back in between: once more, with users who have asked nothing yet.
+            // Permits may have come back in between: once more, with users who have asked nothing
+            // yet.
             continue;
         }
         let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();

@@ -47,8 +47,8 @@ impl AlgorithmName {
     }
 }
 
-/// Reads a number of permits. How many an algorithm takes at most is said here too: a number that is past all of them is told the
-/// true range and not that of some integer.
+/// Reads a number of permits. How many an algorithm takes at most is said here too: a number that
+/// is past all of them is told the true range and not that of some integer.
 pub(crate) fn parse_count(text: &str) -> Result<u32, String> {
     let text = text.trim();
     text.parse::<u32>().map_err(|_| {

@@ -85,8 +85,8 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// A policy file, as the library loads it: dimensions decided as one, each with quotas and a key of its own. A request that
-    /// lacks the key of a dimension is asked in the others
+    /// A policy file, as the library loads it: dimensions decided as one, each with quotas and a
+    /// key of its own. A request that lacks the key of a dimension is asked in the others
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = BY_OPTIONS)]
     pub(crate) policy: Option<PathBuf>,
 

@@ -79,7 +79,8 @@ fn unread(error: &io::Error) -> String {
     format!("can't be read: {error}: check its name and permissions")
 }
 
-/// The place as editors and compilers write it, the reason, and the line with a mark under the place.
+/// The place as editors and compilers write it, the reason, and the line with a mark under the
+/// place.
 fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
     let (line, column) = (error.line(), error.column());
     let shown = text.lines().nth(line - 1).unwrap_or_default();

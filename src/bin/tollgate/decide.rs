@@ -25,7 +25,8 @@ pub(crate) struct Decider<'a> {
     done: usize,
 }
 
-/// Keys are asked for by their numbers: they are told apart as their texts are, and are faster to look up.
+/// Keys are asked for by their numbers: they are told apart as their texts are, and are faster to
+/// look up.
 #[derive(Debug)]
 enum AnyLimiter {
     One(Box<Limiter<u32, MockClock>>),
@@ -45,7 +46,8 @@ impl AnyLimiter {
         match self {
             Self::One(limiter) => limiter.try_acquire_n(keys.first().copied().flatten()?, cost).ok(),
             Self::Joint(limiter) => {
-                // There is a place for every dimension, and a key in one of them: what can be wrong is the cost.
+                // There is a place for every dimension, and a key in one of them: what can be wrong
+                // is the cost.
                 limiter.try_acquire_n(keys, cost).ok()
             }
         }
@@ -65,12 +67,13 @@ impl<'a> Decider<'a> {
         Ok(Self { plan, clock, limiter, log_clock: None, most, numbers: Vec::new(), outcome, done: 0 })
     }
 
-    /// Decides every request that is settled and not yet decided, and shows each verdict to `witness`. Requests without a key of the
-    /// plan are not asked.
+    /// Decides every request that is settled and not yet decided, and shows each verdict to
+    /// `witness`. Requests without a key of the plan are not asked.
     ///
     /// # Errors
     ///
-    /// The log has more keys at once than a limiter can hold or covers more years than its clock can count, or the witness fails.
+    /// The log has more keys at once than a limiter can hold or covers more years than its clock
+    /// can count, or the witness fails.
     pub(crate) fn go_on(
         &mut self,
         log: &Log,

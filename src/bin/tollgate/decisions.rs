@@ -16,11 +16,12 @@ use crate::time;
 
 /// Writes `time,key,allowed,retry_after_ns`.
 ///
-/// `retry_after_ns` is 0 for what was admitted and empty for what could never be. Keys of several dimensions are put together as
-/// one of several parts is.
+/// `retry_after_ns` is 0 for what was admitted and empty for what could never be. Keys of several
+/// dimensions are put together as one of several parts is.
 ///
-/// Where there is more to a decision than that, `delay_ns,dimension,quota,in_the_way` follow: how long to wait in a queue, and of
-/// a denial the dimension and quota that decide how long to wait, and all the dimensions that are in the way.
+/// Where there is more to a decision than that, `delay_ns,dimension,quota,in_the_way` follow: how
+/// long to wait in a queue, and of a denial the dimension and quota that decide how long to wait,
+/// and all the dimensions that are in the way.
 pub(crate) struct DecisionsFile<'a> {
     name: String,
     csv: csv::Writer<Box<dyn Write>>,

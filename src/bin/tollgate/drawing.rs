@@ -45,7 +45,8 @@ pub(crate) fn check_name(path: &Path) -> Result<(), RunError> {
 ///
 /// # Errors
 ///
-/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself fails.
+/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself
+/// fails.
 pub(crate) fn write_svg(
     path: &Path,
     draw: impl FnOnce(&mut String) -> Result<(), Box<dyn Error>>,
@@ -148,7 +149,8 @@ impl Ranged for TimeAxis {
 
 impl ValueFormatter<Nanos> for TimeAxis {
     fn format(value: &Nanos) -> String {
-        // The step between marks is not known here. A mark's own roundness tells how much of it needs to be shown.
+        // The step between marks is not known here. A mark's own roundness tells how much of it
+        // needs to be shown.
         let steps: Vec<Nanos> = steps().collect();
         let roundness = steps.into_iter().rev().find(|step| value.rem_euclid(*step) == 0);
         axis_label(*value, roundness.unwrap_or(1))

@@ -1,4 +1,5 @@
-//! What can go wrong, each with what to do about it: with the run as a whole, with one file, with one line.
+//! What can go wrong, each with what to do about it: with the run as a whole, with one file, with
+//! one line.
 
 mod input;
 mod nothing;
@@ -38,7 +39,8 @@ pub(crate) enum RunError {
     TooManyKeys,
     /// More requests than can be numbered.
     TooManyRequests,
-    /// The events cover more time than a limiter's clock can count, even with pauses cut down to a window.
+    /// The events cover more time than a limiter's clock can count, even with pauses cut down to a
+    /// window.
     LogTooLong,
     /// A result could not be written.
     Write { what: String, error: io::Error },

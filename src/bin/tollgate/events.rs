@@ -1,4 +1,5 @@
-//! Requests in time order, in little memory: 8 bytes for the time, 4 for each key, and 4 for costs where they differ from 1.
+//! Requests in time order, in little memory: 8 bytes for the time, 4 for each key, and 4 for costs
+//! where they differ from 1.
 
 use crate::time::Nanos;
 
@@ -76,7 +77,8 @@ impl Events {
         (number != NO_KEY).then_some(number)
     }
 
-    /// Puts those in order that have waited long enough. Requests of the same time stay in the order they were added in.
+    /// Puts those in order that have waited long enough. Requests of the same time stay in the
+    /// order they were added in.
     pub(crate) fn settle(&mut self) {
         if self.in_order && self.len() - self.settled >= 2 * LATE_AT_MOST {
             self.settle_up_to(self.len() - LATE_AT_MOST);
@@ -112,7 +114,8 @@ impl Events {
         self.permute(start, &mut order);
     }
 
-    /// Puts into each place from `start` on the row that `order` names for it, going around each cycle once. `order` is used up.
+    /// Puts into each place from `start` on the row that `order` names for it, going around each
+    /// cycle once. `order` is used up.
     fn permute(&mut self, start: usize, order: &mut [u32]) {
         for first in 0..order.len() {
             let mut at = first;

@@ -66,8 +66,8 @@ pub(crate) fn parse_pattern(text: &str) -> Result<Regex, String> {
     pattern::parse(text)
 }
 
-/// A single good line settles it for access logs and JSON, since neither is mistaken for anything else; a table shows
-/// by its header.
+/// A single good line settles it for access logs and JSON, since neither is mistaken for anything
+/// else; a table shows by its header.
 fn detect(first: &[&[u8]]) -> Option<Format> {
     if let Some(dialect) = first.iter().find_map(|line| Dialect::of_line(line)) {
         return Some(if dialect == Dialect::W3c { Format::W3c } else { Format::Zeek });

@@ -71,7 +71,8 @@ impl Read for Counted {
     }
 }
 
-/// First bytes of files that are not lines of text, what they are, and what to do with them. Gzip and zstd are not among them.
+/// First bytes of files that are not lines of text, what they are, and what to do with them. Gzip
+/// and zstd are not among them.
 const FOREIGN: &[(&[u8], &str, &str)] = &[
     (b"\xfd7zXZ", "xz data", "pipe it in with `xz -dc FILE | tollgate replay ...`"),
     (b"BZh", "bzip2 data", "pipe it in with `bzip2 -dc FILE | tollgate replay ...`"),

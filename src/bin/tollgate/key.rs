@@ -52,7 +52,8 @@ impl Field {
         }
     }
 
-    /// The columns that may hold this field, the likeliest first. A dot leads into an object of JSON.
+    /// The columns that may hold this field, the likeliest first. A dot leads into an object of
+    /// JSON.
     pub(crate) fn column_names(&self) -> Vec<&str> {
         let names: &[&str] = match self {
             Self::Client => &[
@@ -127,8 +128,9 @@ pub(crate) fn describe_all(keys: &[Vec<Field>]) -> String {
 
 /// Puts a record's keys together, one for each dimension.
 ///
-/// A key of one part is that part as it stands. Where there are several they are set apart by spaces, and spaces and
-/// backslashes within them are marked with a backslash, so that no two different sets of parts make the same key.
+/// A key of one part is that part as it stands. Where there are several they are set apart by
+/// spaces, and spaces and backslashes within them are marked with a backslash, so that no two
+/// different sets of parts make the same key.
 #[derive(Debug)]
 pub(crate) struct KeyText {
     keys: Vec<OneKey>,

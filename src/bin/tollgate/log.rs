@@ -1,4 +1,5 @@
-//! A log in memory: the requests of all sources in time order, and an account of every line that is not one.
+//! A log in memory: the requests of all sources in time order, and an account of every line that is
+//! not one.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,8 +26,9 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Reads all there is on a thread of its own. As requests come, `beside` may look at those whose places are
-    /// [settled](Self::settled). What can't be read or used is kept account of and the rest goes on.
+    /// Reads all there is on a thread of its own. As requests come, `beside` may look at those
+    /// whose places are [settled](Self::settled). What can't be read or used is kept account of and
+    /// the rest goes on.
     ///
     /// # Errors
     ///

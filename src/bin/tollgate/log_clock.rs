@@ -9,7 +9,8 @@ use tollgate::{Algorithm, Penalty, Quota};
 pub(crate) struct Pause {
     /// A pause of this length leaves nothing that counts, and neither does a longer one.
     pub(crate) longest: u64,
-    /// Its windows or steps begin at multiples of this, counted from 1970; 1 where they begin with requests.
+    /// Its windows or steps begin at multiples of this, counted from 1970; 1 where they begin with
+    /// requests.
     pub(crate) period: u64,
 }
 
@@ -35,15 +36,18 @@ fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The log's own clock. It counts from the first event (logs may start before 1970) and cuts pauses down to the longest window.
+/// The log's own clock. It counts from the first event (logs may start before 1970) and cuts pauses
+/// down to the longest window.
 ///
-/// A pause of a window leaves no live permit, and neither does a longer one, so no decision changes; but a log with one
-/// absurd date in it does not use up the years that a limiter's clock can count. Where windows begin at times of their own,
-/// they are put where they would be if the clock counted from 1970, and pauses are cut by whole windows only.
+/// A pause of a window leaves no live permit, and neither does a longer one, so no decision
+/// changes; but a log with one absurd date in it does not use up the years that a limiter's clock
+/// can count. Where windows begin at times of their own, they are put where they would be if the
+/// clock counted from 1970, and pauses are cut by whole windows only.
 #[derive(Debug)]
 pub(crate) struct LogClock {
     longest_pause: u64,
-    /// Readings that differ by this mean the same to every quota that is left alone; 0 where that is more than can be counted.
+    /// Readings that differ by this mean the same to every quota that is left alone; 0 where that
+    /// is more than can be counted.
     period: u64,
     last: i64,
     reading: u64,
@@ -76,7 +80,8 @@ impl LogClock {
     }
 }
 
-/// Of two numbers of which the second is below 2^64 and the first was made here; stays put once it is 2^64 or more.
+/// Of two numbers of which the second is below 2^64 and the first was made here; stays put once it
+/// is 2^64 or more.
 fn least_common_multiple(one: u128, other: u128) -> u128 {
     let (mut a, mut b) = (one, other);
     while b > 0 {

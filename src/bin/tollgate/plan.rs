@@ -41,7 +41,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// They contradict each other, ask for what the library refuses, or name a policy file that can't be used.
+    /// They contradict each other, ask for what the library refuses, or name a policy file that
+    /// can't be used.
     pub(crate) fn new(args: &ReplayArgs) -> Result<Self, RunError> {
         if let Some(path) = &args.policy {
             return Self::of_file(path);
@@ -87,7 +88,8 @@ impl Plan {
         Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
     }
 
-    /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys of.
+    /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys
+    /// of.
     pub(crate) fn single(&self) -> Option<LimiterBuilder<u32>> {
         let ([dimension], None) = (self.dimensions.as_slice(), &self.policy) else { return None };
         let (first, others) = dimension.quotas.split_first()?;
@@ -122,7 +124,8 @@ impl Plan {
         self.policy.is_some()
     }
 
-    /// One sliding window log, asked for by options: all there is to say of a decision is whether and when.
+    /// One sliding window log, asked for by options: all there is to say of a decision is whether
+    /// and when.
     pub(crate) fn is_plain(&self) -> bool {
         let logs = self.quotas().filter(|quota| quota.algorithm() == Algorithm::SlidingWindowLog).count();
         self.policy.is_none() && self.penalties().next().is_none() && logs == 1
@@ -183,7 +186,8 @@ fn length_of(duration: Duration) -> String {
     length(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Of each quota of a key, another one that makes it idle: what the other admits, it admits too, so it never decides.
+/// Of each quota of a key, another one that makes it idle: what the other admits, it admits too, so
+/// it never decides.
 pub(crate) fn idle_quotas(quotas: &[Quota]) -> Vec<Option<usize>> {
     let implies = |tight: usize, loose: usize| {
         let (tight, loose) = (&quotas[tight], &quotas[loose]);

@@ -24,12 +24,14 @@ const DENIED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
 ///
 /// # Errors
 ///
-/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself fails.
+/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself
+/// fails.
 pub(crate) fn write(path: &Path, title: &str, timeline: &Timeline) -> Result<(), RunError> {
     write_svg(path, |svg| draw(svg, title, timeline))
 }
 
-/// Two panels over the same time: all requests, and below it the denied ones alone, on a scale that shows them.
+/// Two panels over the same time: all requests, and below it the denied ones alone, on a scale that
+/// shows them.
 fn draw(svg: &mut String, title: &str, timeline: &Timeline) -> Result<(), Box<dyn Error>> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;

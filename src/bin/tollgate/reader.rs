@@ -124,7 +124,8 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
     }
 
     fn read_line(&mut self, line: &[u8], extent: Extent, parser: &mut dyn LineParser) -> Result<(), LineError> {
-        // Zeros before a line are what a crash leaves behind; they would make another client of its first word.
+        // Zeros before a line are what a crash leaves behind; they would make another client of its
+        // first word.
         match extent {
             Extent::TooLong => return Err(LineError::TooLong { most: LONGEST_LINE }),
             Extent::Whole if memchr::memchr(0, line).is_some() => return Err(LineError::Binary),

@@ -47,7 +47,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) cost_column: Option<&'a str>,
 }
 
-/// Reads all logs, and complains on standard error. `beside` looks on while they are read, as [`Log::read`] says.
+/// Reads all logs, and complains on standard error. `beside` looks on while they are read, as
+/// [`Log::read`] says.
 ///
 /// # Errors
 ///

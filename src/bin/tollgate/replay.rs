@@ -35,7 +35,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     let asked = Asked { keys: &keys, key_option: plan.key_option(), cost_column: args.cost.cost_column.as_deref() };
     let mut beside = Beside::new(&plan);
     let log = reading::read_beside(&args.input, asked, |log| {
-        // The file of decisions is begun once all is read: a log that turns out not to be in order is decided anew.
+        // The file of decisions is begun once all is read: a log that turns out not to be in order
+        // is decided anew.
         if decisions.is_none() {
             beside.go_on(log, |_, _| Ok(()));
         }
@@ -87,7 +88,8 @@ impl<'a> Beside<'a> {
         Self { decider: Decider::new(plan), admitted: Vec::new() }
     }
 
-    /// Decides what is settled. After an error nothing is decided any more: it is told once all is read.
+    /// Decides what is settled. After an error nothing is decided any more: it is told once all is
+    /// read.
     fn go_on(&mut self, log: &Log, mut witness: impl FnMut(&Event, Verdict) -> Result<(), RunError>) {
         let Ok(decider) = &mut self.decider else { return };
         let admitted = &mut self.admitted;

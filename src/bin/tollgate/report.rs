@@ -183,7 +183,8 @@ impl Report<'_> {
     }
 }
 
-/// The part of a bar in one row of a chart, in eighths of a row. What is not nothing shows, however little it is.
+/// The part of a bar in one row of a chart, in eighths of a row. What is not nothing shows, however
+/// little it is.
 fn bar(value: u64, highest: u64, row: usize, height: usize) -> &'static str {
     const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     let all = u128::from(count_of(height * 8));

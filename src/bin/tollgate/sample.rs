@@ -81,7 +81,8 @@ struct Request {
 fn log(seed: u64, lines: u32, format: SampleFormat) -> String {
     let mut random = Random(seed);
     let mut requests = Vec::new();
-    // Those that misbehave make up a bit over a third; how many each of them sends goes with the length of the log.
+    // Those that misbehave make up a bit over a third; how many each of them sends goes with the
+    // length of the log.
     let share = |per_mille: u32| u64::from(lines) * u64::from(per_mille) / 1000;
     scanner(&mut requests, &mut random, share(110));
     brute_force(&mut requests, &mut random, share(120));
@@ -105,7 +106,8 @@ fn visitors(requests: &mut Vec<Request>, random: &mut Random, count: usize) {
         let client = address(random);
         let agent = random.one_of(BROWSERS);
         let user = if random.below(6) == 0 { random.one_of(&["ann", "bela", "chidi", "dana", "emil"]) } else { "-" };
-        // More come towards the middle of the log: the larger of two draws, mirrored half of the time.
+        // More come towards the middle of the log: the larger of two draws, mirrored half of the
+        // time.
         let late = random.below(SPAN).max(random.below(SPAN)) / 2;
         let mut second = if random.below(2) == 0 { late } else { SPAN - 1 - late };
         for _ in 0..=random.below(14) {
@@ -189,7 +191,8 @@ fn crawler(requests: &mut Vec<Request>, random: &mut Random, count: u64) {
     }
 }
 
-/// Servers log a request when it is answered, so slow ones come after later ones: a few lines change places.
+/// Servers log a request when it is answered, so slow ones come after later ones: a few lines
+/// change places.
 fn log_when_answered(requests: &mut [Request], random: &mut Random) {
     for at in 1..requests.len() {
         let near = requests[at].second.abs_diff(requests[at - 1].second) <= 3;
@@ -245,7 +248,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is small against 2^64: the bias of the remainder is nothing here.
+    /// A number below `bound`, which is small against 2^64: the bias of the remainder is nothing
+    /// here.
     fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

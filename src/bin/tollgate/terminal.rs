@@ -68,7 +68,8 @@ pub(crate) fn print(text: &str) -> Result<(), RunError> {
         .map_err(|error| RunError::Write { what: "standard output".to_owned(), error })
 }
 
-/// Writes lines to standard error, if they can be written. A terminal gets them wrapped between words.
+/// Writes lines to standard error, if they can be written. A terminal gets them wrapped between
+/// words.
 pub(crate) fn complain(text: &str) {
     let width = console::Term::stderr().size_checked().map(|(_rows, columns)| usize::from(columns));
     let mut out = String::new();

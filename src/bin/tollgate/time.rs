@@ -12,7 +12,8 @@ pub(crate) type Nanos = i64;
 
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 
-/// Columns that usually hold the time of a record, the likeliest first. Compared without regard to case.
+/// Columns that usually hold the time of a record, the likeliest first. Compared without regard to
+/// case.
 pub(crate) const USUAL_NAMES: &[&str] = &[
     "time",
     "timestamp",
@@ -95,8 +96,8 @@ pub(crate) fn parse_clf(text: &str) -> Result<Nanos, TimeProblem> {
     in_range(parsed.to_timestamp().map_err(|_| TimeProblem::OutOfRange)?)
 }
 
-/// Reads access logs' dates faster than [`parse_clf`]: the midnight of the last date is remembered, and a time of the same
-/// date and offset is added to it.
+/// Reads access logs' dates faster than [`parse_clf`]: the midnight of the last date is remembered,
+/// and a time of the same date and offset is added to it.
 #[derive(Debug, Default)]
 pub(crate) struct Dates {
     /// Date and offset, such as `17/May/2015` and ` +0000`.
@@ -119,7 +120,8 @@ impl Dates {
         Ok(time)
     }
 
-    /// The time of day of `17/May/2015:10:05:03 +0000`; `None` if it is not of that date and offset, or not of that form.
+    /// The time of day of `17/May/2015:10:05:03 +0000`; `None` if it is not of that date and
+    /// offset, or not of that form.
     fn since_midnight(&self, text: &[u8]) -> Option<Nanos> {
         let (date, rest) = text.split_first_chunk()?;
         let (time, offset) = rest.split_last_chunk()?;
@@ -158,7 +160,8 @@ pub(crate) fn parse_any(text: &str, unit: Option<TimeUnit>) -> Result<Nanos, Tim
     }
 }
 
-/// Whether a text that could not be read would have been a date but for a year of five digits or more.
+/// Whether a text that could not be read would have been a date but for a year of five digits or
+/// more.
 fn has_long_year(text: &str) -> bool {
     let mut parts = text.split(['/', '-', ':', 'T', ' ']);
     let day_first = text.contains('/');
@@ -178,7 +181,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `-12`, `3.25` or `1.5e9`; `None` for anything else, and for what is far too long to be a time.
+    /// Reads `-12`, `3.25` or `1.5e9`; `None` for anything else, and for what is far too long to be
+    /// a time.
     fn parse(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),

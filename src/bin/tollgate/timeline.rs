@@ -23,7 +23,8 @@ impl Timeline {
     pub(crate) fn new(first: Nanos, last: Nanos, most: usize) -> Self {
         let span = last.abs_diff(first);
         let most = u64::try_from(most.max(2)).unwrap_or(u64::MAX);
-        // A step that is one longer than needed leaves room for the start being moved back to a multiple of the step.
+        // A step that is one longer than needed leaves room for the start being moved back to a
+        // multiple of the step.
         let fits = |step: &Nanos| (span / step.unsigned_abs()).saturating_add(2) <= most;
         let step = if span == 0 { SECOND } else { steps().find(fits).unwrap_or(Nanos::MAX) };
         let start = first.saturating_sub(first.rem_euclid(step));

@@ -1,4 +1,5 @@
-//! Times as one log writes them: with the options that say how, and with years where it leaves them out.
+//! Times as one log writes them: with the options that say how, and with years where it leaves them
+//! out.
 
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::BrokenDownTime;
@@ -52,7 +53,8 @@ impl Times {
         self.with_year(parts)
     }
 
-    /// The year that puts the time nearest to the last one: logs go on from December to January, and a few lines go back.
+    /// The year that puts the time nearest to the last one: logs go on from December to January,
+    /// and a few lines go back.
     fn with_year(&mut self, mut parts: BrokenDownTime) -> Result<Nanos, TimeProblem> {
         let first = self.options.year.ok_or(TimeProblem::NoYear)?;
         let around = self.last.map_or(first..=first, |(year, _)| year.saturating_sub(1)..=year.saturating_add(1));

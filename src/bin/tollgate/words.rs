@@ -37,8 +37,9 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 
 /// Adds a line that begins with `start`, whose words go on below each other where they do not fit.
 ///
-/// It is broken between the items of `rest` first, and between the words of one only if that alone is too long. Where a word is too
-/// long for what is left beside `start`, the lines that follow begin further left.
+/// It is broken between the items of `rest` first, and between the words of one only if that alone
+/// is too long. Where a word is too long for what is left beside `start`, the lines that follow
+/// begin further left.
 pub(crate) fn put_wrapped(out: &mut String, start: &str, rest: &[String], width: usize) {
     let indent = console::measure_text_width(start);
     let longest = rest.iter().flat_map(|item| item.split_whitespace()).map(console::measure_text_width).max();

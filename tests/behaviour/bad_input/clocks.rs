@@ -67,8 +67,8 @@ fn decades_of_uptime_change_nothing() {
     }
 }
 
-/// At the end of time nothing expires any more. What can be asked of a limiter is that it neither panics nor gives away
-/// a permit too many, there and back again.
+/// At the end of time nothing expires any more. What can be asked of a limiter is that it neither
+/// panics nor gives away a permit too many, there and back again.
 #[test]
 fn a_clock_at_the_end_of_time_admits_no_more_than_the_limit_and_does_not_panic() {
     for window in [NANOSECOND, Duration::from_secs(1), Quota::MAX_WINDOW] {
@@ -86,7 +86,8 @@ fn a_clock_at_the_end_of_time_admits_no_more_than_the_limit_and_does_not_panic()
             let admitted = (0..10).filter(|_| limiter.try_acquire("alice").is_admitted()).count();
             let direct_admitted = (0..10).filter(|_| direct.try_acquire().is_admitted()).count();
             for admitted in [admitted, direct_admitted] {
-                // Whether the first permit has expired by then is a matter of where the end is; long before it has.
+                // Whether the first permit has expired by then is a matter of where the end is;
+                // long before it has.
                 let at_least = if first < 3 << 60 { 3 } else { 2 };
                 assert!((at_least..=3).contains(&admitted), "{admitted} from {first}, {quota:?}");
             }

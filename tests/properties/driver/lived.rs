@@ -1,4 +1,5 @@
-//! What keys were granted by the time that has really passed: every step of the clock forward, and none back.
+//! What keys were granted by the time that has really passed: every step of the clock forward, and
+//! none back.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! Drives a limiter and the oracle with the same operations on one mock clock and compares every answer.
+//! Drives a limiter and the oracle with the same operations on one mock clock and compares every
+//! answer.
 //!
-//! A difference is an `Err` that says what was asked, when, and what each of the two said, so that property tests and
-//! fuzzing can both use this file.
+//! A difference is an `Err` that says what was asked, when, and what each of the two said, so that
+//! property tests and fuzzing can both use this file.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
 mod lived;
@@ -22,7 +23,8 @@ use op::{Call, Said, length};
 pub(crate) use op::{Cost, Op, Step};
 pub(crate) use subject::Subject;
 
-/// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109 that a limiter tells apart.
+/// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109
+/// that a limiter tells apart.
 pub(crate) const END_OF_TIME: u64 = (1 << 61) - (1 << 41);
 
 /// A limiter and the oracle, at the same time.
@@ -161,7 +163,8 @@ impl<S: Subject> Pair<S> {
     fn acquire(&mut self, key: u32, cost: u32, call: Call) -> Result<(), String> {
         let (place, lags) = (self.oracle.place(&key, self.now), self.oracle.lags(self.now));
         let refused = self.refused_if(place == Place::Either);
-        // The stamps that keys without a place share are told to nobody later. (Without a place all calls do the same.)
+        // The stamps that keys without a place share are told to nobody later. (Without a place all
+        // calls do the same.)
         let call = if lags && cost > 0 && place != Place::Certain { Call::Status } else { call };
         let said = call.make(&self.subject, key, cost);
         let placed = match place {
@@ -196,8 +199,9 @@ impl<S: Subject> Pair<S> {
         if it_matters { self.subject.counts().map(|counts| counts.refused_at_cap) } else { None }
     }
 
-    /// What has just been granted; by when the last of all permits is said to be free again its stamp is known. It must be
-    /// something that the oracle allows. `None` of permits that are not counted.
+    /// What has just been granted; by when the last of all permits is said to be free again its
+    /// stamp is known. It must be something that the oracle allows. `None` of permits that are not
+    /// counted.
     fn granted(&self, key: u32, cost: u32, placed: bool, said: Option<&Said>) -> Result<Option<Granted>, String> {
         let Some(said) = said.filter(|said| said.is_counted()) else { return Ok(None) };
         let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
@@ -233,7 +237,8 @@ impl<S: Subject> Pair<S> {
                     DenialReason::Quota => {
                         by != By::NoPlaceDenied && said == wait && answer.in_the_way >> denial.quota() & 1 == 1
                     }
-                    // The earliest moment at which a place may be free: not now, and not after one is.
+                    // The earliest moment at which a place may be free: not now, and not after one
+                    // is.
                     DenialReason::KeyCap => by == By::NoPlaceDenied && 0 < said && said <= wait,
                     _ => false,
                 };
@@ -276,8 +281,9 @@ impl<S: Subject> Pair<S> {
         Ok(())
     }
 
-    /// Compares a peek with the key's own permits. A key that need not be known may be told that it has none, and one
-    /// that would find no place may as well be told what the policy would answer it.
+    /// Compares a peek with the key's own permits. A key that need not be known may be told that it
+    /// has none, and one that would find no place may as well be told what the policy would answer
+    /// it.
     fn same_peek(&self, key: u32, cost: u32, status: Result<Status, CostExceedsLimit>) -> Result<(), String> {
         let by_peek = |answer| Outcome { answer, by: By::Peek };
         let own = self.same_status(status, self.oracle.peek(&key, self.now, cost).map(by_peek));
@@ -293,7 +299,8 @@ impl<S: Subject> Pair<S> {
 
     fn same_counts(&mut self) -> Result<(), String> {
         self.asked += 1;
-        // Counting looks at every key on both sides: with many of them, now and then is often enough.
+        // Counting looks at every key on both sides: with many of them, now and then is often
+        // enough.
         if !self.asked.is_multiple_of(1 + self.oracle.keys_ever_held() / 16) {
             return Ok(());
         }

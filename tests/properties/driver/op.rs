@@ -68,7 +68,8 @@ pub(crate) enum Op {
     },
     Clear,
     Advance(Step),
-    /// To the very moment at which the key's next request of this cost will succeed, or a nanosecond before or after.
+    /// To the very moment at which the key's next request of this cost will succeed, or a
+    /// nanosecond before or after.
     AdvanceToRetry {
         key: u32,
         cost: Cost,

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// What a key is known to have been granted by the time that has really passed: every step of the clock forward, and none back.
+/// What a key is known to have been granted by the time that has really passed: every step of the
+/// clock forward, and none back.
 #[derive(Debug)]
 pub(super) struct Lived {
     naive: Naive,
@@ -35,8 +36,8 @@ impl<S: Subject> Pair<S> {
     }
 }
 
-/// Whether grants, in the order of their times, can be divided into windows that begin with one of them, at least a window's
-/// length apart, and hold no more than the limit.
+/// Whether grants, in the order of their times, can be divided into windows that begin with one of
+/// them, at least a window's length apart, and hold no more than the limit.
 fn divides(granted: &[(u64, u32)], limit: u32, window: u64) -> bool {
     let mut begins = vec![false; granted.len()];
     begins[0] = true;

@@ -1,18 +1,23 @@
-//! Drives a limiter by one of the algorithms beside the log, and the oracle, with the same operations on one mock clock.
+//! Drives a limiter by one of the algorithms beside the log, and the oracle, with the same
+//! operations on one mock clock.
 //!
 //! # A clock that was set back
-//! A reading *lags* if it lies before the latest that the limiter has seen. Where it does not there is exactly one answer. Where it
-//! does, a key that is known is answered as the head of `oracle/meter.rs` says, exactly. A key that was as new by the latest
-//! reading (or was forgotten) may be *unknown*: it is then treated as one that was first seen at some time from this reading to
-//! the latest, and not before it was as new. When that was follows from when everything is said to be free again.
-//! So a key that was as new may be unknown also where the reading does not lag. No answer shows it then, but a later one
-//! may, by a reading before: so for each key there is all that it may be, until an answer rules it out.
+//! A reading *lags* if it lies before the latest that the limiter has seen. Where it does not there
+//! is exactly one answer. Where it does, a key that is known is answered as the head of
+//! `oracle/meter.rs` says, exactly. A key that was as new by the latest reading (or was forgotten)
+//! may be *unknown*: it is then treated as one that was first seen at some time from this reading
+//! to the latest, and not before it was as new. When that was follows from when everything is said
+//! to be free again. So a key that was as new may be unknown also where the reading does not lag.
+//! No answer shows it then, but a later one may, by a reading before: so for each key there is all
+//! that it may be, until an answer rules it out.
 //!
 //! Whatever was admitted would have been admitted too
-//! - at the latest reading: a clock that went back admits no more than one that stood still, as things stood then; and
-//! - by buckets and queues, under a clock that stands still whenever this one goes back, and then goes on from there. (Windows can't be
-//!   compared so: the seams lie elsewhere. Of those that begin with a request it is checked that, by that clock, all that was
-//!   granted can be divided into windows that begin at least a window's length apart and hold no more than the limit.)
+//! - at the latest reading: a clock that went back admits no more than one that stood still, as
+//!   things stood then; and
+//! - by buckets and queues, under a clock that stands still whenever this one goes back, and then
+//!   goes on from there. (Windows have other seams under that clock. Of those that begin with a
+//!   request it is checked that by that clock the grants can be divided into windows that begin at
+//!   least a window's length apart and hold no more than the limit.)
 
 mod elapsed;
 mod quotas;
@@ -177,7 +182,8 @@ impl<S: Subject> Pair<S> {
         self.keys.iter().filter(|&(&other, may_be)| Some(other) != key && !is_as_new(may_be, reading)).count()
     }
 
-    /// Whether the key is decided on an account of its own; `None` if that is left to a limiter whose clock lags.
+    /// Whether the key is decided on an account of its own; `None` if that is left to a limiter
+    /// whose clock lags.
     fn has_place(&self, key: u32) -> Option<bool> {
         let Some((cap, _)) = self.cap else { return Some(true) };
         let is_live = !is_as_new(self.may_be(key), self.latest);
@@ -239,7 +245,8 @@ impl<S: Subject> Pair<S> {
         self.keys.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// All that the key may be after the decision, by the oracle; `Err` if none of what it may have been was answered so.
+    /// All that the key may be after the decision, by the oracle; `Err` if none of what it may have
+    /// been was answered so.
     fn decided(&self, known: &[Naive], cost: u32, said: &Said) -> Result<Vec<Naive>, String> {
         let seen = Some(self.seen_first(cost, said)).filter(|&seen| {
             let may_be_unknown = is_as_new(known, self.latest) && is_as_new(known, seen);
@@ -266,7 +273,8 @@ impl<S: Subject> Pair<S> {
         if may_be.is_empty() { Err(format!("{:?} {:?}: {faults:?}", said.decision, said.status)) } else { Ok(may_be) }
     }
 
-    /// When a key that was not known is taken to have been seen first, by when everything will be free.
+    /// When a key that was not known is taken to have been seen first, by when everything will be
+    /// free.
     fn seen_first(&self, cost: u32, said: &Said) -> u64 {
         let Some(status) = said.status else { return self.now };
         let granted = if said.decision.is_admitted() { cost } else { 0 };
@@ -340,8 +348,8 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// Compares a peek with the key's own account, or with that of a key never seen if it need not be known. A key without a
-    /// place is told the same as by a request.
+    /// Compares a peek with the key's own account, or with that of a key never seen if it need not
+    /// be known. A key without a place is told the same as by a request.
     fn same_peek(&self, key: u32, cost: u32, status: Result<Status, CostExceedsLimit>) -> Checked {
         let status = match status {
             Err(_) if cost > self.meter.limit() => return Ok(()),
@@ -386,7 +394,8 @@ impl<S: Subject> Pair<S> {
     }
 }
 
-/// Whether a key is as one that was never seen. All that it may be says the same of when nothing matters any more.
+/// Whether a key is as one that was never seen. All that it may be says the same of when nothing
+/// matters any more.
 fn is_as_new(may_be: &[Naive], time: u64) -> bool {
     may_be.iter().all(|naive| naive.is_as_new(time))
 }

@@ -55,7 +55,8 @@ impl Log {
         used + usize::try_from(cost).expect("fits") <= usize::try_from(rule.limit).expect("fits")
     }
 
-    /// The first time at which a request that is denied now would succeed: tries each time at which a permit expires.
+    /// The first time at which a request that is denied now would succeed: tries each time at which
+    /// a permit expires.
     fn succeeds_at(&self, rules: &[Rule], time: u64, cost: u32) -> u128 {
         let expiries = rules
             .iter()

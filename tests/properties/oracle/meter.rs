@@ -1,14 +1,18 @@
-//! What each algorithm beside the log must answer, worked out the naive way: exact fractions, state kept as a textbook keeps it.
+//! What each algorithm beside the log must answer, worked out the naive way: exact fractions, state
+//! kept as a textbook keeps it.
 //!
-//! A bucket is a level and the time of its last change; a queue is the time at which its next place leaves; windows are lists of
-//! everything that was ever granted. There are no anchors, no counts since, and no formula for a wait: only "is it admitted
-//! at t?". No fraction is reduced, and no type of the library's is known here: any test can include this file by path.
+//! A bucket is a level and the time of its last change; a queue is the time at which its next place
+//! leaves; windows are lists of everything that was ever granted. There are no anchors, no counts
+//! since, and no formula for a wait: only "is it admitted at t?". No fraction is reduced, and no
+//! type of the library's is known here: any test can include this file by path.
 //!
 //! # A clock that was set back
-//! Nothing is credited twice, so a time counts as no earlier than what the state is known from: the moment at which a bucket was
-//! last full, or the start of the newest window that stands still in which anything was granted. A bucket that has been charged since it was full is taken back to
-//! what it held at that time, all that was taken from it later included. A queue says how long it takes from the time that is shown.
-//! Of a quantised log it is the first moment of the newest step in which anything was granted.
+//! Nothing is credited twice, so a time counts as no earlier than what the state is known from: the
+//! moment at which a bucket was last full, or the start of the newest window that stands still in
+//! which anything was granted. A bucket that has been charged since it was full is taken back to
+//! what it held at that time, all that was taken from it later included. A queue says how long it
+//! takes from the time that is shown. Of a quantised log it is the first moment of the newest step
+//! in which anything was granted.
 #![allow(dead_code, reason = "every test that includes this file uses a different part of it")]
 
 /// An algorithm and its numbers; times are in nanoseconds.

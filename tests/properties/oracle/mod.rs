@@ -85,7 +85,8 @@ pub(crate) struct Left {
 }
 
 impl Answer {
-    /// The rule that leaves the fewest permits: of several the one that takes longest to leave more, and then the first.
+    /// The rule that leaves the fewest permits: of several the one that takes longest to leave
+    /// more, and then the first.
     pub(crate) fn tightest(&self) -> (usize, Left) {
         let mut tightest: Option<(usize, Left)> = None;
         for (place, &left) in self.left.iter().enumerate() {
@@ -132,7 +133,8 @@ pub(crate) enum By {
     Peek,
     /// The permits shared by all keys without a place.
     SharedQuota,
-    /// No place, and so denied. `retry_after` is then how long until a place is free, the most that may be advised.
+    /// No place, and so denied. `retry_after` is then how long until a place is free, the most that
+    /// may be advised.
     NoPlaceDenied,
     /// No place, and so admitted without charge.
     NoPlaceAdmitted,
@@ -216,7 +218,8 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         &self.rules
     }
 
-    /// Says that the limiter has read its clock, and so may have reclaimed what had expired by then.
+    /// Says that the limiter has read its clock, and so may have reclaimed what had expired by
+    /// then.
     pub(crate) fn has_seen(&mut self, reading: u64) {
         self.latest_reading = self.latest_reading.max(reading);
     }
@@ -241,7 +244,8 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         }
     }
 
-    /// Whether nothing need be known of the key: all of its permits had expired by the latest reading.
+    /// Whether nothing need be known of the key: all of its permits had expired by the latest
+    /// reading.
     pub(crate) fn may_be_unknown(&self, key: &K) -> bool {
         !self.logs.get(key).is_some_and(|log| log.is_live(&self.rules, self.latest_reading))
     }
@@ -332,8 +336,9 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         })
     }
 
-    /// How long until the first of the keys that hold the places has no live permit left. Where more keys than places are live,
-    /// because the clock lags, those that stay longest may hold them.
+    /// How long until the first of the keys that hold the places has no live permit left. Where
+    /// more keys than places are live, because the clock lags, those that stay longest may hold
+    /// them.
     fn a_place_is_free_after(&self, key: &K, reading: u64) -> u128 {
         let others = self.logs.iter().filter(|&(other, _)| other != key).map(|(_, log)| log);
         let mut free_at: Vec<u128> =
@@ -368,7 +373,8 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         self.shared = Log::default();
     }
 
-    /// How many keys have a live permit: at least those that do at the latest reading, at most those that do at this one.
+    /// How many keys have a live permit: at least those that do at the latest reading, at most
+    /// those that do at this one.
     pub(crate) fn live_keys(&self, reading: u64) -> RangeInclusive<usize> {
         let live_at = |reading| self.logs.values().filter(|log| log.is_live(&self.rules, reading)).count();
         live_at(self.latest_reading)..=live_at(reading)

@@ -2,7 +2,8 @@
 
 use super::{Answer, Naive, Number};
 
-/// A list of permits: the number of the charge, or zero for a request that was refused and counts, and the stamp.
+/// A list of permits: the number of the charge, or zero for a request that was refused and counts,
+/// and the stamp.
 pub(crate) struct Log {
     pub(crate) counts_refused: bool,
     /// Limits and windows.

@@ -1,4 +1,5 @@
-//! Naive accounts of one key, from which permits are reserved and given back, and whose quotas change.
+//! Naive accounts of one key, from which permits are reserved and given back, and whose quotas
+//! change.
 
 pub(crate) mod bucket;
 pub(crate) mod log;
@@ -13,7 +14,8 @@ pub(crate) type Number = usize;
 pub(crate) type Answer = Result<(u64, Number), u64>;
 
 pub(crate) trait Naive: Sized {
-    /// Without `within` it is not to be given back, and not to wait (but in a queue, as long as that lets it).
+    /// Without `within` it is not to be given back, and not to wait (but in a queue, as long as
+    /// that lets it).
     fn request(&mut self, now: u64, cost: u32, within: Option<u64>) -> Answer;
     fn refund(&mut self, now: u64, number: Number) -> u32;
     fn remaining(&self, now: u64) -> u32;

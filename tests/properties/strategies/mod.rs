@@ -55,7 +55,8 @@ pub(crate) fn back() -> impl Strategy<Value = Op> {
     prop_oneof![8 => Just(Op::Back(0)), 1 => any::<u16>().prop_map(Op::Back), 1 => Just(Op::BackToZero)]
 }
 
-/// With the rare and the nasty: everything forgotten, leaps of up to twenty years, and clocks that go back.
+/// With the rare and the nasty: everything forgotten, leaps of up to twenty years, and clocks that
+/// go back.
 pub(crate) fn nasty_ops(keys: u32) -> impl Strategy<Value = Op> {
     prop_oneof![
         40 => ops(keys),

@@ -1,8 +1,8 @@
-//! Runs under a token bucket or a fixed window, checked as those of a log are: at fault is what no choice of stamps within the
-//! bounds would allow.
+//! Runs under a token bucket or a fixed window, checked as those of a log are: at fault is what no
+//! choice of stamps within the bounds would allow.
 //!
-//! What is counted here is what a bucket *lacks*: nothing when it is full, the capacity when it is empty. All in exact integers, as
-//! multiples of 1/period of a permit.
+//! What is counted here is what a bucket *lacks*: nothing when it is full, the capacity when it is
+//! empty. All in exact integers, as multiples of 1/period of a permit.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ pub(crate) struct Bucket {
     pub(crate) per: u64,
 }
 
-/// `limit` permits from the first request, or from a multiple of the window, until the window's end.
+/// `limit` permits from the first request, or from a multiple of the window, until the window's
+/// end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) limit: u32,
@@ -24,7 +25,8 @@ pub(crate) struct Window {
     pub(crate) aligned: bool,
 }
 
-/// At most `limit` permits in any `window`, by stamps that are rounded up to multiples of `resolution`.
+/// At most `limit` permits in any `window`, by stamps that are rounded up to multiples of
+/// `resolution`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Steps {
     pub(crate) limit: u32,
@@ -91,7 +93,8 @@ fn denials(events: &[Event], error: u64) -> impl Iterator<Item = (Event, Denied)
     })
 }
 
-/// In no interval may there be more than it allows. An interval may start at the earliest and end at the latest stamp of a grant.
+/// In no interval may there be more than it allows. An interval may start at the earliest and end
+/// at the latest stamp of a grant.
 fn check_intervals(key: u32, grants: &[Grant], allows: impl Fn(i128, i128) -> bool) -> Result<(), Fault> {
     let mut by_latest = grants.to_vec();
     by_latest.sort_by_key(|grant| grant.latest);
@@ -130,7 +133,8 @@ impl Bucket {
                 let at = |known: &[(i128, i128, i128)], count: usize, time: i128| {
                     count.checked_sub(1).map_or(0, |last| (known[last].1 - refill * (time - known[last].0)).max(0))
                 };
-                // At most: stamped as late as can be, and all that may have come during the call besides.
+                // At most: stamped as late as can be, and all that may have come during the call
+                // besides.
                 let done = late.partition_point(|&(latest, ..)| latest <= begun);
                 let meanwhile = begun_by.up_to(ended) - done_by.up_to(begun);
                 let most = at(&late, done, begun) + meanwhile * per;
@@ -153,7 +157,8 @@ impl Bucket {
         Ok(granted)
     }
 
-    /// What the bucket lacks right after each grant, if they are stamped so: (stamp, lacking, latest stamp), in the order of stamps.
+    /// What the bucket lacks right after each grant, if they are stamped so: (stamp, lacking,
+    /// latest stamp), in the order of stamps.
     fn lacking(self, grants: &[Grant], stamp: impl Fn(&Grant) -> i128) -> Vec<(i128, i128, i128)> {
         let mut grants = grants.to_vec();
         grants.sort_by_key(&stamp);
@@ -207,7 +212,8 @@ impl Window {
                     }
                 }
             } else {
-                // The window that had begun before, and those that can begin from then on, a window's length apart.
+                // The window that had begun before, and those that can begin from then on, a
+                // window's length apart.
                 check_intervals(key, &grants, |permits, length| permits <= limit * (length / window + 2))?;
             }
             for (event, denied) in denials(&events, error) {
@@ -264,7 +270,8 @@ impl Steps {
                 let sum = |counts: &dyn Fn(&&Grant) -> bool| {
                     begun_by_then.iter().filter(counts).map(|it| it.permits).sum::<i128>()
                 };
-                // What may count in the last moment of the wait, by who lags behind or is ahead of whom.
+                // What may count in the last moment of the wait, by who lags behind or is ahead of
+                // whom.
                 let passes = (begun + wait - 1 - 2 * i128::from(error)).max(begun);
                 if sum(&|grant| free_at(grant.latest) > passes) <= limit - cost {
                     return Err(Fault::AdvisedTooLate(event));

@@ -1,9 +1,11 @@
-//! An offline checker for recorded runs: many threads, and afterwards the question whether what they were told was right.
+//! An offline checker for recorded runs: many threads, and afterwards the question whether what
+//! they were told was right.
 //!
-//! The stamp of a permit can't be seen from outside, but it is a clock reading taken during the call, so it lies between
-//! the readings before and after the call (of another thread's stamp that was taken over the same holds: it was written
-//! before it was seen). A run is at fault where *no* choice of stamps within these bounds obeys the rules. So the checker
-//! never accuses a limiter that is right, however the threads were scheduled, and nothing depends on timing.
+//! The stamp of a permit can't be seen from outside, but it is a clock reading taken during the
+//! call, so it lies between the readings before and after the call (of another thread's stamp that
+//! was taken over the same holds: it was written before it was seen). A run is at fault where *no*
+//! choice of stamps within these bounds obeys the rules. So the checker never accuses a limiter
+//! that is right, however the threads were scheduled, and nothing depends on timing.
 #![allow(dead_code, reason = "every test crate that includes this file uses a different part of it")]
 
 pub(crate) mod meters;
@@ -32,7 +34,8 @@ pub(crate) enum Told {
         retry_after: u64,
         quota: usize,
     },
-    /// Denied, among others, by a quota of the key; how long it would have to wait for that one alone was not said.
+    /// Denied, among others, by a quota of the key; how long it would have to wait for that one
+    /// alone was not said.
     InTheWay,
     /// Denied for want of a place for the key, about which its permits say nothing.
     NoPlace,
@@ -43,9 +46,10 @@ pub(crate) enum Told {
 pub(crate) enum Expiry {
     /// A window after its own stamp.
     EachOnItsOwn,
-    /// Not before those that were claimed before it. Where a thread stalls between claiming and stamping, and another
-    /// stamps on its behalf, the older claim has the later stamp; a log that gives permits back in the order of claims
-    /// then holds back the newer ones that were granted meanwhile. Nothing else is excused.
+    /// Not before those that were claimed before it. Where a thread stalls between claiming and
+    /// stamping, and another stamps on its behalf, the older claim has the later stamp; a log that
+    /// gives permits back in the order of claims then holds back the newer ones that were granted
+    /// meanwhile. Nothing else is excused.
     InOrderOfClaims,
 }
 
@@ -70,11 +74,14 @@ pub(crate) struct Run {
 /// What is wrong with a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// So many permits of a key were certainly granted in the interval of so many windows from `from`.
+    /// So many permits of a key were certainly granted in the interval of so many windows from
+    /// `from`.
     OverAdmitted { key: u32, from: u64, windows: u64, permits: u64, allowed: u64 },
-    /// However the stamps lay, so few permits were live under the quota that was named, and the request would have fitted.
+    /// However the stamps lay, so few permits were live under the quota that was named, and the
+    /// request would have fitted.
     Unexplained { denial: Event, live_at_most: u64 },
-    /// The request would have fitted a nanosecond sooner than advised: so few permits can be live then.
+    /// The request would have fitted a nanosecond sooner than advised: so few permits can be live
+    /// then.
     AdvisedTooLate { denial: Event, live_at_most: u64 },
     /// The request would not fit at the time advised: so many permits are certainly live then.
     AdvisedTooEarly { denial: Event, live_at_least: u64 },
@@ -122,7 +129,8 @@ impl Run {
         Ok(summary)
     }
 
-    /// The denials [`Told::InTheWay`] that this quota does not explain: however the stamps lay, they would have fitted.
+    /// The denials [`Told::InTheWay`] that this quota does not explain: however the stamps lay,
+    /// they would have fitted.
     pub(crate) fn not_in_the_way(&self) -> Vec<Event> {
         let mut keys: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
         for &event in &self.events {
@@ -177,9 +185,10 @@ impl Run {
 
     /// In no half-open interval of k windows may there be more than k times the limit.
     ///
-    /// One window alone would be enough if stamps were known. With bounds only, long intervals catch what hides at the
-    /// edges of short ones: an excess adds up, the doubt at the two ends does not. An interval may start at the earliest
-    /// stamp of a grant: to start later never loses one that lies in it for certain.
+    /// One window alone would be enough if stamps were known. With bounds only, long intervals
+    /// catch what hides at the edges of short ones: an excess adds up, the doubt at the two ends
+    /// does not. An interval may start at the earliest stamp of a grant: to start later never loses
+    /// one that lies in it for certain.
     fn check_admissions(limit: Limit, key: u32, grants: &[Grant]) -> Result<(), Fault> {
         let (Some(first), Some(last)) = (grants.first(), grants.iter().map(|grant| grant.latest).max()) else {
             return Ok(());
@@ -207,7 +216,8 @@ impl Run {
         Ok(())
     }
 
-    /// The quota that a denial names must explain it. At the time that it advises none may be in the way.
+    /// The quota that a denial names must explain it. At the time that it advises none may be in
+    /// the way.
     fn check_denials(&self, limit: Limit, number: usize, grants: &[Grant], events: &[Event]) -> Result<(), Fault> {
         let window = i128::from(limit.window);
         let latest_so_far = latest_so_far(grants, |grant| grant.latest_in_order);

@@ -7,7 +7,8 @@ use tollgate::{Clock, Decision, DenialReason, MonotonicClock};
 
 use super::{Event, Told};
 
-/// By how much readings of the real clock may disagree between processors, or be taken out of order on one.
+/// By how much readings of the real clock may disagree between processors, or be taken out of order
+/// on one.
 pub(crate) const READING_ERROR: u64 = 1000;
 
 /// What each thread does.
@@ -18,7 +19,8 @@ pub(crate) struct Plan {
     pub(crate) keys: u32,
     /// Costs are 1 to this.
     pub(crate) costs: u32,
-    /// After so many denials a thread waits as long as it was told, so that many ask again at the moment of expiry.
+    /// After so many denials a thread waits as long as it was told, so that many ask again at the
+    /// moment of expiry.
     pub(crate) obeys_every: u32,
 }
 
@@ -39,7 +41,8 @@ impl Numbers {
     }
 }
 
-/// Calls `decide(key, cost)` from many threads at once. `between` is what a thread does after each call.
+/// Calls `decide(key, cost)` from many threads at once. `between` is what a thread does after each
+/// call.
 pub(crate) fn record<C: Clock + Sync>(
     plan: Plan,
     clock: &C,
@@ -55,7 +58,8 @@ pub(crate) fn record<C: Clock + Sync>(
             let (key, cost) = (numbers.below(plan.keys), 1 + numbers.below(plan.costs));
             let before = clock.now();
             let decision = decide(key, cost);
-            // Never less than before the call, though the thread may have moved to a processor that is a little behind.
+            // Never less than before the call, though the thread may have moved to a processor that
+            // is a little behind.
             let after = clock.now().max(before);
             let told = told(decision);
             events.push(Event { key, cost, before, after, told });

@@ -1,4 +1,5 @@
-//! Runs in which threads are stopped at arbitrary instructions while others go on. `tests/` says what is checked.
+//! Runs in which threads are stopped at arbitrary instructions while others go on. `tests/` says
+//! what is checked.
 #![cfg(target_os = "linux")]
 
 pub mod chance;

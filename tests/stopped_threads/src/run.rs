@@ -1,5 +1,5 @@
-//! One round: threads that do one operation after the other, and one that stops some of them for as long as the others take for so
-//! many operations.
+//! One round: threads that do one operation after the other, and one that stops some of them for as
+//! long as the others take for so many operations.
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,11 +13,13 @@ use crate::stopping;
 /// Threads of a round.
 pub const THREADS: usize = 4;
 
-/// Operations of each thread in a round: the round is over once one has done so many. They are checked all together, which takes the
-/// longer the more there are, and the stopping thread may be off its processor for a while.
+/// Operations of each thread in a round: the round is over once one has done so many. They are
+/// checked all together, which takes the longer the more there are, and the stopping thread may be
+/// off its processor for a while.
 const OPERATIONS: u64 = 6000;
 
-/// How long the others may take for the operations of one stop before it is said that they are held up. They take some milliseconds.
+/// How long the others may take for the operations of one stop before it is said that they are held
+/// up. They take some milliseconds.
 const HELD_UP: Duration = Duration::from_secs(120);
 
 /// What rounds came to.
@@ -40,8 +42,8 @@ impl Stops {
     }
 }
 
-/// Runs `operation` over and over in each of the threads, each with what `start` gives for it, and stops some of them so many times.
-/// Gives what they ended with.
+/// Runs `operation` over and over in each of the threads, each with what `start` gives for it, and
+/// stops some of them so many times. Gives what they ended with.
 ///
 /// # Panics
 ///

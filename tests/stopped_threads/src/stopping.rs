@@ -1,7 +1,8 @@
 //! Stops a thread wherever it is, by a signal whose handler waits until it is told to return.
 //!
-//! A thread that is stopped inside the allocator may hold the allocator's lock, for which others wait through no fault of the limiter's.
-//! So the allocator notes that a thread is in it, and a handler that finds this returns at once.
+//! A thread that is stopped inside the allocator may hold the allocator's lock, for which others
+//! wait through no fault of the limiter's. So the allocator notes that a thread is in it, and a
+//! handler that finds this returns at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -67,7 +68,8 @@ unsafe impl GlobalAlloc for Noted {
     }
 }
 
-/// Touches nothing but atomics, two thread locals that are there from the start, and the futex call: all safe in a handler.
+/// Touches nothing but atomics, two thread locals that are there from the start, and the futex
+/// call: all safe in a handler.
 extern "C" fn handle(_signal: libc::c_int) {
     let Some(place) = PLACE.get() else { return };
     if ALLOCATING.get() {
@@ -93,7 +95,8 @@ extern "C" fn handle(_signal: libc::c_int) {
 ///
 /// If the system refuses.
 pub fn install() {
-    // SAFETY: all zeros is a valid sigaction; the handler is one that may run at any instruction, see there.
+    // SAFETY: all zeros is a valid sigaction; the handler is one that may run at any instruction,
+    // see there.
     let refused = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = handle as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -104,8 +107,8 @@ pub fn install() {
     assert_eq!(refused, 0, "no handler for SIGUSR1");
 }
 
-/// Lets the calling thread be stopped under this number from now on. It must not end before the last call of [`stop`] for it has
-/// returned.
+/// Lets the calling thread be stopped under this number from now on. It must not end before the
+/// last call of [`stop`] for it has returned.
 pub fn can_be_stopped(number: usize) {
     let place = &PLACES[number];
     // SAFETY: always succeeds.
@@ -113,7 +116,8 @@ pub fn can_be_stopped(number: usize) {
     PLACE.set(Some(place));
 }
 
-/// Stops the thread of this number at whatever instruction it is. `false` if it was in the allocator: then it goes on.
+/// Stops the thread of this number at whatever instruction it is. `false` if it was in the
+/// allocator: then it goes on.
 #[must_use]
 pub fn stop(number: usize) -> bool {
     let place = &PLACES[number];

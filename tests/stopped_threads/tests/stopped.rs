@@ -1,12 +1,13 @@
-//! Threads that are stopped at arbitrary instructions, some of them for thousands of operations of the others, which go on meanwhile
-//! and are told what is right.
+//! Threads that are stopped at arbitrary instructions, some of them for thousands of operations of
+//! the others, which go on meanwhile and are told what is right.
 //!
-//! Time is counted in operations, so windows pass, keys expire and cells change hands hundreds of times while a thread is stopped. What
-//! was told is checked afterwards, as in the recorded runs; a limiter that is right is found right however the threads are scheduled.
+//! Time is counted in operations, so windows pass, keys expire and cells change hands hundreds of
+//! times while a thread is stopped. What was told is checked afterwards, as in the recorded runs; a
+//! limiter that is right is found right however the threads are scheduled.
 //!
-//! Takes a few seconds. `STOPPED_THREADS_MINUTES=60 cargo test --release -p stopped-threads -- --nocapture` takes an hour, with other seeds;
-//! `STOPPED_THREADS_SEED` begins at a given one. The threads are scheduled anew each time, so a seed repeats what was asked, not what
-//! came of it.
+//! Takes a few seconds. `STOPPED_THREADS_MINUTES=60 cargo test --release -p stopped-threads --
+//! --nocapture` takes an hour, with other seeds; `STOPPED_THREADS_SEED` begins at a given one. The
+//! threads are scheduled anew each time, so a seed repeats what was asked, not what came of it.
 #![cfg(target_os = "linux")]
 
 #[path = "../../recorded/checker/mod.rs"]

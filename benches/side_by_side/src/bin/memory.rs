@@ -1,8 +1,10 @@
-//! Counts the bytes that tollgate and its peers take for each live key and each live permit, and prints markdown.
+//! Counts the bytes that tollgate and its peers take for each live key and each live permit, and
+//! prints markdown.
 //!
-//! Each figure comes from a process of its own, so that nobody profits from memory that another has given back. Two figures
-//! for each: the bytes asked of the allocator, and the growth of resident memory (on Linux), which has the allocator's own
-//! overhead in it and leaves out pages that were never touched.
+//! Each figure comes from a process of its own, so that nobody profits from memory that another has
+//! given back. Two figures for each: the bytes asked of the allocator, and the growth of resident
+//! memory (on Linux), which has the allocator's own overhead in it and leaves out pages that were
+//! never touched.
 
 use std::alloc::System;
 use std::error::Error;
@@ -18,7 +20,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Everything granted stays live, and governor, too, replenishes nothing during a run: one of 1 M permits in five minutes.
+/// Everything granted stays live, and governor, too, replenishes nothing during a run: one of 1 M
+/// permits in five minutes.
 const WINDOW: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// Counts bytes for each live key and each live permit.
@@ -88,7 +91,8 @@ impl Figure {
         }
     }
 
-    /// GCRA and buckets keep no permits. Keys are expected by tollgate's log; its bucket takes as much.
+    /// GCRA and buckets keep no permits. Keys are expected by tollgate's log; its bucket takes as
+    /// much.
     const fn applies_to(self, name: Name) -> bool {
         match self.what {
             What::PerPermit => name.is_exact_log(),

@@ -28,8 +28,9 @@ const DENIED: Scenario = Scenario {
     measure: rounds::measure::<u64>,
 };
 
-/// 100 permits in 500 ns are 5 ns each: a clock cannot be read that often, so everybody admits everything. A log then holds what it
-/// granted in the last 500 ns, some 5 to 50 stamps, and forgets one for each that it grants. A bucket is always full again.
+/// 100 permits in 500 ns are 5 ns each: a clock cannot be read that often, so everybody admits
+/// everything. A log then holds what it granted in the last 500 ns, some 5 to 50 stamps, and
+/// forgets one for each that it grants. A bucket is always full again.
 const ADMITTED: Scenario = Scenario {
     name: "one key, admitted",
     window: Duration::from_nanos(500),
@@ -72,7 +73,8 @@ pub const ALL: &[Scenario] = &[
         ..DENIED
     },
     Scenario {
-        // What comes back meanwhile is next to nothing, and so is what is taken. The logs would hold a stamp for each.
+        // What comes back meanwhile is next to nothing, and so is what is taken. The logs would
+        // hold a stamp for each.
         name: "one key, admitted, neither full nor empty",
         limit: (1 << 24) - 1,
         window: Duration::from_secs(1 << 24),
@@ -118,7 +120,8 @@ pub const ALL: &[Scenario] = &[
     },
 ];
 
-/// Admissions against the limit, which is never reached: the larger it is the longer the log that a clock's window holds.
+/// Admissions against the limit, which is never reached: the larger it is the longer the log that a
+/// clock's window holds.
 #[must_use]
 pub fn admitted_by_limit() -> Vec<Scenario> {
     let with_limit = |limit: u32| {

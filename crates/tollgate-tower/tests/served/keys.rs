@@ -1,4 +1,5 @@
-//! Keys of requests written by hand: of several parts, by path, of users that are only claimed, and in a queue.
+//! Keys of requests written by hand: of several parts, by path, of users that are only claimed, and
+//! in a queue.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -96,7 +97,8 @@ fn authenticated(fields: &HeaderMap) -> Option<User> {
     (fields.get("x-password")? == "right").then(|| User(user.to_owned()))
 }
 
-/// A service with a limit by address, authentication inside of it, and a limit by user inside of that.
+/// A service with a limit by address, authentication inside of it, and a limit by user inside of
+/// that.
 async fn with_users() -> (SocketAddr, Arc<Limiter<String>>) {
     let by_address = Arc::new(Limiter::<IpAddr>::new(Quota::per_hour(100)).unwrap());
     let by_user = Arc::new(Limiter::new(Quota::per_hour(3)).unwrap());

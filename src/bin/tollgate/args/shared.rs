@@ -42,8 +42,8 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) time_format: Option<String>,
 
-    /// The year of the first line, where times have none, as syslog writes them. Of the others it is
-    /// the year that puts them nearest to the line before
+    /// The year of the first line, where times have none, as syslog writes them. Of the others it
+    /// is the year that puts them nearest to the line before
     #[arg(long, value_name = "YYYY")]
     pub(crate) year: Option<i16>,
 
@@ -73,8 +73,8 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
     pub(crate) format: ReportFormat,
 
-    /// Columns to draw the report in, if not the width of the terminal (72 without a terminal). Sentences
-    /// wrap; rows of tables take up to 69 columns
+    /// Columns to draw the report in, if not the width of the terminal (72 without a terminal).
+    /// Sentences wrap; rows of tables take up to 69 columns
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
     pub(crate) width: Option<u16>,
 

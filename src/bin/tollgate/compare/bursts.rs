@@ -36,7 +36,8 @@ impl Granted {
         }
     }
 
-    /// The largest burst of any key in any half-open window of each length. Of equal ones, the one of the key seen first.
+    /// The largest burst of any key in any half-open window of each length. Of equal ones, the one
+    /// of the key seen first.
     pub(super) fn largest(mut self, windows: &[u64]) -> Vec<Burst> {
         self.permits.iter_mut().for_each(|permits| permits.sort_unstable());
         windows.iter().map(|&window| self.largest_in(window)).collect()

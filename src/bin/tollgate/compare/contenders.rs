@@ -69,7 +69,8 @@ fn algorithms(args: &CompareArgs) -> Vec<AlgorithmName> {
     USUAL.into_iter().chain(queue).chain(quantised).collect()
 }
 
-/// The limit and the window as each algorithm knows them: a bucket holds the limit, and gets it back in one window.
+/// The limit and the window as each algorithm knows them: a bucket holds the limit, and gets it
+/// back in one window.
 fn quota(args: &CompareArgs, algorithm: AlgorithmName, limit: u32, per: Duration) -> Result<Quota, RunError> {
     let needed = |option: &str, value: Option<Duration>| {
         value.ok_or_else(|| RunError::Options(format!("{option} is missing: {} takes it", algorithm.name())))
@@ -87,7 +88,8 @@ fn quota(args: &CompareArgs, algorithm: AlgorithmName, limit: u32, per: Duration
     })
 }
 
-/// Has the log read once for all of them: each kind of key has one column, which every dimension with such keys looks at.
+/// Has the log read once for all of them: each kind of key has one column, which every dimension
+/// with such keys looks at.
 pub(super) fn share_keys(contenders: &mut [Contender]) -> Vec<Vec<Field>> {
     let mut keys: Vec<Vec<Field>> = Vec::new();
     for dimension in contenders.iter_mut().flat_map(|contender| &mut contender.plan.dimensions) {

@@ -21,7 +21,8 @@ const SIZE: (u32, u32) = (1000, 580);
 ///
 /// # Errors
 ///
-/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself fails.
+/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself
+/// fails.
 pub(super) fn write(path: &Path, comparison: &Comparison<'_>) -> Result<(), RunError> {
     write_svg(path, |svg| draw(svg, comparison))
 }

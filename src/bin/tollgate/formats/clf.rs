@@ -24,7 +24,8 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A line counts as whole when it has all of the common format. What may follow is not looked at here.
+    /// A line counts as whole when it has all of the common format. What may follow is not looked
+    /// at here.
     pub(super) fn split(line: &'a [u8]) -> Result<Self, LineError> {
         let lacks = |part| move || LineError::Lacks(part);
         let (who, rest) = split_at_bracket(line).ok_or_else(lacks("no [time] follows the client"))?;
@@ -104,8 +105,8 @@ fn is_number(word: &[u8]) -> bool {
     word == b"-" || (!word.is_empty() && word.iter().all(u8::is_ascii_digit))
 }
 
-/// The client, its identity and the user, whose name may have spaces. A virtual host in front (`vhost_combined`) is told
-/// by its port, with an address next.
+/// The client, its identity and the user, whose name may have spaces. A virtual host in front
+/// (`vhost_combined`) is told by its port, with an address next.
 fn split_who(who: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (first, rest) = split_at(who, b" ")?;
     let (second, others) = split_at(rest, b" ")?;

@@ -13,7 +13,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Finds what is wanted among the columns of these names. `time_names` are usual names of the time, the likeliest first.
+    /// Finds what is wanted among the columns of these names. `time_names` are usual names of the
+    /// time, the likeliest first.
     pub(super) fn find(there: &[String], wanted: &Wanted, time_names: &[&str]) -> Result<Self, FileError> {
         let time_name = wanted.time_column.as_deref();
         let time = time_name.map_or_else(|| column(time_names, there), |name| column(&[name], there));

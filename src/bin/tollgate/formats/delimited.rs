@@ -1,7 +1,8 @@
 //! CSV and TSV with a header line.
 //!
-//! Each line is read on its own. A quoted value could run over several lines by the letter of RFC 4180, but then one
-//! stray quote would swallow everything after it, and no access log is written that way.
+//! Each line is read on its own. A quoted value could run over several lines by the letter of RFC
+//! 4180, but then one stray quote would swallow everything after it, and no access log is written
+//! that way.
 
 use super::columns::Columns;
 use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};

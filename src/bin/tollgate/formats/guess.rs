@@ -1,4 +1,5 @@
-//! The pattern that would read lines of no known format, from the first time and the first address in one of them.
+//! The pattern that would read lines of no known format, from the first time and the first address
+//! in one of them.
 
 use core::net::{IpAddr, Ipv4Addr};
 use core::ops::Range;
@@ -64,7 +65,8 @@ fn words(line: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// The first time, as long as it goes on. A number is one only if it is as long as those since 2001 are.
+/// The first time, as long as it goes on. A number is one only if it is as long as those since 2001
+/// are.
 fn find_time(line: &str, words: &[Range<usize>]) -> Option<(Range<usize>, bool)> {
     let with_year = TimeOptions { year: Some(2000), ..TimeOptions::default() };
     for (at, first) in words.iter().enumerate() {

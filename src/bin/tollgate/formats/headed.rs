@@ -1,6 +1,8 @@
-//! Logs whose columns are named by lines that begin with `#`: the W3C extended format, as IIS and CloudFront write it, and Zeek's.
+//! Logs whose columns are named by lines that begin with `#`: the W3C extended format, as IIS and
+//! CloudFront write it, and Zeek's.
 //!
-//! Such lines may come again, with other columns: a server writes them each time it is started, and files are put together.
+//! Such lines may come again, with other columns: a server writes them each time it is started, and
+//! files are put together.
 
 use super::columns::{Columns, column, no_column};
 use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};
@@ -12,7 +14,8 @@ use crate::times::Times;
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// `#Fields: date time c-ip ...`; values are set apart by spaces or by tabs, and may be in quotes.
+    /// `#Fields: date time c-ip ...`; values are set apart by spaces or by tabs, and may be in
+    /// quotes.
     W3c,
     /// `#separator \x09`, `#fields`, `#unset_field`; values are set apart by the separator.
     Zeek,
@@ -144,7 +147,8 @@ impl Headed {
         }
     }
 
-    /// Several spaces in a row are as good as one. A value in quotes goes on to the quote that is not doubled.
+    /// Several spaces in a row are as good as one. A value in quotes goes on to the quote that is
+    /// not doubled.
     fn split_at_spaces(&mut self, line: &[u8]) {
         let mut start = 0;
         while let Some(skipped) = line[start..].iter().position(|byte| *byte != b' ') {

@@ -49,7 +49,8 @@ impl LineParser for Pattern {
 
 /// Reads `--pattern`.
 pub(super) fn parse(text: &str) -> Result<Regex, String> {
-    // The reason is the last line; those before it show where it is, which takes more room than a message has.
+    // The reason is the last line; those before it show where it is, which takes more room than a
+    // message has.
     let reason = |error: regex::Error| error.to_string().lines().last().unwrap_or_default().trim().to_owned();
     let regex = Regex::new(text).map_err(reason)?;
     if regex.capture_names().flatten().next().is_none() {

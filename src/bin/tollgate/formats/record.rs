@@ -55,8 +55,8 @@ pub(crate) struct Stamp {
 
 /// Reads the lines of one source.
 pub(crate) trait LineParser {
-    /// The line's stamp; what makes up its key is pushed to `key`, which the caller has cleared. `None` for a line that
-    /// is not a record and isn't meant to be one, such as a header.
+    /// The line's stamp; what makes up its key is pushed to `key`, which the caller has cleared.
+    /// `None` for a line that is not a record and isn't meant to be one, such as a header.
     fn parse(&mut self, line: &[u8], key: &mut KeyText) -> Result<Option<Stamp>, LineError>;
 }
 

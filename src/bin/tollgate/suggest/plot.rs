@@ -15,11 +15,13 @@ use crate::words::{count_of, human};
 
 const SIZE: (u32, u32) = (1000, 720);
 
-/// Draws the shares of requests and of keys by the limit, a line for each window, and writes the file.
+/// Draws the shares of requests and of keys by the limit, a line for each window, and writes the
+/// file.
 ///
 /// # Errors
 ///
-/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself fails.
+/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself
+/// fails.
 pub(super) fn write(path: &Path, suggestion: &Suggestion<'_>) -> Result<(), RunError> {
     write_svg(path, |svg| draw(svg, suggestion))
 }

@@ -20,7 +20,8 @@ use crate::words::{count_of, human, percent};
 /// The keys that a limiter holds unless a policy says otherwise.
 const USUAL_KEY_CAP: usize = 1 << 20;
 
-/// A policy, and what it would have done to the log: decided by the limiter that a service would make of it.
+/// A policy, and what it would have done to the log: decided by the limiter that a service would
+/// make of it.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) text: String,
@@ -41,8 +42,9 @@ impl Chosen {
 
 /// Chooses a limit for each window so that all of them together deny no more than the share.
 ///
-/// Each is the least limit that alone denies no more than that. If together they deny more, half the share is tried, and half of
-/// that. It ends: of a share that is less than one request, no limit denies any, and neither do all together.
+/// Each is the least limit that alone denies no more than that. If together they deny more, half
+/// the share is tried, and half of that. It ends: of a share that is less than one request, no
+/// limit denies any, and neither do all together.
 pub(super) fn choose(log: &Log, key: &[Field], spreads: &[Spread], share: Share, of: Of) -> Result<Chosen, RunError> {
     let (requests, keys) = (count_of(log.requests()), count_of(log.keys[0].len()));
     let mut part = share;

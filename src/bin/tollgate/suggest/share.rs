@@ -31,7 +31,8 @@ pub(crate) struct Share {
 impl Share {
     /// Whether `part` of `whole` is at most this.
     pub(crate) fn allows(self, part: u64, whole: u64) -> bool {
-        // Below 2^64 times 2^64 on the one side, and a share is no more than 10^9 of 10^11 on the other, halved at most 64 times.
+        // Below 2^64 times 2^64 on the one side, and a share is no more than 10^9 of 10^11 on the
+        // other, halved at most 64 times.
         match (u128::from(part).checked_mul(self.whole), u128::from(whole).checked_mul(self.part)) {
             (Some(part), Some(allowed)) => part <= allowed,
             _ => part == 0,

@@ -1,17 +1,19 @@
 //! What every limit would have done to a log, all limits at once.
 //!
-//! Each request of a key takes the lowest slot of that key that is free, and keeps it for one window. At a limit of N the limiter
-//! admits exactly the requests whose slot is at most N:
+//! Each request of a key takes the lowest slot of that key that is free, and keeps it for one
+//! window. At a limit of N the limiter admits exactly the requests whose slot is at most N:
 //!
-//! - Assume it of all requests before this one. The permits that are live at a limit of N are then those of the slots from 1 to N
-//!   that are taken. The limiter admits if fewer than N are live, that is if one of these slots is free, that is if the lowest free
-//!   slot is at most N.
+//! - Assume it of all requests before this one. The permits that are live at a limit of N are then
+//!   those of the slots from 1 to N that are taken. The limiter admits if fewer than N are live,
+//!   that is if one of these slots is free, that is if the lowest free slot is at most N.
 //!
-//! So one pass tells the denials of every limit: they are the requests with a higher slot. A larger limit never denies more. The
-//! highest slot of a key is the most that any window of it held, and the least limit that denies none of its requests.
+//! So one pass tells the denials of every limit: they are the requests with a higher slot. A larger
+//! limit never denies more. The highest slot of a key is the most that any window of it held, and
+//! the least limit that denies none of its requests.
 //!
-//! All of this is true of requests that cost one permit. With other costs a larger limit may deny more, since it admits a large
-//! request that keeps small ones out; `suggest` therefore takes no costs.
+//! All of this is true of requests that cost one permit. With other costs a larger limit may deny
+//! more, since it admits a large request that keeps small ones out; `suggest` therefore takes no
+//! costs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -122,7 +124,8 @@ impl Spread {
         self.sorted.last().copied().unwrap_or(0)
     }
 
-    /// The least number that so many of a thousand keys never passed: the nearest rank, without interpolation.
+    /// The least number that so many of a thousand keys never passed: the nearest rank, without
+    /// interpolation.
     pub(super) fn quantile(&self, per_mille: usize) -> u32 {
         let rank = (self.peaks.len() * per_mille).div_ceil(1000).max(1);
         self.sorted[rank - 1]
@@ -138,7 +141,8 @@ impl Spread {
         self.sorted.len() - self.sorted.partition_point(|&peak| peak <= limit)
     }
 
-    /// The least limit of which `enough` is true. It has to be true of every larger limit as well, and of one that denies nothing.
+    /// The least limit of which `enough` is true. It has to be true of every larger limit as well,
+    /// and of one that denies nothing.
     pub(super) fn least_limit(&self, enough: impl Fn(u64, usize) -> bool) -> u32 {
         let (mut low, mut high) = (1, self.most().max(1));
         while low < high {

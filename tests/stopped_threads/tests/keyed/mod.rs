@@ -142,7 +142,8 @@ fn check(seed: u64, plan: Plan, mut events: Vec<Event>, taken: &[Taken]) {
     }
 }
 
-/// A snapshot holds what was live all the time while it was taken, and nothing that was not live at any moment of that.
+/// A snapshot holds what was live all the time while it was taken, and nothing that was not live at
+/// any moment of that.
 fn check_snapshot(seed: u64, plan: Plan, granted: &BTreeMap<u32, Vec<Event>>, taken: &Taken) {
     let Taken { before, after, snapshot } = taken;
     let builder = Limiter::<u32>::builder(plan.quota(plan.limit)).key_cap(1000).clock(Ticks::at(*after));

@@ -28,12 +28,14 @@ fn quota(kind: u32, limit: u32) -> Quota {
 pub(crate) fn round(seed: u64) -> Stops {
     let mut chance = Chance::new(seed, usize::MAX / 2);
     let (kind, changes) = (chance.below(4), chance.one_in(2));
-    // A bucket that becomes smaller lacks all of it at most, so a change may forget permits that are out.
+    // A bucket that becomes smaller lacks all of it at most, so a change may forget permits that
+    // are out.
     let remembers = kind != 2 || !changes;
     let clock = Ticks::default();
     let builder = Limiter::<usize>::builder(quota(kind, MOST)).keys_with_quotas(2).clock(clock.clone());
     let limiter = builder.build().expect("a good quota");
-    // What is out, by key: counted once it is granted, and no longer before it is given back, so never more than is out.
+    // What is out, by key: counted once it is granted, and no longer before it is given back, so
+    // never more than is out.
     let out = [const { AtomicI64::new(0) }; KEYS];
     let (held, stops) = run(
         seed,

@@ -21,7 +21,6 @@
 
 mod elapsed;
 mod quotas;
-
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! How tollgate works, why it is right, and where it falls short.
 //!
 //! - [`glossary`]: the words of the code and of these pages.
-//! - [`internals`]: memory, states, claims, helpers, resizes, the table; where to start reading.
+//! - [`internals`]: memory, states, claims, helpers, resizes; where to start reading.
+//! - [`table_and_clocks`]: how cells are found, made and freed; the key cap; clocks that lag.
 //! - [`algorithms`]: how each algorithm and feature uses that machinery; where a new one goes.
 //! - [`invariants`], [`more_invariants`]: what always holds, by name, with its tests.
 //! - [`limitations`]: known gaps, and numbers that run out.
@@ -15,6 +16,8 @@ macro_rules! chapters {
         $(
             #[doc = "[glossary]: crate::design::glossary"]
             #[doc = "[internals]: crate::design::internals"]
+            #[doc = "[table and clocks]: crate::design::table_and_clocks"]
+            #[doc = "[algorithms]: crate::design::algorithms"]
             #[doc = "[invariants]: crate::design::invariants"]
             #[doc = "[more invariants]: crate::design::more_invariants"]
             #[doc = "[limitations]: crate::design::limitations"]
@@ -28,6 +31,7 @@ macro_rules! chapters {
 chapters! {
     glossary "../docs/glossary.md"
     internals "../docs/internals.md"
+    table_and_clocks "../docs/table_and_clocks.md"
     algorithms "../docs/algorithms.md"
     invariants "../docs/invariants.md"
     more_invariants "../docs/more_invariants.md"

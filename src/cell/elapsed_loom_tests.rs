@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use loom::sync::Arc;
+use loom::{sync::Arc, thread};
 
 use crate::cell::kit::*;
 use crate::cell::loom_kit::{One, explore_with};
@@ -74,22 +74,42 @@ impl One {
     }
 }
 
-/// Threads ask under one clock, which this one sets back before it asks. At time zero a permit was
-/// granted. No two requests leave less than a window apart.
-fn asked_while_the_clock_is_set_back(one: One, threads: usize, start: u64, later: usize) {
+/// Two threads and this one ask under one clock, which one of them sets back. At time zero a permit
+/// was granted. No two requests leave less than a window apart.
+fn asked_while_the_clock_is_set_back(one: One, start: u64, later: usize) {
     let one = Arc::new((one, Settable::starting_at(start)));
-    let ask = |times: usize| {
-        let one = Arc::clone(&one);
-        move || (0..times).filter_map(|_| one.0.leaves_at(&one.1)).collect::<Vec<_>>()
-    };
-    let claimants: Vec<_> = (0..threads).map(|_| loom::thread::spawn(ask(1))).collect();
+    let claimant = thread::spawn(asks(&one, 1));
     one.1.set_back();
-    let mut all = [vec![0], ask(3 - threads)()].concat();
-    all.extend(claimants.into_iter().flat_map(|claimant| claimant.join().unwrap()));
-    all.extend(ask(later)());
+    let mut all = [vec![0], asks(&one, 2)()].concat();
+    all.extend(claimant.join().unwrap());
+    all.extend(asks(&one, later)());
+    assert!(all.len() > 2, "{all:?}");
+    are_a_window_apart(all);
+}
+
+/// The same with three threads: one reads the clock, which is then set back by more than a window,
+/// before another publishes the last claim.
+fn read_before_the_clock_is_set_back(quota: Quota) {
+    let one = Arc::new((One::of(&[quota], 1, 0), Settable::starting_at(31)));
+    let claimants = [0, 1].map(|_| thread::spawn(asks(&one, 1)));
+    let helper = asks(&one, 1);
+    let helper = thread::spawn(move || {
+        one.1.set_back();
+        helper()
+    });
+    let all = claimants.into_iter().chain([helper]).flat_map(|thread| thread.join().unwrap());
+    are_a_window_apart([0].into_iter().chain(all).collect());
+}
+
+/// So many requests, and when those leave that are admitted.
+fn asks(one: &Arc<(One, Settable)>, times: usize) -> impl FnOnce() -> Vec<u64> + Send + 'static {
+    let one = Arc::clone(one);
+    move || (0..times).filter_map(|_| one.0.leaves_at(&one.1)).collect()
+}
+
+fn are_a_window_apart(mut all: Vec<u64>) {
     all.sort_unstable();
     assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= WINDOW), "{all:?}");
-    assert!(all.len() > 1, "{all:?}");
 }
 
 fn log(limit: u32, window: u64) -> Quota {
@@ -98,7 +118,7 @@ fn log(limit: u32, window: u64) -> Quota {
 
 #[test]
 fn loom_a_clock_that_is_set_back_shortens_no_window_of_a_log() {
-    explore_with(3, || asked_while_the_clock_is_set_back(One::of(&[log(1, WINDOW)], 1, 0), 1, 31, 9));
+    explore_with(3, || asked_while_the_clock_is_set_back(One::of(&[log(1, WINDOW)], 1, 0), 31, 9));
 }
 
 /// A helper knows only the loosest quotas that the log ever had.
@@ -109,7 +129,7 @@ fn loom_a_clock_that_is_set_back_shortens_no_window_of_a_log_that_changed() {
         for (quota, at) in [(log(2, 4), 1), (log(1, WINDOW), 2)] {
             one.cells.versions(0).change(Scope::All, &[quota], || time_of(at)).unwrap();
         }
-        asked_while_the_clock_is_set_back(one, 1, 31, 9);
+        asked_while_the_clock_is_set_back(one, 31, 9);
     });
 }
 
@@ -119,31 +139,21 @@ fn loom_a_clock_that_is_set_back_shortens_no_window_of_a_log_that_changed() {
 fn loom_a_clock_that_is_set_back_moves_no_places_of_a_queue_together() {
     explore_with(3, || {
         let queue = Quota::leaky_queue(1, nanos(WINDOW), nanos(2 * WINDOW));
-        asked_while_the_clock_is_set_back(One::of(&[queue], 1, 0), 1, 31, 5);
+        asked_while_the_clock_is_set_back(One::of(&[queue], 1, 0), 31, 5);
     });
 }
 
-/// A thread reads the clock, then it is set back by more than a window, and another publishes the
-/// last claim by the earlier reading.
 #[test]
 fn loom_a_reading_from_before_a_claim_was_published_expires_no_permit_of_a_log() {
-    explore_with(2, || asked_while_the_clock_is_set_back(One::of(&[log(1, WINDOW)], 1, 0), 2, 31, 0));
+    explore_with(2, || read_before_the_clock_is_set_back(log(1, WINDOW)));
 }
 
-/// The same, of an account that opens.
 #[test]
 fn loom_a_reading_from_before_an_account_opened_gives_no_permit_back() {
-    explore_with(2, || {
-        let bucket = Quota::token_bucket(1, 1, nanos(WINDOW));
-        asked_while_the_clock_is_set_back(One::of(&[bucket], 1, 0), 2, 31, 0);
-    });
+    explore_with(2, || read_before_the_clock_is_set_back(Quota::token_bucket(1, 1, nanos(WINDOW))));
 }
 
-/// The same, of the first step of a quantised log.
 #[test]
 fn loom_a_reading_from_before_a_step_was_published_expires_no_permit() {
-    explore_with(2, || {
-        let steps = Quota::quantised_log(1, nanos(WINDOW), nanos(5));
-        asked_while_the_clock_is_set_back(One::of(&[steps], 1, 0), 2, 31, 0);
-    });
+    explore_with(2, || read_before_the_clock_is_set_back(Quota::quantised_log(1, nanos(WINDOW), nanos(5))));
 }

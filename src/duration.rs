@@ -44,7 +44,8 @@ pub use parsing::{DurationError, parse_duration};
 #[cfg(any(feature = "policy", feature = "serde"))]
 #[cfg_attr(not(feature = "policy"), allow(unreachable_pub, reason = "public in the module `policy`"))]
 mod parsing {
-    use super::{Duration, NANOS_PER_SECOND, fmt};
+    use super::{Duration, NANOS_PER_SECOND};
+    use crate::texts::texts;
 
     /// The names of each unit, with the unit in nanoseconds.
     const READ: [(&[&str], u128); 8] = [
@@ -87,19 +88,16 @@ mod parsing {
         NotADuration,
     }
 
-    impl fmt::Display for DurationError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            let advice = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
-            match self {
-                Self::NoUnit { number } => write!(f, "a unit is missing: did you mean {number}s?"),
-                Self::Negative => write!(f, "a duration can't be negative: {advice}"),
-                Self::NoFixedLength => write!(f, "months and years have no fixed length: {advice}"),
-                Self::TooFine => write!(f, "a fraction of a nanosecond can't be counted: {advice}"),
-                Self::TooLong => write!(f, "the duration is too long: {advice}"),
-                Self::NotADuration => write!(f, "not a duration: {advice}"),
-            }
-        }
-    }
+    texts! { DurationError {
+        NoUnit { number } => "a unit is missing: did you mean {number}s?";
+        Negative => "a duration can't be negative: {ADVICE}";
+        NoFixedLength => "months and years have no fixed length: {ADVICE}";
+        TooFine => "a fraction of a nanosecond can't be counted: {ADVICE}";
+        TooLong => "the duration is too long: {ADVICE}";
+        NotADuration => "not a duration: {ADVICE}";
+    } }
+
+    const ADVICE: &str = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
 
     impl core::error::Error for DurationError {}
 

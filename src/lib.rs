@@ -264,6 +264,7 @@ mod slab;
 mod snapshot;
 mod sync;
 mod table;
+mod texts;
 
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};

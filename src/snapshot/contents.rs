@@ -14,6 +14,7 @@ use crate::modes::Modes;
 use crate::quota::{Kind, Quota};
 use crate::quotas::Quotas;
 use crate::table::{ImportError, Table};
+use crate::texts::{texts, wraps};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
 ///
@@ -335,36 +336,16 @@ pub enum RestoreError {
     },
 }
 
-impl core::fmt::Display for RestoreError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Build(error) => error.fmt(f),
-            Self::OtherQuotas => f.write_str(
-                "the snapshot is of other quotas: only the limits and windows of sliding window logs may change across a restart",
-            ),
-            Self::OtherFingerprints => {
-                f.write_str("the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it had")
-            }
-            Self::KeysWithQuotas { keys } => {
-                write!(f, "the snapshot has {keys} keys with quotas of their own: build the limiter with `keys_with_quotas`")
-            }
-            Self::Contradictory => f.write_str("the snapshot says of a key what can't be: it was not made by this limiter"),
-            Self::TooManyKeys { keys } => write!(f, "the snapshot holds {keys} keys, more than the cap: raise the cap"),
-        }
-    }
-}
+texts! { RestoreError {
+    Build(error) => "{error}";
+    OtherQuotas => "the snapshot is of other quotas: only the limits and windows of sliding window logs may change \
+        across a restart";
+    OtherFingerprints => "the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it \
+        had";
+    KeysWithQuotas { keys } => "the snapshot has {keys} keys with quotas of their own: build the limiter with \
+        `keys_with_quotas`";
+    Contradictory => "the snapshot says of a key what can't be: it was not made by this limiter";
+    TooManyKeys { keys } => "the snapshot holds {keys} keys, more than the cap: raise the cap";
+} }
 
-impl core::error::Error for RestoreError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Build(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<BuildError> for RestoreError {
-    fn from(error: BuildError) -> Self {
-        Self::Build(error)
-    }
-}
+wraps! { RestoreError { Build(BuildError) } }

@@ -7,11 +7,10 @@
 //! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key. It
 //! finds accidents; it does not prevent forgery.
 
-use core::fmt;
-
 use siphasher::sip128::SipHasher13;
 
 use super::contents::Snapshot;
+use crate::texts::texts;
 
 const MAGIC: &[u8; 8] = b"tollgate";
 /// Version 1 ends before the quotas of single keys and the penalties.
@@ -54,23 +53,14 @@ pub enum SnapshotError {
     Corrupted,
 }
 
-impl fmt::Display for SnapshotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotASnapshot => f.write_str("this is not a snapshot of a limiter"),
-            Self::Newer { version } => {
-                write!(
-                    f,
-                    "the snapshot is of version {version}, and {VERSION} is the latest that is known: update tollgate"
-                )
-            }
-            Self::Truncated { expected, found } => {
-                write!(f, "the snapshot is cut short: {found} of {expected} bytes; use an older one that is whole")
-            }
-            Self::Corrupted => f.write_str("the snapshot is damaged: use an older one that is whole"),
-        }
-    }
-}
+texts! { SnapshotError {
+    NotASnapshot => "this is not a snapshot of a limiter";
+    Newer { version } => "the snapshot is of version {version}, and {VERSION} is the latest that is known: update \
+        tollgate";
+    Truncated { expected, found } => "the snapshot is cut short: {found} of {expected} bytes; use an older one that \
+        is whole";
+    Corrupted => "the snapshot is damaged: use an older one that is whole";
+} }
 
 impl core::error::Error for SnapshotError {}
 

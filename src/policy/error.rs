@@ -26,16 +26,13 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// The error for a problem at this byte of the text.
-    pub(super) fn at(text: &str, byte: usize, problem: PolicyProblem) -> Self {
+    /// The error for a problem at this byte of the text, in this dimension.
+    pub(super) fn at(text: &str, (byte, problem): (usize, PolicyProblem), dimension: Option<&str>) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
-        Self { line, column: before[line_start..].chars().count() + 1, problem, dimension: None }
-    }
-
-    pub(super) fn in_dimension(self, dimension: Option<String>) -> Self {
-        Self { dimension, ..self }
+        let column = before[line_start..].chars().count() + 1;
+        Self { line, column, problem, dimension: dimension.map(str::to_owned) }
     }
 
     /// The line, counted from 1.

@@ -5,15 +5,17 @@ use core::time::Duration;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// The printed units in nanoseconds, longest first.
-const PRINTED: [(&str, u128); 7] = [
-    ("d", 86_400 * NANOS_PER_SECOND),
-    ("h", 3_600 * NANOS_PER_SECOND),
-    ("m", 60 * NANOS_PER_SECOND),
-    ("s", NANOS_PER_SECOND),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("ns", 1),
+/// The names of each unit, and the unit in nanoseconds, longest first. Weeks are only read. The
+/// others are printed by their first name.
+const UNITS: [(&[&str], u128); 8] = [
+    (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
+    (&["d", "day", "days"], 86_400 * NANOS_PER_SECOND),
+    (&["h", "hr", "hrs", "hour", "hours"], 3_600 * NANOS_PER_SECOND),
+    (&["m", "min", "mins", "minute", "minutes"], 60 * NANOS_PER_SECOND),
+    (&["s", "sec", "secs", "second", "seconds"], NANOS_PER_SECOND),
+    (&["ms", "millisecond", "milliseconds"], 1_000_000),
+    (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
+    (&["ns", "nanosecond", "nanoseconds"], 1),
 ];
 
 /// Displays a duration exactly, as [`parse_duration`] reads it: `1h30m`, `1s500ms`.
@@ -26,9 +28,9 @@ impl fmt::Display for Plain {
         if left == 0 {
             return f.write_str("0s");
         }
-        for (name, unit) in PRINTED {
-            if left >= unit {
-                write!(f, "{}{name}", left / unit)?;
+        for (names, unit) in &UNITS[1..] {
+            if left >= *unit {
+                write!(f, "{}{}", left / unit, names[0])?;
                 left %= unit;
             }
         }
@@ -44,20 +46,8 @@ pub use parsing::{DurationError, parse_duration};
 #[cfg(any(feature = "policy", feature = "serde"))]
 #[cfg_attr(not(feature = "policy"), allow(unreachable_pub, reason = "public in the module `policy`"))]
 mod parsing {
-    use super::{Duration, NANOS_PER_SECOND};
+    use super::{Duration, NANOS_PER_SECOND, UNITS};
     use crate::texts::texts;
-
-    /// The names of each unit, with the unit in nanoseconds.
-    const READ: [(&[&str], u128); 8] = [
-        (&["ns", "nanosecond", "nanoseconds"], 1),
-        (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
-        (&["ms", "millisecond", "milliseconds"], 1_000_000),
-        (&["s", "sec", "secs", "second", "seconds"], NANOS_PER_SECOND),
-        (&["m", "min", "mins", "minute", "minutes"], 60 * NANOS_PER_SECOND),
-        (&["h", "hr", "hrs", "hour", "hours"], 3_600 * NANOS_PER_SECOND),
-        (&["d", "day", "days"], 86_400 * NANOS_PER_SECOND),
-        (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
-    ];
 
     /// Why a text is not a duration.
     ///
@@ -155,7 +145,7 @@ mod parsing {
         if ["mo", "mos", "month", "months", "y", "yr", "yrs", "year", "years"].contains(&name) {
             return Err(DurationError::NoFixedLength);
         }
-        let unit = READ.iter().find(|(names, _)| names.contains(&name));
+        let unit = UNITS.iter().find(|(names, _)| names.contains(&name));
         unit.map(|&(_, nanos)| nanos).ok_or(DurationError::NotADuration)
     }
 

@@ -18,6 +18,11 @@ const UNITS: [(&[&str], u128); 8] = [
     (&["ns", "nanosecond", "nanoseconds"], 1),
 ];
 
+/// The duration in nanoseconds; the longest that fits if it is longer.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Displays a duration exactly, as [`parse_duration`] reads it: `1h30m`, `1s500ms`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plain(pub(crate) Duration);

@@ -1,12 +1,12 @@
-//! The texts of errors, and the errors within them.
+//! The texts of errors and of other enums, and the errors within errors.
 
-/// Implements `Display` for an error, with one row for each variant: the variant, its fields and its
+/// Implements `Display` for an enum, with one row for each variant: the variant, its fields and its
 /// text. Values after the text are formatted as those of `write!`.
 macro_rules! texts {
-    ($error:ident {
+    ($type:ident {
         $($variant:ident $({ $($field:ident),+ })? $(($inner:ident))? => $text:literal $(, $value:expr)*;)+
     }) => {
-        impl core::fmt::Display for $error {
+        impl core::fmt::Display for $type {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self {
                     $(Self::$variant $({ $($field),+ })? $(($inner))? => write!(f, $text $(, $value)*),)+

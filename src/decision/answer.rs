@@ -4,6 +4,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use super::denial::{Denial, DenialReason};
+use crate::texts::texts;
 
 /// The answer to a request: admitted, or denied with the time to wait.
 ///
@@ -127,14 +128,46 @@ impl Decision {
     }
 }
 
-impl core::fmt::Display for Decision {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Admitted(admission) => admission.fmt(f),
-            Self::Denied(denial) => denial.fmt(f),
+texts! { Decision {
+    Admitted(admission) => "{admission}";
+    Denied(denial) => "{denial}";
+} }
+
+/// The methods of a status that ask its decision.
+macro_rules! of_decision {
+    () => {
+        /// The decision.
+        pub const fn decision(&self) -> Decision {
+            self.decision
         }
-    }
+
+        /// Whether the request was admitted; for a peek, whether it would be.
+        #[must_use]
+        pub const fn is_admitted(&self) -> bool {
+            self.decision.is_admitted()
+        }
+
+        /// Whether the request was denied; for a peek, whether it would be.
+        #[must_use]
+        pub const fn is_denied(&self) -> bool {
+            self.decision.is_denied()
+        }
+
+        /// The wait after which the same request succeeds; `None` when it was admitted.
+        #[must_use]
+        pub const fn retry_after(&self) -> Option<Duration> {
+            self.decision.retry_after()
+        }
+
+        /// The wait in whole seconds, as [`Decision::retry_after_secs`].
+        #[must_use]
+        pub const fn retry_after_secs(&self) -> Option<u64> {
+            self.decision.retry_after_secs()
+        }
+    };
 }
+
+pub(super) use of_decision;
 
 /// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so it stays
 /// in registers: a decision that goes through memory delays the next.

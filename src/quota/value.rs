@@ -6,6 +6,7 @@ use super::algorithm::Algorithm;
 use super::bounds;
 use super::error::QuotaError;
 use super::name::Name;
+use crate::duration::nanos;
 
 /// The number of permits that a key may be granted, and the algorithm that counts them.
 ///
@@ -53,22 +54,6 @@ pub(crate) enum Kind {
     FixedWindow,
     SlidingCounter { window: Duration },
     QuantisedLog { window: Duration, resolution: Duration },
-}
-
-#[cfg(feature = "snapshot")]
-impl Kind {
-    /// The number that stands for the algorithm in a snapshot. It must never change.
-    pub(crate) const fn number(&self) -> u64 {
-        match self {
-            Self::Log => 1,
-            Self::TokenBucket { .. } => 2,
-            Self::LeakyBucket { .. } => 3,
-            Self::LeakyQueue { .. } => 4,
-            Self::FixedWindow => 5,
-            Self::SlidingCounter { .. } => 6,
-            Self::QuantisedLog { .. } => 7,
-        }
-    }
 }
 
 impl Quota {
@@ -292,7 +277,7 @@ impl Quota {
 
     /// The window of a validated quota in nanoseconds.
     pub(crate) fn window_ns(&self) -> u64 {
-        u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.window)
     }
 }
 

@@ -161,20 +161,16 @@ mod parsing {
             return Err(DurationError::NotADuration);
         }
         let whole: u128 = whole.parse().map_err(|_| DurationError::TooLong)?;
-        let mut nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
-        if !fraction.is_empty() {
-            // More than 15 digits are finer than a nanosecond even for weeks, unless the last are
-            // zeros.
-            let digits = fraction.trim_end_matches('0');
-            let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
-            let part = digits.parse::<u128>().unwrap_or(0) * unit;
-            let divisor = 10_u128.pow(scale);
-            if !part.is_multiple_of(divisor) {
-                return Err(DurationError::TooFine);
-            }
-            nanos = nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)?;
+        let nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
+        // More than 15 digits are finer than a nanosecond even for weeks, unless the last are zeros.
+        let digits = fraction.trim_end_matches('0');
+        let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
+        let part = digits.parse::<u128>().unwrap_or(0) * unit;
+        let divisor = 10_u128.pow(scale);
+        if !part.is_multiple_of(divisor) {
+            return Err(DurationError::TooFine);
         }
-        Ok(nanos)
+        nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)
     }
 }
 

@@ -109,18 +109,16 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
             .find(|known| known.0 == name.get_ref())
             .ok_or_else(|| at(name, PolicyProblem::UnknownAlgorithm { name: name.get_ref().clone() }))?,
     };
-    macro_rules! places {
-        ($($field:ident)*) => { [$((stringify!($field), quota.$field.as_ref().map(|field| field.span().start))),*] };
-    }
-    for (field, place) in places!(limit capacity refill leak per max_delay start phase resolution) {
-        if let (Some(place), false) = (place, fields.split('`').any(|own| own == field)) {
-            return Err((place, PolicyProblem::ForeignField { field, algorithm, fields }));
+    let FileQuota { name, limit, capacity, refill, leak, per, max_delay, start, phase, resolution, .. } = quota;
+    let numbers = [("limit", limit), ("capacity", capacity), ("refill", refill), ("leak", leak), ("start", start)];
+    let durations = [("per", per), ("max_delay", max_delay), ("phase", phase), ("resolution", resolution)];
+    for field in ["limit", "capacity", "refill", "leak", "per", "max_delay", "start", "phase", "resolution"] {
+        let place = named(field, &numbers).map(Spanned::span).or_else(|| named(field, &durations).map(Spanned::span));
+        if let (Some(place), false) = (place, fields.contains(&format!("`{field}`"))) {
+            return Err((place.start, PolicyProblem::ForeignField { field, algorithm, fields }));
         }
     }
-    let FileQuota { name, limit, capacity, refill, leak, per, max_delay, start, phase, resolution, .. } = quota;
     let missing = |field| at(spanned, PolicyProblem::MissingField { field, algorithm });
-    let numbers = [("limit", limit), ("capacity", capacity), ("refill", refill), ("leak", leak)];
-    let durations = [("per", per), ("max_delay", max_delay), ("resolution", resolution)];
     let mut made = Quota::of_fields(
         algorithm,
         |field| Ok(*named(field, &numbers).ok_or_else(|| missing(field))?.get_ref()),

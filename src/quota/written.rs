@@ -36,6 +36,8 @@ impl Written {
             [("limit", self.limit), ("capacity", self.capacity), ("refill", self.refill), ("leak", self.leak)];
         let durations = [("per", self.per), ("max_delay", self.max_delay), ("resolution", self.resolution)];
         let duration = |field, text: String| parse_duration(&text).map_err(|error| format!("`{field}`: {error}"));
+        // Of several fields that are missing, the error names `per`.
+        duration("per", needed("per", &durations)?)?;
         let mut quota = Quota::of_fields(
             algorithm,
             |field| needed(field, &numbers),

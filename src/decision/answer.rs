@@ -133,42 +133,6 @@ texts! { Decision {
     Denied(denial) => "{denial}";
 } }
 
-/// The methods of a status that ask its decision.
-macro_rules! of_decision {
-    () => {
-        /// The decision.
-        pub const fn decision(&self) -> Decision {
-            self.decision
-        }
-
-        /// Whether the request was admitted; for a peek, whether it would be.
-        #[must_use]
-        pub const fn is_admitted(&self) -> bool {
-            self.decision.is_admitted()
-        }
-
-        /// Whether the request was denied; for a peek, whether it would be.
-        #[must_use]
-        pub const fn is_denied(&self) -> bool {
-            self.decision.is_denied()
-        }
-
-        /// The wait after which the same request succeeds; `None` when it was admitted.
-        #[must_use]
-        pub const fn retry_after(&self) -> Option<Duration> {
-            self.decision.retry_after()
-        }
-
-        /// The wait in whole seconds, as [`Decision::retry_after_secs`].
-        #[must_use]
-        pub const fn retry_after_secs(&self) -> Option<u64> {
-            self.decision.retry_after_secs()
-        }
-    };
-}
-
-pub(super) use of_decision;
-
 /// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so it stays
 /// in registers: a decision that goes through memory delays the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

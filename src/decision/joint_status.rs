@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use super::answer::{Admission, Decision, of_decision};
+use super::answer::{Admission, Decision};
 use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
@@ -124,7 +124,34 @@ impl JointStatus {
         });
     }
 
-    of_decision!();
+    /// The decision.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Whether the request was admitted; for a peek, whether it would be.
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        self.decision.is_admitted()
+    }
+
+    /// Whether the request was denied; for a peek, whether it would be.
+    #[must_use]
+    pub const fn is_denied(&self) -> bool {
+        self.decision.is_denied()
+    }
+
+    /// The wait after which the same request succeeds; `None` when it was admitted.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`].
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        self.decision.retry_after_secs()
+    }
 
     /// The permits left of each quota: dimension by dimension, and within each in the given order.
     pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use super::answer::{Admission, Decision, of_decision};
+use super::answer::{Admission, Decision};
 use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
@@ -75,7 +75,10 @@ impl Status {
         Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))) }
     }
 
-    of_decision!();
+    /// The decision.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
 
     /// The denial, if the request was denied.
     pub(crate) fn denial(&self) -> Option<Denial> {
@@ -83,6 +86,30 @@ impl Status {
             Decision::Admitted(_) => None,
             Decision::Denied(denial) => Some(denial),
         }
+    }
+
+    /// Whether the request was admitted; for a peek, whether it would be.
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        self.decision.is_admitted()
+    }
+
+    /// Whether the request was denied; for a peek, whether it would be.
+    #[must_use]
+    pub const fn is_denied(&self) -> bool {
+        self.decision.is_denied()
+    }
+
+    /// The wait after which the same request succeeds; `None` when it was admitted.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// The wait in whole seconds, as [`Decision::retry_after_secs`].
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        self.decision.retry_after_secs()
     }
 
     /// The permits left of each quota of the key, in the given order; at least one. Quotas that

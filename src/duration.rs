@@ -5,16 +5,23 @@ use core::time::Duration;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// The printed units in nanoseconds, longest first.
-const PRINTED: [(&str, u128); 7] = [
-    ("d", 86_400 * NANOS_PER_SECOND),
-    ("h", 3_600 * NANOS_PER_SECOND),
-    ("m", 60 * NANOS_PER_SECOND),
-    ("s", NANOS_PER_SECOND),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("ns", 1),
+/// The names of each unit, and the unit in nanoseconds, longest first. Weeks are only read. The
+/// others are printed by their first name.
+const UNITS: [(&[&str], u128); 8] = [
+    (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
+    (&["d", "day", "days"], 86_400 * NANOS_PER_SECOND),
+    (&["h", "hr", "hrs", "hour", "hours"], 3_600 * NANOS_PER_SECOND),
+    (&["m", "min", "mins", "minute", "minutes"], 60 * NANOS_PER_SECOND),
+    (&["s", "sec", "secs", "second", "seconds"], NANOS_PER_SECOND),
+    (&["ms", "millisecond", "milliseconds"], 1_000_000),
+    (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
+    (&["ns", "nanosecond", "nanoseconds"], 1),
 ];
+
+/// The duration in nanoseconds; the longest that fits if it is longer.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
 
 /// Displays a duration exactly, as [`parse_duration`] reads it: `1h30m`, `1s500ms`.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +33,9 @@ impl fmt::Display for Plain {
         if left == 0 {
             return f.write_str("0s");
         }
-        for (name, unit) in PRINTED {
-            if left >= unit {
-                write!(f, "{}{name}", left / unit)?;
+        for (names, unit) in &UNITS[1..] {
+            if left >= *unit {
+                write!(f, "{}{}", left / unit, names[0])?;
                 left %= unit;
             }
         }
@@ -44,19 +51,8 @@ pub use parsing::{DurationError, parse_duration};
 #[cfg(any(feature = "policy", feature = "serde"))]
 #[cfg_attr(not(feature = "policy"), allow(unreachable_pub, reason = "public in the module `policy`"))]
 mod parsing {
-    use super::{Duration, NANOS_PER_SECOND, fmt};
-
-    /// The names of each unit, with the unit in nanoseconds.
-    const READ: [(&[&str], u128); 8] = [
-        (&["ns", "nanosecond", "nanoseconds"], 1),
-        (&["us", "µs", "μs", "microsecond", "microseconds"], 1_000),
-        (&["ms", "millisecond", "milliseconds"], 1_000_000),
-        (&["s", "sec", "secs", "second", "seconds"], NANOS_PER_SECOND),
-        (&["m", "min", "mins", "minute", "minutes"], 60 * NANOS_PER_SECOND),
-        (&["h", "hr", "hrs", "hour", "hours"], 3_600 * NANOS_PER_SECOND),
-        (&["d", "day", "days"], 86_400 * NANOS_PER_SECOND),
-        (&["w", "week", "weeks"], 7 * 86_400 * NANOS_PER_SECOND),
-    ];
+    use super::{Duration, NANOS_PER_SECOND, UNITS};
+    use crate::texts::texts;
 
     /// Why a text is not a duration.
     ///
@@ -87,19 +83,16 @@ mod parsing {
         NotADuration,
     }
 
-    impl fmt::Display for DurationError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            let advice = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
-            match self {
-                Self::NoUnit { number } => write!(f, "a unit is missing: did you mean {number}s?"),
-                Self::Negative => write!(f, "a duration can't be negative: {advice}"),
-                Self::NoFixedLength => write!(f, "months and years have no fixed length: {advice}"),
-                Self::TooFine => write!(f, "a fraction of a nanosecond can't be counted: {advice}"),
-                Self::TooLong => write!(f, "the duration is too long: {advice}"),
-                Self::NotADuration => write!(f, "not a duration: {advice}"),
-            }
-        }
-    }
+    texts! { DurationError {
+        NoUnit { number } => "a unit is missing: did you mean {number}s?";
+        Negative => "a duration can't be negative: {ADVICE}";
+        NoFixedLength => "months and years have no fixed length: {ADVICE}";
+        TooFine => "a fraction of a nanosecond can't be counted: {ADVICE}";
+        TooLong => "the duration is too long: {ADVICE}";
+        NotADuration => "not a duration: {ADVICE}";
+    } }
+
+    const ADVICE: &str = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
 
     impl core::error::Error for DurationError {}
 
@@ -157,7 +150,7 @@ mod parsing {
         if ["mo", "mos", "month", "months", "y", "yr", "yrs", "year", "years"].contains(&name) {
             return Err(DurationError::NoFixedLength);
         }
-        let unit = READ.iter().find(|(names, _)| names.contains(&name));
+        let unit = UNITS.iter().find(|(names, _)| names.contains(&name));
         unit.map(|&(_, nanos)| nanos).ok_or(DurationError::NotADuration)
     }
 
@@ -168,20 +161,16 @@ mod parsing {
             return Err(DurationError::NotADuration);
         }
         let whole: u128 = whole.parse().map_err(|_| DurationError::TooLong)?;
-        let mut nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
-        if !fraction.is_empty() {
-            // More than 15 digits are finer than a nanosecond even for weeks, unless the last are
-            // zeros.
-            let digits = fraction.trim_end_matches('0');
-            let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
-            let part = digits.parse::<u128>().unwrap_or(0) * unit;
-            let divisor = 10_u128.pow(scale);
-            if !part.is_multiple_of(divisor) {
-                return Err(DurationError::TooFine);
-            }
-            nanos = nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)?;
+        let nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
+        // More than 15 digits are finer than a nanosecond even for weeks, unless the last are zeros.
+        let digits = fraction.trim_end_matches('0');
+        let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
+        let part = digits.parse::<u128>().unwrap_or(0) * unit;
+        let divisor = 10_u128.pow(scale);
+        if !part.is_multiple_of(divisor) {
+            return Err(DurationError::TooFine);
         }
-        Ok(nanos)
+        nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)
     }
 }
 

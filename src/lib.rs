@@ -211,26 +211,15 @@
 //! clock), `siphasher` (fingerprints that resist chosen keys) and `once_cell` (lock-free allocation
 //! behind a safe interface).
 //!
+// A link goes to its first address: to the item itself, if its feature is on.
 #![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
-#![cfg_attr(
-    not(feature = "macros"),
-    doc = "[rate_limit]: https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html"
-)]
 #![cfg_attr(feature = "policy", doc = "[`Policy`]: crate::policy::Policy")]
-#![cfg_attr(
-    not(feature = "policy"),
-    doc = "[`Policy`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Policy.html"
-)]
 #![cfg_attr(feature = "snapshot", doc = "[`Snapshot`]: crate::Snapshot")]
-#![cfg_attr(
-    not(feature = "snapshot"),
-    doc = "[`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html"
-)]
 #![cfg_attr(feature = "tokio", doc = "[`TokioClock`]: crate::TokioClock")]
-#![cfg_attr(
-    not(feature = "tokio"),
-    doc = "[`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html"
-)]
+//! [rate_limit]: https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html
+//! [`Policy`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Policy.html
+//! [`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html
+//! [`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html
 
 mod builder;
 mod caps;
@@ -264,6 +253,7 @@ mod slab;
 mod snapshot;
 mod sync;
 mod table;
+mod texts;
 
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};

@@ -5,6 +5,8 @@ mod beside;
 mod bounds;
 mod display;
 mod error;
+#[cfg(any(feature = "policy", feature = "serde"))]
+mod fields;
 mod name;
 mod named;
 mod quantised;
@@ -16,5 +18,7 @@ mod written;
 
 pub use algorithm::Algorithm;
 pub use error::QuotaError;
+#[cfg(feature = "policy")]
+pub(crate) use fields::Value;
 pub(crate) use value::Kind;
 pub use value::Quota;

@@ -47,16 +47,6 @@ use super::tokio::TokioClock;
 #[derive(Clone)]
 pub struct AnyClock(Source);
 
-#[derive(Clone)]
-enum Source {
-    Monotonic(MonotonicClock),
-    Coarse(CoarseClock),
-    Mock(MockClock),
-    #[cfg(feature = "tokio")]
-    Tokio(TokioClock),
-    Other(Arc<dyn Clock + Send + Sync>),
-}
-
 impl AnyClock {
     /// Wraps any other clock, such as that of a simulation.
     ///
@@ -85,35 +75,33 @@ impl Default for AnyClock {
     }
 }
 
-impl Clock for AnyClock {
-    #[inline]
-    fn now(&self) -> u64 {
-        match &self.0 {
-            Source::Monotonic(clock) => clock.now(),
-            Source::Coarse(clock) => clock.now(),
-            Source::Mock(clock) => clock.now(),
-            #[cfg(feature = "tokio")]
-            Source::Tokio(clock) => clock.now(),
-            Source::Other(clock) => clock.now(),
-        }
-    }
-}
-
-impl fmt::Debug for AnyClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Source::Monotonic(clock) => clock.fmt(f),
-            Source::Coarse(clock) => clock.fmt(f),
-            Source::Mock(clock) => clock.fmt(f),
-            #[cfg(feature = "tokio")]
-            Source::Tokio(clock) => clock.fmt(f),
-            Source::Other(_) => f.debug_struct("AnyClock").finish_non_exhaustive(),
-        }
-    }
-}
-
 macro_rules! clocks_of_this_crate {
-    ($($(#[$when:meta])* $variant:ident($clock:ty)),* $(,)?) => {
+    ($($(#[$when:meta])* $variant:ident($clock:ty)),+ $(,)?) => {
+        #[derive(Clone)]
+        enum Source {
+            $($(#[$when])* $variant($clock),)+
+            Other(Arc<dyn Clock + Send + Sync>),
+        }
+
+        impl Clock for AnyClock {
+            #[inline]
+            fn now(&self) -> u64 {
+                match &self.0 {
+                    $($(#[$when])* Source::$variant(clock) => clock.now(),)+
+                    Source::Other(clock) => clock.now(),
+                }
+            }
+        }
+
+        impl fmt::Debug for AnyClock {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match &self.0 {
+                    $($(#[$when])* Source::$variant(clock) => clock.fmt(f),)+
+                    Source::Other(_) => f.debug_struct("AnyClock").finish_non_exhaustive(),
+                }
+            }
+        }
+
         $(
             $(#[$when])*
             impl From<$clock> for AnyClock {
@@ -121,7 +109,7 @@ macro_rules! clocks_of_this_crate {
                     Self(Source::$variant(clock))
                 }
             }
-        )*
+        )+
     };
 }
 

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::reading::Clock;
+use crate::duration::nanos;
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// A clock for tests, which moves only when [`advance`](Self::advance) or [`set`](Self::set) is
@@ -37,8 +38,7 @@ impl MockClock {
 
     /// Moves the clock forward. It stops at `u64::MAX` nanoseconds, which are 584 years.
     pub fn advance(&self, by: Duration) {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        let add = |now: u64| Some(now.saturating_add(by));
+        let add = |now: u64| Some(now.saturating_add(nanos(by)));
         // The closure always returns a value, so the update cannot fail.
         let _ = self.now.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }

@@ -5,6 +5,7 @@ use core::fmt;
 use tokio::time::Instant;
 
 use super::reading::Clock;
+use crate::duration::nanos;
 
 /// The time of a tokio runtime: it follows `tokio::time::pause` and `advance`, as timers do
 /// (feature `tokio`).
@@ -51,8 +52,7 @@ impl Default for TokioClock {
 
 impl Clock for TokioClock {
     fn now(&self) -> u64 {
-        let since = Instant::now().saturating_duration_since(self.origin);
-        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+        nanos(Instant::now().saturating_duration_since(self.origin))
     }
 }
 

@@ -4,6 +4,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use super::denial::{Denial, DenialReason};
+use crate::texts::texts;
 
 /// The answer to a request: admitted, or denied with the time to wait.
 ///
@@ -127,14 +128,10 @@ impl Decision {
     }
 }
 
-impl core::fmt::Display for Decision {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Admitted(admission) => admission.fmt(f),
-            Self::Denied(denial) => denial.fmt(f),
-        }
-    }
-}
+texts! { Decision {
+    Admitted(admission) => "{admission}";
+    Denied(denial) => "{denial}";
+} }
 
 /// A decision of the fast path, by a quota of the key. An `Option` of it has two words, so it stays
 /// in registers: a decision that goes through memory delays the next.

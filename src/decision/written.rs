@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::answer::{Admission, Decision};
@@ -16,41 +17,41 @@ fn nanos(wait: Duration) -> Option<u64> {
     u64::try_from(wait.as_nanos()).ok()
 }
 
-/// The fields have the names of the methods. `violated` lists dimensions.
-impl Serialize for Denial {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename = "Denial")]
-        struct Written {
-            reason: super::DenialReason,
-            retry_after_ns: Option<u64>,
-            dimension: usize,
-            quota: usize,
-            violated: Vec<usize>,
+/// Implements `Serialize` for a type as a struct of these fields.
+macro_rules! written {
+    ($($(#[$docs:meta])* $type:ident($it:ident) { $($field:ident: $value:expr),+ $(,)? })+) => { $(
+        $(#[$docs])*
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let $it = self;
+                let mut fields = serializer.serialize_struct(stringify!($type), [$(stringify!($field)),+].len())?;
+                $(fields.serialize_field(stringify!($field), &$value)?;)+
+                fields.end()
+            }
         }
-        Written {
-            reason: self.reason(),
-            retry_after_ns: nanos(self.retry_after()),
-            dimension: self.dimension(),
-            quota: self.quota(),
-            violated: self.violated().collect(),
-        }
-        .serialize(serializer)
-    }
+    )+ };
 }
 
-impl Serialize for Admission {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename = "Admission")]
-        struct Written {
-            delay_ns: Option<u64>,
-            is_counted: bool,
-            overruled: Option<Denial>,
-        }
-        let (delay_ns, is_counted) = (nanos(self.delay()), self.is_counted());
-        Written { delay_ns, is_counted, overruled: self.overruled() }.serialize(serializer)
+written! {
+    /// The fields have the names of the methods. `violated` lists dimensions.
+    Denial(it) {
+        reason: it.reason(),
+        retry_after_ns: nanos(it.retry_after()),
+        dimension: it.dimension(),
+        quota: it.quota(),
+        violated: it.violated().collect::<Vec<_>>(),
     }
+    Admission(it) { delay_ns: nanos(it.delay()), is_counted: it.is_counted(), overruled: it.overruled() }
+    QuotaStatus(it) {
+        quota: it.quota(),
+        limit: it.limit(),
+        remaining: it.remaining(),
+        next_after_ns: nanos(it.next_after()),
+        reset_after_ns: nanos(it.reset_after()),
+    }
+    Status(it) { decision: it.decision(), quotas: it.quotas().collect::<Vec<_>>() }
+    JointQuotaStatus(it) { dimension: it.dimension(), is_violated: it.is_violated(), status: it.status() }
+    JointStatus(it) { decision: it.decision(), items: it.items().collect::<Vec<_>>() }
 }
 
 /// `{"admitted": …}` or `{"denied": …}`.
@@ -60,65 +61,5 @@ impl Serialize for Decision {
             Self::Admitted(admission) => serializer.serialize_newtype_variant("Decision", 0, "admitted", admission),
             Self::Denied(denial) => serializer.serialize_newtype_variant("Decision", 1, "denied", denial),
         }
-    }
-}
-
-impl Serialize for QuotaStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename = "QuotaStatus")]
-        struct Written {
-            quota: usize,
-            limit: u32,
-            remaining: u32,
-            next_after_ns: Option<u64>,
-            reset_after_ns: Option<u64>,
-        }
-        Written {
-            quota: self.quota(),
-            limit: self.limit(),
-            remaining: self.remaining(),
-            next_after_ns: nanos(self.next_after()),
-            reset_after_ns: nanos(self.reset_after()),
-        }
-        .serialize(serializer)
-    }
-}
-
-impl Serialize for Status {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename = "Status")]
-        struct Written {
-            decision: Decision,
-            quotas: Vec<QuotaStatus>,
-        }
-        Written { decision: self.decision(), quotas: self.quotas().collect() }.serialize(serializer)
-    }
-}
-
-impl Serialize for JointQuotaStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename = "JointQuotaStatus")]
-        struct Written {
-            dimension: usize,
-            is_violated: bool,
-            status: QuotaStatus,
-        }
-        let (dimension, is_violated) = (self.dimension(), self.is_violated());
-        Written { dimension, is_violated, status: self.status() }.serialize(serializer)
-    }
-}
-
-impl Serialize for JointStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename = "JointStatus")]
-        struct Written {
-            decision: Decision,
-            items: Vec<JointQuotaStatus>,
-        }
-        Written { decision: self.decision(), items: self.items().collect() }.serialize(serializer)
     }
 }

@@ -1,10 +1,9 @@
 //! Why a limiter could not be built.
 
-use core::fmt;
-
 use super::penalty::PenaltyError;
 use crate::caps::MAX_KEY_CAP;
 use crate::quota::{Algorithm, QuotaError};
+use crate::texts::{texts, wraps};
 
 /// Why a limiter could not be built.
 ///
@@ -110,85 +109,34 @@ pub enum BuildError {
     },
 }
 
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Quota(error) => error.fmt(f),
-            Self::QuotasDontCombine { algorithm } => write!(
-                f,
-                "several quotas on one key have to be sliding window logs, and one is {algorithm:?}: \
-                 give each key one such quota alone, or put them into dimensions of their own"
-            ),
-            Self::TooManyQuotas { quotas, most } => {
-                write!(f, "{quotas} quotas on one key are too many: at most {most}")
-            }
-            Self::DimensionCount { dimensions, most } => {
-                write!(f, "{dimensions} dimensions: give at least one and at most {most}")
-            }
-            Self::OtherDimensionCount { given, named } => {
-                write!(f, "{given} dimensions for a limiter whose type names {named}: give one for each key type")
-            }
-            Self::EmptyDimensionName { dimension } => {
-                write!(f, "dimension {dimension}, counted from zero, has an empty name: give it one")
-            }
-            Self::RepeatedDimensionName { first, second } => {
-                write!(f, "dimensions {first} and {second}, counted from zero, have the same name: rename one")
-            }
-            Self::NoSuchDimension { dimension, dimensions } => {
-                write!(f, "there is no dimension {dimension} for a penalty: there are {dimensions}, counted from zero")
-            }
-            Self::CountingRefusedAlone => {
-                f.write_str("a joint limiter can't count refused requests: use a `Limiter` for that quota")
-            }
-            Self::NothingToShare => {
-                f.write_str("keys of several dimensions can't share a quota at the key cap: deny them or admit them")
-            }
-            Self::NoQuota => f.write_str("no quota: give at least one"),
-            Self::Penalty(error) => error.fmt(f),
-            Self::ZeroListCap => {
-                f.write_str("the cap on listed keys is zero: allow at least one, or set no `list_cap`")
-            }
-            Self::ListCapTooLarge { list_cap } => {
-                write!(f, "a cap of {list_cap} listed keys is too large: at most {MAX_KEY_CAP}")
-            }
-            Self::ZeroKeyCap => f.write_str("the cap on keys is zero: allow at least one key"),
-            Self::KeyCapTooLarge { key_cap } => {
-                write!(f, "a cap of {key_cap} keys is too large: at most {MAX_KEY_CAP}")
-            }
-            Self::OwnQuotasPastCap { keys_with_quotas, key_cap } => {
-                write!(
-                    f,
-                    "{keys_with_quotas} keys can't have quotas of their own under a cap of {key_cap} keys: raise the cap"
-                )
-            }
-            Self::ExpectedKeysPastCap { expected_keys, key_cap } => {
-                write!(f, "{expected_keys} keys are expected but the cap is {key_cap}: raise the cap or expect fewer")
-            }
-        }
-    }
-}
+texts! { BuildError {
+    Quota(error) => "{error}";
+    QuotasDontCombine { algorithm } => "several quotas on one key have to be sliding window logs, and one is \
+        {algorithm:?}: give each key one such quota alone, or put them into dimensions of their own";
+    TooManyQuotas { quotas, most } => "{quotas} quotas on one key are too many: at most {most}";
+    NoQuota => "no quota: give at least one";
+    DimensionCount { dimensions, most } => "{dimensions} dimensions: give at least one and at most {most}";
+    OtherDimensionCount { given, named } => "{given} dimensions for a limiter whose type names {named}: give one for \
+        each key type";
+    EmptyDimensionName { dimension } => "dimension {dimension}, counted from zero, has an empty name: give it one";
+    RepeatedDimensionName { first, second } => "dimensions {first} and {second}, counted from zero, have the same \
+        name: rename one";
+    NoSuchDimension { dimension, dimensions } => "there is no dimension {dimension} for a penalty: there are \
+        {dimensions}, counted from zero";
+    NothingToShare => "keys of several dimensions can't share a quota at the key cap: deny them or admit them";
+    CountingRefusedAlone => "a joint limiter can't count refused requests: use a `Limiter` for that quota";
+    Penalty(error) => "{error}";
+    ZeroListCap => "the cap on listed keys is zero: allow at least one, or set no `list_cap`";
+    ListCapTooLarge { list_cap } => "a cap of {list_cap} listed keys is too large: at most {MAX_KEY_CAP}";
+    ZeroKeyCap => "the cap on keys is zero: allow at least one key";
+    KeyCapTooLarge { key_cap } => "a cap of {key_cap} keys is too large: at most {MAX_KEY_CAP}";
+    OwnQuotasPastCap { keys_with_quotas, key_cap } => "{keys_with_quotas} keys can't have quotas of their own under a \
+        cap of {key_cap} keys: raise the cap";
+    ExpectedKeysPastCap { expected_keys, key_cap } => "{expected_keys} keys are expected but the cap is {key_cap}: \
+        raise the cap or expect fewer";
+} }
 
-impl core::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Quota(error) => Some(error),
-            Self::Penalty(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<PenaltyError> for BuildError {
-    fn from(error: PenaltyError) -> Self {
-        Self::Penalty(error)
-    }
-}
-
-impl From<QuotaError> for BuildError {
-    fn from(error: QuotaError) -> Self {
-        Self::Quota(error)
-    }
-}
+wraps! { BuildError { Quota(QuotaError), Penalty(PenaltyError) } }
 
 #[cfg(test)]
 mod tests {

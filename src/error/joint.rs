@@ -1,8 +1,7 @@
 //! Why a request in several dimensions was not decided.
 
-use core::fmt;
-
 use super::cost::CostExceedsLimit;
+use crate::texts::{texts, wraps};
 
 /// Why a request in several dimensions was not decided.
 ///
@@ -35,31 +34,11 @@ pub enum JointError {
     Cost(CostExceedsLimit),
 }
 
-impl fmt::Display for JointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WrongNumberOfKeys { keys, dimensions } => {
-                write!(f, "{keys} keys for {dimensions} dimensions: give one for each, or `None` where there is none")
-            }
-            Self::NoKeys => {
-                f.write_str("no key in any dimension: give at least one, or decide such requests without the limiter")
-            }
-            Self::Cost(error) => error.fmt(f),
-        }
-    }
-}
+texts! { JointError {
+    WrongNumberOfKeys { keys, dimensions } => "{keys} keys for {dimensions} dimensions: give one for each, or `None` \
+        where there is none";
+    NoKeys => "no key in any dimension: give at least one, or decide such requests without the limiter";
+    Cost(error) => "{error}";
+} }
 
-impl core::error::Error for JointError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::WrongNumberOfKeys { .. } | Self::NoKeys => None,
-            Self::Cost(error) => Some(error),
-        }
-    }
-}
-
-impl From<CostExceedsLimit> for JointError {
-    fn from(error: CostExceedsLimit) -> Self {
-        Self::Cost(error)
-    }
-}
+wraps! { JointError { Cost(CostExceedsLimit) } }

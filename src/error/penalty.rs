@@ -1,10 +1,10 @@
 //! Why a penalty cannot be used.
 
-use core::fmt;
 use core::time::Duration;
 
 use crate::caps::MAX_DENIALS;
 use crate::quota::Quota;
+use crate::texts::texts;
 
 /// Why a [`Penalty`](crate::Penalty) cannot be used.
 ///
@@ -41,24 +41,15 @@ pub enum PenaltyError {
     },
 }
 
-impl fmt::Display for PenaltyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let longest = Quota::MAX_WINDOW;
-        match self {
-            Self::ZeroDenials => f.write_str("the number of a penalty's denials is zero: give at least one"),
-            Self::TooManyDenials { denials } => {
-                write!(f, "{denials} denials are too many for a penalty: at most {}", MAX_DENIALS)
-            }
-            Self::ZeroWithin => f.write_str("the window of a penalty's denials is zero: give at least one nanosecond"),
-            Self::WithinTooLong { within } => {
-                write!(f, "the window {within:?} of a penalty's denials is too long: at most {longest:?}")
-            }
-            Self::ZeroBlock => f.write_str("the duration of a penalty's block is zero: give at least one nanosecond"),
-            Self::BlockTooLong { blocked_for } => {
-                write!(f, "the duration {blocked_for:?} of a penalty's block is too long: at most {longest:?}")
-            }
-        }
-    }
-}
+texts! { PenaltyError {
+    ZeroDenials => "the number of a penalty's denials is zero: give at least one";
+    TooManyDenials { denials } => "{denials} denials are too many for a penalty: at most {MAX_DENIALS}";
+    ZeroWithin => "the window of a penalty's denials is zero: give at least one nanosecond";
+    WithinTooLong { within } => "the window {within:?} of a penalty's denials is too long: at most {:?}",
+        Quota::MAX_WINDOW;
+    ZeroBlock => "the duration of a penalty's block is zero: give at least one nanosecond";
+    BlockTooLong { blocked_for } => "the duration {blocked_for:?} of a penalty's block is too long: at most {:?}",
+        Quota::MAX_WINDOW;
+} }
 
 impl core::error::Error for PenaltyError {}

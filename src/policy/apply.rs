@@ -1,7 +1,5 @@
 //! [`Policy::apply`]: a changed policy for a limiter that is in use.
 
-use core::fmt;
-
 use super::model::Policy;
 use crate::cell::Scope;
 use crate::change::ChangeError;
@@ -11,6 +9,7 @@ use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::Dimensions;
 use crate::quota::Quota;
+use crate::texts::texts;
 
 impl Policy {
     /// Sets the quotas of this policy on a limiter that is in use: in all dimensions or in none.
@@ -117,22 +116,12 @@ impl ApplyError {
     }
 }
 
-impl fmt::Display for ApplyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotInLimiter { dimension } => {
-                write!(
-                    f,
-                    "the limiter has no dimension {dimension:?}: build a new limiter, or remove it from the policy"
-                )
-            }
-            Self::NotInPolicy { dimension } => {
-                write!(f, "the policy lacks the dimension {dimension:?} of the limiter: add it")
-            }
-            Self::Change { dimension, error } => write!(f, "dimension {dimension:?}: {error}"),
-        }
-    }
-}
+texts! { ApplyError {
+    NotInLimiter { dimension } => "the limiter has no dimension {dimension:?}: build a new limiter, or remove it from \
+        the policy";
+    NotInPolicy { dimension } => "the policy lacks the dimension {dimension:?} of the limiter: add it";
+    Change { dimension, error } => "dimension {dimension:?}: {error}";
+} }
 
 impl core::error::Error for ApplyError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {

@@ -1,20 +1,14 @@
 //! Durations in a policy: whole seconds as a number, or a text.
 
 use core::fmt;
-use core::ops::Range;
 use core::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use toml::Spanned;
 
-use super::error::PolicyProblem;
 use crate::duration::{DurationError, parse_duration};
 
-/// A duration as the file has it.
-pub(super) enum FileDuration {
-    Seconds(u64),
-    Text(String),
-}
+/// A duration of the file, or why its value is none.
+pub(super) struct FileDuration(pub(super) Result<Duration, DurationError>);
 
 impl<'de> Deserialize<'de> for FileDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -32,32 +26,15 @@ impl Visitor<'_> for Written {
     }
 
     fn visit_u64<E: Error>(self, seconds: u64) -> Result<FileDuration, E> {
-        Ok(FileDuration::Seconds(seconds))
+        Ok(FileDuration(Ok(Duration::from_secs(seconds))))
     }
 
     fn visit_i64<E: Error>(self, seconds: i64) -> Result<FileDuration, E> {
-        // A negative number gives the same error as the same text.
-        Ok(u64::try_from(seconds).map_or_else(|_| FileDuration::Text(seconds.to_string()), FileDuration::Seconds))
+        Ok(FileDuration(u64::try_from(seconds).map(Duration::from_secs).map_err(|_| DurationError::Negative)))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<FileDuration, E> {
-        Ok(FileDuration::Text(text.to_owned()))
-    }
-}
-
-/// Reads a value with its place in the file.
-pub(super) trait Read {
-    /// The duration, or the problem of this field with its place.
-    fn read(&self, field: &'static str) -> Result<Duration, (Range<usize>, PolicyProblem)>;
-}
-
-impl Read for Spanned<FileDuration> {
-    fn read(&self, field: &'static str) -> Result<Duration, (Range<usize>, PolicyProblem)> {
-        let read = match self.get_ref() {
-            FileDuration::Seconds(seconds) => Ok(Duration::from_secs(*seconds)),
-            FileDuration::Text(text) => parse_duration(text).or_else(|error| whole_seconds(text).ok_or(error)),
-        };
-        read.map_err(|error: DurationError| (self.span(), PolicyProblem::Duration { field, error }))
+        Ok(FileDuration(parse_duration(text).or_else(|error| whole_seconds(text).ok_or(error))))
     }
 }
 

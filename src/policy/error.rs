@@ -5,6 +5,7 @@ use core::fmt;
 use crate::duration::DurationError;
 use crate::error::BuildError;
 use crate::quota::Algorithm;
+use crate::texts::texts;
 
 /// Why a policy file was refused: the problem, its line and column, and a remedy.
 ///
@@ -25,16 +26,13 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// The error for a problem at this byte of the text.
-    pub(super) fn at(text: &str, byte: usize, problem: PolicyProblem) -> Self {
+    /// The error for a problem at this byte of the text, in this dimension.
+    pub(super) fn at(text: &str, (byte, problem): (usize, PolicyProblem), dimension: Option<&str>) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
-        Self { line, column: before[line_start..].chars().count() + 1, problem, dimension: None }
-    }
-
-    pub(super) fn in_dimension(self, dimension: Option<String>) -> Self {
-        Self { dimension, ..self }
+        let column = before[line_start..].chars().count() + 1;
+        Self { line, column, problem, dimension: dimension.map(str::to_owned) }
     }
 
     /// The line, counted from 1.
@@ -147,29 +145,18 @@ pub enum PolicyProblem {
     Refused(BuildError),
 }
 
-impl fmt::Display for PolicyProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Toml { message } => f.write_str(message),
-            Self::UnknownAlgorithm { name } => write!(
-                f,
-                "there is no algorithm {name:?}: write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
-                 fixed-window, sliding-counter or quantised-log"
-            ),
-            Self::MissingField { field, algorithm } => write!(f, "a {algorithm} needs `{field}`: add it"),
-            Self::ForeignField { field, algorithm, fields } => {
-                write!(f, "a {algorithm} has no `{field}`: it has {fields}; remove it, or choose another `algorithm`")
-            }
-            Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
-            Self::UnknownAtKeyCap { word } => {
-                write!(f, "`at_key_cap` is {word:?}: write \"deny\" or \"admit\"")
-            }
-            Self::EmptyName => f.write_str("a dimension's name is empty: give it one"),
-            Self::RepeatedName { name } => write!(f, "there are two dimensions {name:?}: give each a name of its own"),
-            Self::EmptyKey => f.write_str(
-                "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the dimension's name",
-            ),
-            Self::Refused(error) => error.fmt(f),
-        }
-    }
-}
+texts! { PolicyProblem {
+    Toml { message } => "{message}";
+    UnknownAlgorithm { name } => "there is no algorithm {name:?}: write sliding-window-log, token-bucket, \
+        leaky-bucket, leaky-queue, fixed-window, sliding-counter or quantised-log";
+    MissingField { field, algorithm } => "a {algorithm} needs `{field}`: add it";
+    ForeignField { field, algorithm, fields } => "a {algorithm} has no `{field}`: it has {fields}; remove it, or \
+        choose another `algorithm`";
+    Duration { field, error } => "`{field}`: {error}";
+    UnknownAtKeyCap { word } => "`at_key_cap` is {word:?}: write \"deny\" or \"admit\"";
+    EmptyName => "a dimension's name is empty: give it one";
+    RepeatedName { name } => "there are two dimensions {name:?}: give each a name of its own";
+    EmptyKey => "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \
+        dimension's name";
+    Refused(error) => "{error}";
+} }

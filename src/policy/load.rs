@@ -1,12 +1,12 @@
 //! [`Policy::load`]: policies from files.
 
-use core::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::PolicyError;
 use super::model::Policy;
+use crate::texts::texts;
 
 impl Policy {
     /// Reads and checks a policy file.
@@ -71,14 +71,10 @@ impl LoadError {
     }
 }
 
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read { path, error } => write!(f, "the policy {} can't be read: {error}", path.display()),
-            Self::Policy { path, error } => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
+texts! { LoadError {
+    Read { path, error } => "the policy {} can't be read: {error}", path.display();
+    Policy { path, error } => "{}: {error}", path.display();
+} }
 
 impl core::error::Error for LoadError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {

@@ -8,7 +8,7 @@ use crate::duration::Plain;
 use crate::joint::{JointLimiter, JointLimiterBuilder};
 use crate::keys::Dimensions;
 use crate::penalty::Penalty;
-use crate::quota::{Kind, Quota};
+use crate::quota::{Quota, Value};
 
 /// Dimensions and their quotas, from a file. See [the module](crate::policy) for the file.
 ///
@@ -175,44 +175,21 @@ impl fmt::Display for Policy {
             }
             for quota in quotas {
                 writeln!(f, "\n[[dimension.quota]]")?;
-                write_quota(f, quota)?;
+                for (field, value) in quota.fields() {
+                    match value {
+                        Value::Number(number) => writeln!(f, "{field} = {number}")?,
+                        Value::Text(text) => writeln!(f, "{field} = {}", Quoted(&text))?,
+                        Value::Algorithm(algorithm) => {
+                            let known = ALGORITHMS.iter().find(|(_, known, _)| *known == algorithm);
+                            known.map_or(Ok(()), |(name, ..)| writeln!(f, "{field} = \"{name}\""))?;
+                        }
+                        Value::Flag(flag) => writeln!(f, "{field} = {flag}")?,
+                    }
+                }
             }
         }
         Ok(())
     }
-}
-
-fn write_quota(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
-    let (algorithm, limit) = (quota.algorithm(), quota.limit());
-    if let Some(name) = quota.name() {
-        writeln!(f, "name = {}", Quoted(name))?;
-    }
-    if let Some((name, _)) = ALGORITHMS.iter().find(|(_, known)| *known == algorithm) {
-        writeln!(f, "algorithm = \"{name}\"")?;
-    }
-    match quota.kind() {
-        Kind::Log | Kind::FixedWindow => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(quota.window()))?,
-        Kind::SlidingCounter { window } => writeln!(f, "limit = {limit}\nper = \"{}\"", Plain(window))?,
-        Kind::QuantisedLog { window, resolution } => {
-            writeln!(f, "limit = {limit}\nper = \"{}\"\nresolution = \"{}\"", Plain(window), Plain(resolution))?;
-        }
-        Kind::TokenBucket { refill, per } => {
-            writeln!(f, "capacity = {limit}\nrefill = {refill}\nper = \"{}\"", Plain(per))?;
-        }
-        Kind::LeakyBucket { leak, per } => {
-            writeln!(f, "capacity = {limit}\nleak = {leak}\nper = \"{}\"", Plain(per))?;
-        }
-        Kind::LeakyQueue { leak, per, max_delay } => {
-            writeln!(f, "leak = {leak}\nper = \"{}\"\nmax_delay = \"{}\"", Plain(per), Plain(max_delay))?;
-        }
-    }
-    if let Some(start) = quota.start() {
-        writeln!(f, "start = {start}")?;
-    }
-    if let Some(phase) = quota.phase() {
-        writeln!(f, "phase = \"{}\"", Plain(phase))?;
-    }
-    Ok(())
 }
 
 /// Displays a text as a basic string of TOML.

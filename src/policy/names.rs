@@ -1,14 +1,15 @@
-//! The names of algorithms in a policy.
+//! The algorithms in a policy.
 
 use crate::quota::Algorithm;
 
-/// The names of the algorithms in policy files and in options of the program.
-pub(super) const ALGORITHMS: [(&str, Algorithm); 7] = [
-    ("sliding-window-log", Algorithm::SlidingWindowLog),
-    ("token-bucket", Algorithm::TokenBucket),
-    ("leaky-bucket", Algorithm::LeakyBucket),
-    ("leaky-queue", Algorithm::LeakyQueue),
-    ("fixed-window", Algorithm::FixedWindow),
-    ("sliding-counter", Algorithm::SlidingCounter),
-    ("quantised-log", Algorithm::QuantisedLog),
+/// The name of each algorithm in policy files and in options of the program, and in words its fields
+/// besides `name` and `algorithm`.
+pub(super) const ALGORITHMS: [(&str, Algorithm, &str); 7] = [
+    ("sliding-window-log", Algorithm::SlidingWindowLog, "`limit` and `per`"),
+    ("token-bucket", Algorithm::TokenBucket, "`capacity`, `refill`, `per` and optionally `start`"),
+    ("leaky-bucket", Algorithm::LeakyBucket, "`capacity`, `leak` and `per`"),
+    ("leaky-queue", Algorithm::LeakyQueue, "`leak`, `per` and `max_delay`"),
+    ("fixed-window", Algorithm::FixedWindow, "`limit`, `per` and optionally `phase`"),
+    ("sliding-counter", Algorithm::SlidingCounter, "`limit`, `per` and optionally `phase`"),
+    ("quantised-log", Algorithm::QuantisedLog, "`limit`, `per` and `resolution`"),
 ];

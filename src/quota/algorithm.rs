@@ -1,6 +1,6 @@
 //! [`Algorithm`]: how a quota counts permits.
 
-use core::fmt;
+use crate::texts::texts;
 
 /// How a [`Quota`](crate::Quota) counts permits.
 ///
@@ -13,6 +13,7 @@ use core::fmt;
 /// assert_eq!(bucket.algorithm(), Algorithm::TokenBucket);
 /// assert_eq!(bucket.algorithm().to_string(), "token bucket");
 /// ```
+// A snapshot has their numbers in this order, and so have serde formats without names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -39,16 +40,12 @@ pub enum Algorithm {
     QuantisedLog,
 }
 
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SlidingWindowLog => "sliding window log",
-            Self::TokenBucket => "token bucket",
-            Self::LeakyBucket => "leaky bucket",
-            Self::LeakyQueue => "leaky queue",
-            Self::FixedWindow => "fixed window",
-            Self::SlidingCounter => "sliding window counter",
-            Self::QuantisedLog => "quantised log",
-        })
-    }
-}
+texts! { Algorithm {
+    SlidingWindowLog => "sliding window log";
+    TokenBucket => "token bucket";
+    LeakyBucket => "leaky bucket";
+    LeakyQueue => "leaky queue";
+    FixedWindow => "fixed window";
+    SlidingCounter => "sliding window counter";
+    QuantisedLog => "quantised log";
+} }

@@ -1,10 +1,10 @@
 //! Why a quota cannot be used.
 
-use core::fmt;
 use core::time::Duration;
 
 use super::algorithm::Algorithm;
 use super::bounds::{MAX_CAPACITY, MAX_LIMIT, MAX_NAME, MAX_STEPS, MAX_WINDOW};
+use crate::texts::texts;
 
 /// Why a [`Quota`](crate::Quota) cannot be used.
 ///
@@ -120,67 +120,33 @@ pub enum QuotaError {
     },
 }
 
-impl fmt::Display for QuotaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ZeroLimit => f.write_str("the limit is zero: give at least one permit per window"),
-            Self::LimitTooLarge { limit } => {
-                write!(f, "the limit {limit} is too large: at most {} permits per window", MAX_LIMIT)
-            }
-            Self::ZeroWindow => f.write_str("the window is zero: give at least one nanosecond"),
-            Self::WindowTooLong { window } => {
-                write!(f, "the window {window:?} is too long: at most {:?}", MAX_WINDOW)
-            }
-            Self::PastMaximum { algorithm, limit, most } => {
-                write!(f, "{limit} permits are too many for a {algorithm}: at most {most}")
-            }
-            Self::ZeroRate => f.write_str("the rate is zero: give at least one permit per period"),
-            Self::RateTooLarge { permits } => {
-                write!(f, "a rate of {permits} permits per period is too large: at most {}", MAX_CAPACITY)
-            }
-            Self::ZeroPeriod => f.write_str("the period of the rate is zero: give at least one nanosecond"),
-            Self::PeriodTooLong { per } => {
-                write!(f, "the period {per:?} of the rate is too long: at most {:?}", MAX_WINDOW)
-            }
-            Self::QueueTooLong { max_delay } => {
-                let most = MAX_CAPACITY;
-                write!(
-                    f,
-                    "the queue is too long: a maximum delay of {max_delay:?} has room for more than {most} places"
-                )
-            }
-            Self::ResetTooLong { reset } => {
-                let most = MAX_WINDOW;
-                write!(f, "all permits of a key are free again only after {reset:?}: that may take at most {most:?}")
-            }
-            Self::StartPastCapacity { start, capacity } => {
-                write!(f, "a token bucket of {capacity} permits cannot start with {start}: at most {capacity}")
-            }
-            Self::StartNeedsTokenBucket => f.write_str("only a token bucket can start with a number of permits"),
-            Self::PhaseNeedsFixedWindow => {
-                f.write_str("only a fixed window or a sliding window counter can be aligned to a phase")
-            }
-            Self::CountingRefusedNeedsLog => f.write_str("only a sliding window log can count refused requests"),
-            Self::ZeroResolution => f.write_str("the resolution is zero: give at least one nanosecond"),
-            Self::UnevenResolution { resolution, window } => {
-                write!(
-                    f,
-                    "a window of {window:?} is not a multiple of {resolution:?}: give a resolution that divides it"
-                )
-            }
-            Self::TooManySteps { steps } => {
-                write!(f, "a window of {steps} steps is too fine: at most {}; give a longer resolution", MAX_STEPS)
-            }
-            Self::EmptyName => f.write_str("the name is empty: give at least one character, or no name"),
-            Self::NameTooLong { length } => {
-                write!(f, "a name of {length} bytes is too long: at most {MAX_NAME}")
-            }
-            Self::NameCharacter { at } => {
-                let allowed = "printable ASCII without quotes and backslashes";
-                write!(f, "the name has a character that is not allowed, after {at} bytes: give {allowed}")
-            }
-        }
-    }
-}
+texts! { QuotaError {
+    ZeroLimit => "the limit is zero: give at least one permit per window";
+    LimitTooLarge { limit } => "the limit {limit} is too large: at most {MAX_LIMIT} permits per window";
+    ZeroWindow => "the window is zero: give at least one nanosecond";
+    WindowTooLong { window } => "the window {window:?} is too long: at most {MAX_WINDOW:?}";
+    PastMaximum { algorithm, limit, most } => "{limit} permits are too many for a {algorithm}: at most {most}";
+    ZeroRate => "the rate is zero: give at least one permit per period";
+    RateTooLarge { permits } => "a rate of {permits} permits per period is too large: at most {MAX_CAPACITY}";
+    ZeroPeriod => "the period of the rate is zero: give at least one nanosecond";
+    PeriodTooLong { per } => "the period {per:?} of the rate is too long: at most {MAX_WINDOW:?}";
+    QueueTooLong { max_delay } => "the queue is too long: a maximum delay of {max_delay:?} has room for more than \
+        {MAX_CAPACITY} places";
+    ResetTooLong { reset } => "all permits of a key are free again only after {reset:?}: that may take at most \
+        {MAX_WINDOW:?}";
+    StartPastCapacity { start, capacity } => "a token bucket of {capacity} permits cannot start with {start}: at most \
+        {capacity}";
+    StartNeedsTokenBucket => "only a token bucket can start with a number of permits";
+    PhaseNeedsFixedWindow => "only a fixed window or a sliding window counter can be aligned to a phase";
+    CountingRefusedNeedsLog => "only a sliding window log can count refused requests";
+    ZeroResolution => "the resolution is zero: give at least one nanosecond";
+    UnevenResolution { resolution, window } => "a window of {window:?} is not a multiple of {resolution:?}: give a \
+        resolution that divides it";
+    TooManySteps { steps } => "a window of {steps} steps is too fine: at most {MAX_STEPS}; give a longer resolution";
+    EmptyName => "the name is empty: give at least one character, or no name";
+    NameTooLong { length } => "a name of {length} bytes is too long: at most {MAX_NAME}";
+    NameCharacter { at } => "the name has a character that is not allowed, after {at} bytes: give printable ASCII \
+        without quotes and backslashes";
+} }
 
 impl core::error::Error for QuotaError {}

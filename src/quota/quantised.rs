@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::error::QuotaError;
 use super::value::{Kind, Quota};
 
 impl Quota {
@@ -89,21 +88,5 @@ impl Quota {
             Kind::QuantisedLog { resolution, .. } => Some(resolution),
             _ => None,
         }
-    }
-
-    pub(super) const fn check_steps(&self, window: Duration, resolution: Duration) -> Result<(), QuotaError> {
-        if resolution.is_zero() {
-            return Err(QuotaError::ZeroResolution);
-        }
-        // Values that are zero or out of range are reported first.
-        let windows = self.check_windows(window, Self::MAX_CAPACITY);
-        if windows.is_err() {
-            return windows;
-        }
-        if !window.as_nanos().is_multiple_of(resolution.as_nanos()) {
-            return Err(QuotaError::UnevenResolution { resolution, window });
-        }
-        let steps = window.as_nanos() / resolution.as_nanos();
-        if steps > Self::MAX_STEPS as u128 { Err(QuotaError::TooManySteps { steps }) } else { Ok(()) }
     }
 }

@@ -6,6 +6,7 @@ use super::algorithm::Algorithm;
 use super::bounds;
 use super::error::QuotaError;
 use super::name::Name;
+use crate::duration::nanos;
 
 /// The number of permits that a key may be granted, and the algorithm that counts them.
 ///
@@ -53,22 +54,6 @@ pub(crate) enum Kind {
     FixedWindow,
     SlidingCounter { window: Duration },
     QuantisedLog { window: Duration, resolution: Duration },
-}
-
-#[cfg(feature = "snapshot")]
-impl Kind {
-    /// The number that stands for the algorithm in a snapshot. It must never change.
-    pub(crate) const fn number(&self) -> u64 {
-        match self {
-            Self::Log => 1,
-            Self::TokenBucket { .. } => 2,
-            Self::LeakyBucket { .. } => 3,
-            Self::LeakyQueue { .. } => 4,
-            Self::FixedWindow => 5,
-            Self::SlidingCounter { .. } => 6,
-            Self::QuantisedLog { .. } => 7,
-        }
-    }
 }
 
 impl Quota {
@@ -226,99 +211,44 @@ impl Quota {
     /// A name that is empty, is longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that
     /// no [name](Self::named) may have is an error, too.
     pub const fn validate(&self) -> Result<(), QuotaError> {
-        if self.limit == 0 {
-            return Err(QuotaError::ZeroLimit);
-        }
-        let checked = match self.kind {
-            Kind::Log => self.check_log(),
+        let (limit, window) = (self.limit, self.window);
+        let most =
+            if let Kind::SlidingCounter { .. } = self.kind { Self::MAX_COUNTER_LIMIT } else { Self::MAX_CAPACITY };
+        let past = error_if(limit > most, QuotaError::PastMaximum { algorithm: self.algorithm(), limit, most });
+        let reset = error_if(is_long(window), QuotaError::ResetTooLong { reset: window });
+        let of_kind = match self.kind {
+            Kind::Log => {
+                all(&[error_if(limit > Self::MAX_LIMIT, QuotaError::LimitTooLarge { limit }), check_window(window)])
+            }
             Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
-                self.check_bucket(permits, per)
+                all(&[past, check_rate(permits, per), reset])
             }
-            Kind::LeakyQueue { leak, per, max_delay } => self.check_queue(leak, per, max_delay),
-            Kind::FixedWindow => self.check_windows(self.window, Self::MAX_CAPACITY),
-            Kind::SlidingCounter { window } => self.check_windows(window, Self::MAX_COUNTER_LIMIT),
-            Kind::QuantisedLog { window, resolution } => self.check_steps(window, resolution),
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                all(&[check_rate(leak, per), error_if(limit > most, QuotaError::QueueTooLong { max_delay }), reset])
+            }
+            Kind::FixedWindow => all(&[past, check_window(window)]),
+            Kind::SlidingCounter { window } => all(&[past, check_window(window), reset]),
+            Kind::QuantisedLog { resolution, .. } if resolution.is_zero() => Err(QuotaError::ZeroResolution),
+            Kind::QuantisedLog { window, resolution } => {
+                all(&[past, check_window(window), reset, check_steps(window, resolution)])
+            }
         };
-        if checked.is_err() {
-            return checked;
-        }
-        match (self.check_start_and_phase(), &self.name) {
-            (Ok(()), Some(name)) => name.check(),
-            (checked, _) => checked,
-        }
-    }
-
-    const fn check_log(&self) -> Result<(), QuotaError> {
-        if self.limit > Self::MAX_LIMIT {
-            return Err(QuotaError::LimitTooLarge { limit: self.limit });
-        }
-        if self.window.is_zero() {
-            return Err(QuotaError::ZeroWindow);
-        }
-        if self.window.as_nanos() > Self::MAX_WINDOW.as_nanos() {
-            return Err(QuotaError::WindowTooLong { window: self.window });
-        }
-        Ok(())
-    }
-
-    const fn check_bucket(&self, permits: u32, per: Duration) -> Result<(), QuotaError> {
-        if self.limit > Self::MAX_CAPACITY {
-            return Err(self.past(Self::MAX_CAPACITY));
-        }
-        let rate = check_rate(permits, per);
-        if rate.is_err() { rate } else { self.check_reset() }
-    }
-
-    const fn check_queue(&self, leak: u32, per: Duration, max_delay: Duration) -> Result<(), QuotaError> {
-        let rate = check_rate(leak, per);
-        if rate.is_err() {
-            return rate;
-        }
-        if self.limit > Self::MAX_CAPACITY {
-            return Err(QuotaError::QueueTooLong { max_delay });
-        }
-        self.check_reset()
-    }
-
-    pub(super) const fn check_windows(&self, window: Duration, most: u32) -> Result<(), QuotaError> {
-        if self.limit > most {
-            return Err(self.past(most));
-        }
-        if window.is_zero() {
-            return Err(QuotaError::ZeroWindow);
-        }
-        if window.as_nanos() > Self::MAX_WINDOW.as_nanos() {
-            return Err(QuotaError::WindowTooLong { window });
-        }
-        self.check_reset()
-    }
-
-    const fn check_reset(&self) -> Result<(), QuotaError> {
-        if self.window.as_nanos() > Self::MAX_WINDOW.as_nanos() {
-            return Err(QuotaError::ResetTooLong { reset: self.window });
-        }
-        Ok(())
-    }
-
-    const fn check_start_and_phase(&self) -> Result<(), QuotaError> {
-        match (self.start, self.kind) {
-            (Some(start), Kind::TokenBucket { .. }) if start > self.limit => {
-                return Err(QuotaError::StartPastCapacity { start, capacity: self.limit });
+        let start = match (self.start, self.kind) {
+            (None, _) => Ok(()),
+            (Some(start), Kind::TokenBucket { .. }) => {
+                error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit })
             }
-            (None, _) | (Some(_), Kind::TokenBucket { .. }) => {}
-            (Some(_), _) => return Err(QuotaError::StartNeedsTokenBucket),
-        }
-        if self.counts_refused && !matches!(self.kind, Kind::Log) {
-            return Err(QuotaError::CountingRefusedNeedsLog);
-        }
-        match (self.phase, self.kind) {
-            (None, _) | (Some(_), Kind::FixedWindow | Kind::SlidingCounter { .. }) => Ok(()),
-            (Some(_), _) => Err(QuotaError::PhaseNeedsFixedWindow),
-        }
-    }
-
-    const fn past(&self, most: u32) -> QuotaError {
-        QuotaError::PastMaximum { algorithm: self.algorithm(), limit: self.limit, most }
+            (Some(_), _) => Err(QuotaError::StartNeedsTokenBucket),
+        };
+        let can_have_phase = matches!(self.kind, Kind::FixedWindow | Kind::SlidingCounter { .. });
+        all(&[
+            error_if(limit == 0, QuotaError::ZeroLimit),
+            of_kind,
+            start,
+            error_if(self.counts_refused && !matches!(self.kind, Kind::Log), QuotaError::CountingRefusedNeedsLog),
+            error_if(self.phase.is_some() && !can_have_phase, QuotaError::PhaseNeedsFixedWindow),
+            if let Some(name) = &self.name { name.check() } else { Ok(()) },
+        ])
     }
 
     pub(crate) const fn kind(&self) -> Kind {
@@ -347,22 +277,51 @@ impl Quota {
 
     /// The window of a validated quota in nanoseconds.
     pub(crate) fn window_ns(&self) -> u64 {
-        u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.window)
     }
 }
 
 const fn check_rate(permits: u32, per: Duration) -> Result<(), QuotaError> {
-    if permits == 0 {
-        return Err(QuotaError::ZeroRate);
-    }
-    if permits > Quota::MAX_CAPACITY {
-        return Err(QuotaError::RateTooLarge { permits });
-    }
-    if per.is_zero() {
-        return Err(QuotaError::ZeroPeriod);
-    }
-    if per.as_nanos() > Quota::MAX_WINDOW.as_nanos() {
-        return Err(QuotaError::PeriodTooLong { per });
+    all(&[
+        error_if(permits == 0, QuotaError::ZeroRate),
+        error_if(permits > Quota::MAX_CAPACITY, QuotaError::RateTooLarge { permits }),
+        error_if(per.is_zero(), QuotaError::ZeroPeriod),
+        error_if(is_long(per), QuotaError::PeriodTooLong { per }),
+    ])
+}
+
+const fn check_window(window: Duration) -> Result<(), QuotaError> {
+    all(&[
+        error_if(window.is_zero(), QuotaError::ZeroWindow),
+        error_if(is_long(window), QuotaError::WindowTooLong { window }),
+    ])
+}
+
+const fn check_steps(window: Duration, resolution: Duration) -> Result<(), QuotaError> {
+    let (length, step) = (window.as_nanos(), resolution.as_nanos());
+    let steps = length / step;
+    all(&[
+        error_if(steps * step != length, QuotaError::UnevenResolution { resolution, window }),
+        error_if(steps > Quota::MAX_STEPS as u128, QuotaError::TooManySteps { steps }),
+    ])
+}
+
+const fn is_long(duration: Duration) -> bool {
+    duration.as_nanos() > Quota::MAX_WINDOW.as_nanos()
+}
+
+const fn error_if(is_wrong: bool, error: QuotaError) -> Result<(), QuotaError> {
+    if is_wrong { Err(error) } else { Ok(()) }
+}
+
+/// The first error.
+const fn all(checks: &[Result<(), QuotaError>]) -> Result<(), QuotaError> {
+    let mut at = 0;
+    while at < checks.len() {
+        if checks[at].is_err() {
+            return checks[at];
+        }
+        at += 1;
     }
     Ok(())
 }

@@ -5,15 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::quotas::{Numbers, OwnQuota, nanos, numbers};
+use super::quotas::{Numbers, OwnQuota, number, numbers};
 use crate::cell::{Export, Unchanged, Version};
 use crate::clock::Clock;
+use crate::duration::nanos;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;
-use crate::quota::{Kind, Quota};
+use crate::quota::{Algorithm, Quota};
 use crate::quotas::Quotas;
 use crate::table::{ImportError, Table};
+use crate::texts::{texts, wraps};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
 ///
@@ -93,38 +95,6 @@ type Exports = Vec<(Key, Export)>;
 
 const PROBE: &str = "tollgate";
 
-/// The quotas and the permits of a table, as of one version of the quotas of all keys.
-struct Taken<'a> {
-    dimensions: Vec<&'a Version>,
-    own: BTreeMap<Key, &'a Version>,
-    keys: BTreeMap<Key, Export>,
-}
-
-impl<'a> Taken<'a> {
-    /// A change of the quotas of all keys meanwhile starts it anew. After a change of the quotas of
-    /// one key, the quotas are those that its permits count under.
-    fn from(table: &'a Table, dimensions: usize, clock: &impl Clock) -> Self {
-        loop {
-            let versions = || (0..dimensions).map(|dimension| table.version(dimension));
-            let mut taken = Self {
-                dimensions: versions().collect(),
-                own: table.of_single_keys().map(|(key, version)| (halves(key), version)).collect(),
-                keys: BTreeMap::new(),
-            };
-            // A key may appear twice. The later entry replaces the earlier.
-            for (key, export, version) in table.export(clock) {
-                if version.number != taken.dimensions[key.plan()].number {
-                    taken.own.insert(halves(key), version);
-                }
-                taken.keys.insert(halves(key), export);
-            }
-            if versions().zip(&taken.dimensions).all(|(now, then)| now.number == then.number) {
-                return taken;
-            }
-        }
-    }
-}
-
 fn halves(Fingerprint { low, high }: Fingerprint) -> Key {
     (low, high)
 }
@@ -141,7 +111,26 @@ impl Snapshot {
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let Taken { dimensions, own, keys } = Taken::from(table, dimensions, clock);
+        let versions = || (0..dimensions).map(|dimension| table.version(dimension));
+        // The quotas and the permits, as of one version of the quotas of all keys: a change of these
+        // quotas meanwhile starts it anew. After a change of the quotas of one key, the quotas are
+        // those that its permits count under.
+        let (of_all, own, keys) = loop {
+            let of_all: Vec<&Version> = versions().collect();
+            let mut own: BTreeMap<Key, &Version> =
+                table.of_single_keys().map(|(key, version)| (halves(key), version)).collect();
+            let mut keys: BTreeMap<Key, Export> = BTreeMap::new();
+            // A key may appear twice. The later entry replaces the earlier.
+            for (key, export, version) in table.export(clock) {
+                if version.number != of_all[key.plan()].number {
+                    own.insert(halves(key), version);
+                }
+                keys.insert(halves(key), export);
+            }
+            if versions().zip(&of_all).all(|(now, then)| now.number == then.number) {
+                break (of_all, own, keys);
+            }
+        };
         let exports = |table: &Table| {
             let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export, _)| (halves(key), export)).collect();
             keys.into_iter().collect()
@@ -155,7 +144,7 @@ impl Snapshot {
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
             probe: halves(fingerprinter.fingerprint(PROBE)),
-            dimensions: dimensions.iter().map(|version| version.quotas.iter().map(numbers).collect()).collect(),
+            dimensions: of_all.iter().map(|version| version.quotas.iter().map(numbers).collect()).collect(),
             keys: keys.into_iter().collect(),
             own: own.into_iter().map(|(key, version)| (key, own_quotas(version))).collect(),
             penalties,
@@ -219,26 +208,21 @@ impl Snapshot {
             Some(secret) => fingerprinter.with_secret(secret),
             None => fingerprinter,
         };
-        if halves(fingerprinter.fingerprint(PROBE)) == self.probe {
-            Ok(fingerprinter)
-        } else {
-            Err(RestoreError::OtherFingerprints)
-        }
+        let is_same = halves(fingerprinter.fingerprint(PROBE)) == self.probe;
+        is_same.then_some(fingerprinter).ok_or(RestoreError::OtherFingerprints)
     }
 
     /// Whether a limiter with these quotas can import this snapshot.
     pub(crate) fn check_quotas(&self, dimensions: &[&[Quota]]) -> Result<(), RestoreError> {
         let fits = |kept: &Vec<Numbers>, quotas: &[Quota]| {
-            let log = Kind::Log.number();
+            let log = Algorithm::SlidingWindowLog;
             let logs =
-                kept.iter().all(|quota| quota[0] == log) && quotas.iter().all(|quota| quota.kind().number() == log);
+                kept.iter().all(|quota| quota[0] == number(log)) && quotas.iter().all(|quota| quota.algorithm() == log);
             logs || kept.iter().copied().eq(quotas.iter().map(numbers))
         };
         let same = self.dimensions.len() == dimensions.len();
-        match same && self.dimensions.iter().zip(dimensions).all(|(kept, quotas)| fits(kept, quotas)) {
-            true => Ok(()),
-            false => Err(RestoreError::OtherQuotas),
-        }
+        let fit = same && self.dimensions.iter().zip(dimensions).all(|(kept, quotas)| fits(kept, quotas));
+        fit.then_some(()).ok_or(RestoreError::OtherQuotas)
     }
 
     /// Gives keys of a new limiter the quotas of their own.
@@ -335,36 +319,16 @@ pub enum RestoreError {
     },
 }
 
-impl core::fmt::Display for RestoreError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Build(error) => error.fmt(f),
-            Self::OtherQuotas => f.write_str(
-                "the snapshot is of other quotas: only the limits and windows of sliding window logs may change across a restart",
-            ),
-            Self::OtherFingerprints => {
-                f.write_str("the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it had")
-            }
-            Self::KeysWithQuotas { keys } => {
-                write!(f, "the snapshot has {keys} keys with quotas of their own: build the limiter with `keys_with_quotas`")
-            }
-            Self::Contradictory => f.write_str("the snapshot says of a key what can't be: it was not made by this limiter"),
-            Self::TooManyKeys { keys } => write!(f, "the snapshot holds {keys} keys, more than the cap: raise the cap"),
-        }
-    }
-}
+texts! { RestoreError {
+    Build(error) => "{error}";
+    OtherQuotas => "the snapshot is of other quotas: only the limits and windows of sliding window logs may change \
+        across a restart";
+    OtherFingerprints => "the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it \
+        had";
+    KeysWithQuotas { keys } => "the snapshot has {keys} keys with quotas of their own: build the limiter with \
+        `keys_with_quotas`";
+    Contradictory => "the snapshot says of a key what can't be: it was not made by this limiter";
+    TooManyKeys { keys } => "the snapshot holds {keys} keys, more than the cap: raise the cap";
+} }
 
-impl core::error::Error for RestoreError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Build(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<BuildError> for RestoreError {
-    fn from(error: BuildError) -> Self {
-        Self::Build(error)
-    }
-}
+wraps! { RestoreError { Build(BuildError) } }

@@ -7,11 +7,12 @@
 //! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key. It
 //! finds accidents; it does not prevent forgery.
 
-use core::fmt;
+use std::borrow::Cow;
 
 use siphasher::sip128::SipHasher13;
 
 use super::contents::Snapshot;
+use crate::texts::texts;
 
 const MAGIC: &[u8; 8] = b"tollgate";
 /// Version 1 ends before the quotas of single keys and the penalties.
@@ -54,23 +55,14 @@ pub enum SnapshotError {
     Corrupted,
 }
 
-impl fmt::Display for SnapshotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotASnapshot => f.write_str("this is not a snapshot of a limiter"),
-            Self::Newer { version } => {
-                write!(
-                    f,
-                    "the snapshot is of version {version}, and {VERSION} is the latest that is known: update tollgate"
-                )
-            }
-            Self::Truncated { expected, found } => {
-                write!(f, "the snapshot is cut short: {found} of {expected} bytes; use an older one that is whole")
-            }
-            Self::Corrupted => f.write_str("the snapshot is damaged: use an older one that is whole"),
-        }
-    }
-}
+texts! { SnapshotError {
+    NotASnapshot => "this is not a snapshot of a limiter";
+    Newer { version } => "the snapshot is of version {version}, and {VERSION} is the latest that is known: update \
+        tollgate";
+    Truncated { expected, found } => "the snapshot is cut short: {found} of {expected} bytes; use an older one that \
+        is whole";
+    Corrupted => "the snapshot is damaged: use an older one that is whole";
+} }
 
 impl core::error::Error for SnapshotError {}
 
@@ -96,13 +88,12 @@ impl Snapshot {
     /// [`SnapshotError`] when the bytes are no snapshot, or one that is damaged, cut short, or
     /// written by a later version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let cut_short =
-            |expected: usize| SnapshotError::Truncated { expected: expected as u64, found: bytes.len() as u64 };
+        let cut_short = |expected: u64| SnapshotError::Truncated { expected, found: bytes.len() as u64 };
         let start = &bytes[..bytes.len().min(MAGIC.len())];
         if *start != MAGIC[..start.len()] || start.is_empty() {
             return Err(SnapshotError::NotASnapshot);
         }
-        let (head, contents) = bytes.split_at_checked(HEAD).ok_or_else(|| cut_short(HEAD))?;
+        let (head, contents) = bytes.split_at_checked(HEAD).ok_or_else(|| cut_short(HEAD as u64))?;
         let version = u32::from_le_bytes(part(head, 8));
         if version > VERSION {
             return Err(SnapshotError::Newer { version });
@@ -110,20 +101,16 @@ impl Snapshot {
         let length = u64::from_le_bytes(part(head, 12));
         let found = contents.len() as u64;
         if found < length {
-            let expected = length.saturating_add(HEAD as u64);
-            return Err(SnapshotError::Truncated { expected, found: bytes.len() as u64 });
+            return Err(cut_short(length.saturating_add(HEAD as u64)));
         }
         if found > length || checksum(contents) != part(head, 20) {
             return Err(SnapshotError::Corrupted);
         }
-        let completed: Vec<u8>;
-        let contents = if version == 1 {
-            completed = [contents, &MISSING_IN_VERSION_1].concat();
-            completed.as_slice()
-        } else {
-            contents
+        let contents = match version {
+            1 => Cow::Owned([contents, &MISSING_IN_VERSION_1].concat()),
+            _ => Cow::Borrowed(contents),
         };
-        match postcard::take_from_bytes(contents) {
+        match postcard::take_from_bytes(&contents) {
             Ok((snapshot, [])) if version > 0 => Ok(snapshot),
             _ => Err(SnapshotError::Corrupted),
         }

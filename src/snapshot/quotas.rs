@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::quota::{Kind, Quota};
+use crate::duration::nanos;
+use crate::quota::{Algorithm, Kind, Quota};
 
 /// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
 /// phase (each plus one).
@@ -23,11 +24,12 @@ pub(super) fn numbers(quota: &Quota) -> Numbers {
     let start = quota.start().map_or(0, |start| u64::from(start) + 1);
     let phase = quota.phase().map_or(0, |phase| nanos(phase).saturating_add(1));
     let (limit, window) = (quota.limit().into(), nanos(quota.window()));
-    [quota.kind().number(), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
+    [number(quota.algorithm()), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
 }
 
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// The number that stands for the algorithm. It must never change.
+pub(super) const fn number(algorithm: Algorithm) -> u64 {
+    algorithm as u64 + 1
 }
 
 /// A whole quota of a single key.

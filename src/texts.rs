@@ -1,0 +1,39 @@
+//! The texts of errors and of other enums, and the errors within errors.
+
+/// Implements `Display` for an enum, with one row for each variant: the variant, its fields and its
+/// text. Values after the text are formatted as those of `write!`.
+macro_rules! texts {
+    ($type:ident {
+        $($variant:ident $({ $($field:ident),+ })? $(($inner:ident))? => $text:literal $(, $value:expr)*;)+
+    }) => {
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? $(($inner))? => write!(f, $text $(, $value)*),)+
+                }
+            }
+        }
+    };
+}
+
+/// Implements `Error` for an error of which these variants wrap another, and `From` for each of these.
+macro_rules! wraps {
+    ($error:ident { $($variant:ident($inner:ty)),+ }) => {
+        impl core::error::Error for $error {
+            fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+                match self {
+                    $(Self::$variant(error) => Some(error),)+
+                    _ => None,
+                }
+            }
+        }
+
+        $(impl From<$inner> for $error {
+            fn from(error: $inner) -> Self {
+                Self::$variant(error)
+            }
+        })+
+    };
+}
+
+pub(crate) use {texts, wraps};

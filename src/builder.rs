@@ -11,7 +11,6 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
@@ -68,19 +67,9 @@ impl<K: Hash + ?Sized> Limiter<K> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn builder(quota: Quota) -> LimiterBuilder<K> {
-        LimiterBuilder::new(quota)
-    }
-}
-
-impl<K: Hash + ?Sized> LimiterBuilder<K> {
-    pub(crate) fn new(quota: Quota) -> Self {
-        Self {
-            quotas: vec![quota],
-            settings: Settings::default(),
-            clock: MonotonicClock::new(),
-            fingerprinter: DefaultFingerprinter::new(),
-            key: PhantomData,
-        }
+        let (quotas, settings) = (vec![quota], Settings::default());
+        let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
+        LimiterBuilder { quotas, settings, clock, fingerprinter, key: PhantomData }
     }
 }
 
@@ -294,8 +283,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, settings, clock, fingerprinter, .. } = self;
-        Ok(Limiter::of(settings.keyed(&Quotas::new(&quotas)?, clock, fingerprinter)?))
+        let Self { quotas, settings, clock, fingerprinter, key } = self;
+        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, key })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -324,8 +313,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<Limiter<K, C, F>, RestoreError> {
-        let elapsed = snapshot.age();
-        self.restore_after(snapshot, elapsed)
+        self.restore_after(snapshot, snapshot.age())
     }
 
     /// As [`restore`](Self::restore), with the given time since the snapshot was taken.

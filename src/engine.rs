@@ -8,7 +8,6 @@ mod joint;
 mod modes;
 mod refundable;
 mod settings;
-mod wants;
 
 #[cfg(all(test, tollgate_loom))]
 pub(crate) use body::AtCap;

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
-use crate::table::{Placed, Table};
+use crate::table::Table;
 
 /// A list, with the number of its plan in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Clock for Still {
 
 /// The allow list and the deny list of a limiter.
 pub(crate) struct Lists {
-    table: Table,
+    pub(crate) table: Table,
     cap: usize,
 }
 
@@ -62,7 +62,7 @@ impl Lists {
         // this many attempts a whole sweep has run, even if an older sweep had to end first.
         let sweeps = 2 * (self.cap / 64 + 2);
         for _ in 0..sweeps {
-            if let Placed::Decided(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {
+            if let Ok(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {
                 return Ok(status.is_admitted());
             }
         }
@@ -78,11 +78,6 @@ impl Lists {
 
     pub(crate) fn count(&self) -> usize {
         self.table.counts(&Still).live_keys
-    }
-
-    /// Bytes on the heap.
-    pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes()
     }
 }
 

@@ -104,7 +104,7 @@ pub struct Reservation<P: Deref<Target: Lender>> {
 }
 
 impl<P: Deref<Target: Lender>> Reservation<P> {
-    pub(crate) fn new(limiter: P, receipt: Receipt, delay_ns: u64, status: <P::Target as Lender>::Status) -> Self {
+    fn new(limiter: P, (receipt, delay_ns, status): (Receipt, u64, <P::Target as Lender>::Status)) -> Self {
         Self { limiter, receipt: Some(receipt), delay_ns, status }
     }
 
@@ -215,10 +215,6 @@ pub(crate) enum Charges {
 }
 
 impl Receipt {
-    pub(crate) fn new(limiter: LimiterId, cost: u32, charges: Charges) -> Self {
-        Self { limiter: Some(limiter), cost, charges }
-    }
-
     fn of_nothing() -> Self {
         Self { limiter: None, cost: 0, charges: Charges::Nothing }
     }
@@ -227,10 +223,6 @@ impl Receipt {
     #[must_use]
     pub const fn cost(&self) -> u32 {
         self.cost
-    }
-
-    pub(crate) fn charges(&self) -> &Charges {
-        &self.charges
     }
 
     /// Returns the receipt if this limiter wrote it.

@@ -6,7 +6,6 @@ use crate::engine::Settings;
 use crate::error::BuildError;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
@@ -169,7 +168,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// not a sliding window log.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
         let Self { quotas, settings, clock } = self;
-        Ok(DirectLimiter::of(settings.direct(&Quotas::new(&quotas)?, clock, OneKey)?))
+        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)? })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -191,8 +190,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<DirectLimiter<C>, RestoreError> {
-        let elapsed = snapshot.age();
-        self.restore_after(snapshot, elapsed)
+        self.restore_after(snapshot, snapshot.age())
     }
 
     /// As [`restore`](Self::restore), with the given time since the snapshot was taken.

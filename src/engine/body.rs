@@ -2,14 +2,13 @@
 
 use core::fmt;
 
-use crate::cell::Version;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "snapshot")]
 use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
-use crate::modes::{Modes, Shadow};
+use crate::modes::Modes;
 use crate::quota::Quota;
 use crate::reservation::LimiterId;
 use crate::single::Single;
@@ -28,7 +27,7 @@ pub(crate) struct Engine<C, F> {
     /// same order.
     pub(super) changes: Mutex<()>,
     pub(super) tally: Option<Tally>,
-    pub(super) id: LimiterId,
+    pub(crate) id: LimiterId,
     /// Shadow mode, penalties and lists, if there are any.
     pub(crate) modes: Option<Box<Modes>>,
 }
@@ -45,25 +44,9 @@ pub(crate) enum AtCap {
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The current version of a dimension's quotas; dimension 0 if there are no dimensions.
-    #[inline]
-    pub(crate) fn version(&self, dimension: usize) -> &Version {
-        self.table.version(dimension)
-    }
-
+    /// The current quotas of a dimension; dimension 0 if there are no dimensions.
     pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
-        &self.version(dimension).quotas
-    }
-
-    pub(crate) fn id(&self) -> LimiterId {
-        self.id
-    }
-
-    #[inline]
-    pub(crate) fn count(&self, is_admitted: bool) {
-        if let Some(tally) = &self.tally {
-            tally.count(is_admitted);
-        }
+        &self.table.version(dimension).quotas
     }
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
@@ -76,10 +59,10 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn clear(&self) {
         self.table.clear(&self.clock);
         if let Some(modes) = &self.modes {
-            modes.all_penalties().for_each(|penalties| penalties.clear(&self.clock));
+            modes.all_penalties().for_each(|penalties| penalties.table.clear(&self.clock));
         }
         if let AtCap::Share(shared) = &self.at_cap {
-            shared.clear(&self.clock);
+            let _ = shared.table.forget(Single::KEY, &self.clock);
         }
     }
 
@@ -87,7 +70,8 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
         let held = self.table.counts(&self.clock);
         let modes = self.modes.as_deref();
-        let shared = if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.bytes() } else { 0 };
+        let shared =
+            if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.table.bytes() } else { 0 };
         let penalties = || modes.into_iter().flat_map(Modes::all_penalties);
         Counts {
             live_keys: held.live_keys,
@@ -99,9 +83,9 @@ impl<C: Clock, F> Engine<C, F> {
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
             refused_at_cap: held.refused_at_cap,
-            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, Shadow::overruled),
+            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, |tally| tally.totals().denied),
             penalties: penalties().map(|it| it.begun()).sum(),
-            penalties_refused: penalties().map(|it| it.refused()).sum(),
+            penalties_refused: penalties().map(|it| it.table.refused_at_cap()).sum(),
             listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use super::body::{AtCap, Engine};
-use crate::cell::{Scope, Unchanged};
+use crate::cell::{Scope, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::quota::Quota;
 
@@ -21,7 +21,8 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, change) in changes.iter().enumerate() {
-            let can = self.table.can_change(change.dimension, change.scope, change.quotas, &self.clock);
+            let versions = self.table.cells.versions(change.dimension);
+            let can = versions.can_change(change.scope, change.quotas, || time_of(self.clock.now()));
             can.map_err(|error| (at, error))?;
         }
         for (at, change) in changes.iter().enumerate() {
@@ -33,7 +34,7 @@ impl<C: Clock, F> Engine<C, F> {
     fn make(&self, Change { dimension, scope, quotas }: Change<'_>) -> Result<(), Unchanged> {
         self.table.change(dimension, scope, quotas, &self.clock)?;
         match (&self.at_cap, scope) {
-            (AtCap::Share(shared), Scope::All) => shared.change(quotas, &self.clock),
+            (AtCap::Share(shared), Scope::All) => shared.table.change(0, Scope::All, quotas, &self.clock),
             _ => Ok(()),
         }
     }

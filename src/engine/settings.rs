@@ -6,7 +6,8 @@ use crate::cell::Versions;
 use crate::counts::Tally;
 use crate::error::BuildError;
 use crate::modes::ModeSettings;
-use crate::quotas::{Quotas, check_keys};
+use crate::quota::Quota;
+use crate::quotas::{check_keys, validate};
 use crate::reservation::LimiterId;
 use crate::single::Single;
 use crate::sync::Mutex;
@@ -38,24 +39,32 @@ impl Default for Settings {
 
 impl Settings {
     /// The engine of a limiter for many keys, each with these quotas.
-    pub(crate) fn keyed<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+    pub(crate) fn keyed<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        validate(quotas)?;
         let at_cap = match self.at_key_cap {
             AtKeyCap::Deny => AtCap::Deny,
             AtKeyCap::Admit => AtCap::Admit,
             AtKeyCap::Share => AtCap::Share(Box::new(Single::new(quotas))),
         };
-        self.engine(core::slice::from_ref(quotas), Table::of_plans, at_cap, (clock, fingerprinter))
+        self.engine(&[quotas], Table::of_plans, at_cap, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for one key.
-    pub(crate) fn direct<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+    pub(crate) fn direct<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        validate(quotas)?;
         let settings = Self { key_cap: Single::PLACES, ..self };
-        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::Retry, (clock, fingerprinter))
+        settings.engine(&[quotas], Table::of_plans, AtCap::Retry, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for keys of several dimensions, each with quotas of its own.
-    pub(crate) fn joint<C, F>(self, quotas: &[Quotas], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        if quotas.iter().any(Quotas::count_refused) {
+    pub(crate) fn joint<C, F>(
+        self,
+        quotas: &[Vec<Quota>],
+        clock: C,
+        fingerprinter: F,
+    ) -> Result<Engine<C, F>, BuildError> {
+        quotas.iter().try_for_each(|quotas| validate(quotas))?;
+        if quotas.iter().flatten().any(Quota::is_counting_refused) {
             return Err(BuildError::CountingRefusedAlone);
         }
         let at_cap = match self.at_key_cap {
@@ -68,7 +77,7 @@ impl Settings {
 
     fn engine<C, F>(
         self,
-        quotas: &[Quotas],
+        quotas: &[impl AsRef<[Quota]>],
         table: fn(Box<[Versions]>, usize, usize) -> Table,
         at_cap: AtCap,
         (clock, fingerprinter): (C, F),
@@ -79,7 +88,7 @@ impl Settings {
         if keys_with_quotas > key_cap {
             return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
         }
-        let plans = quotas.iter().map(|quotas| quotas.plan_with_own(keys_with_quotas)).collect();
+        let plans = quotas.iter().map(|quotas| Versions::with_own(quotas.as_ref(), keys_with_quotas)).collect();
         let (table, tally) = (table(plans, key_cap, expected_keys), count_decisions.then(Tally::new));
         let (changes, id) = (Mutex::new(()), LimiterId::new());
         Ok(Engine { table, clock, fingerprinter, at_cap, changes, tally, id, modes })

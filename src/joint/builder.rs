@@ -15,7 +15,6 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::Dimensions;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
@@ -230,11 +229,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     /// - [`at_key_cap`](Self::at_key_cap) is [`AtKeyCap::Share`].
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
-        let Self { dimensions, settings, clock, fingerprinter, .. } = self;
+        let Self { dimensions, settings, clock, fingerprinter, keys } = self;
         let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
         check_dimensions::<D>(&names)?;
-        let quotas = quotas.iter().map(|quotas| Quotas::new(quotas)).collect::<Result<Vec<_>, BuildError>>()?;
-        Ok(JointLimiter::of(settings.joint(&quotas, clock, fingerprinter)?, names.into()))
+        let engine = settings.joint(&quotas, clock, fingerprinter)?;
+        Ok(JointLimiter { engine, names: names.into(), keys })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -258,8 +257,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<D, C, F>, RestoreError> {
-        let elapsed = snapshot.age();
-        self.restore_after(snapshot, elapsed)
+        self.restore_after(snapshot, snapshot.age())
     }
 
     /// As [`restore`](Self::restore), with the given time since the snapshot was taken.

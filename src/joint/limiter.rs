@@ -81,17 +81,13 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    names: Box<[Box<str>]>,
-    keys: PhantomData<fn(&D)>,
+    pub(super) names: Box<[Box<str>]>,
+    pub(super) keys: PhantomData<fn(&D)>,
 }
 
 const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    pub(super) fn of(engine: Engine<C, F>, names: Box<[Box<str>]>) -> Self {
-        Self { engine, names, keys: PhantomData }
-    }
-
     /// Takes one permit for each of the keys now, or denies the request.
     ///
     /// It peeks at each key first. If no key denies the request, it looks each key up again and
@@ -126,7 +122,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     /// Also when `cost` is more than a limit of a dimension that is asked: no wait would help.
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
-        Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost, None))
+        Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost))
     }
 
     /// Decides each request on its own, as calls of [`try_acquire`](Self::try_acquire) in this

@@ -12,7 +12,7 @@ use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;
 use crate::quota::{Kind, Quota};
-use crate::quotas::Quotas;
+use crate::quotas::validate;
 use crate::table::{ImportError, Table};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
@@ -108,7 +108,7 @@ impl<'a> Taken<'a> {
             let versions = || (0..dimensions).map(|dimension| table.version(dimension));
             let mut taken = Self {
                 dimensions: versions().collect(),
-                own: table.of_single_keys().map(|(key, version)| (halves(key), version)).collect(),
+                own: table.cells.of_single_keys().map(|(key, version)| (halves(key), version)).collect(),
                 keys: BTreeMap::new(),
             };
             // A key may appear twice. The later entry replaces the earlier.
@@ -246,12 +246,12 @@ impl Snapshot {
         let of_key = |(key, quotas): &(Key, Vec<OwnQuota>)| {
             let key = fingerprint(key);
             let quotas: Vec<Quota> = quotas.iter().map(OwnQuota::quota).collect::<Option<_>>()?;
-            (key.plan() < self.dimensions.len() && Quotas::new(&quotas).is_ok()).then_some((key, quotas))
+            (key.plan() < self.dimensions.len() && validate(&quotas).is_ok()).then_some((key, quotas))
         };
         let own: Option<Vec<_>> = self.own.iter().map(of_key).collect();
         let own = own.ok_or(RestoreError::Contradictory)?;
         let exports = self.keys.iter().map(|(key, export)| (fingerprint(key), export));
-        table.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
+        table.cells.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
             Unchanged::NoneOfItsOwn => RestoreError::KeysWithQuotas { keys: self.own.len() },
             Unchanged::OtherRefused => RestoreError::OtherQuotas,
             _ => RestoreError::Contradictory,

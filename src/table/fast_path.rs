@@ -1,10 +1,13 @@
-//! The fast path: the key is known, its cell is open, and no other thread's claim is in progress.
+//! The lookup of the index, and the fast path: the key is known, its cell is open, and no other
+//! thread's claim is in progress.
 
 use super::find::Table;
+use super::index::{Index, Route, SIZES};
 use crate::cell::Head;
 use crate::clock::Clock;
 use crate::decision::{FastDecision, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
+use crate::sync::Ordering;
 
 /// Retries after a lost claim, before the slow path.
 const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
@@ -14,6 +17,28 @@ const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
 const FIRST_BACKOFF: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
 
 impl Table {
+    #[inline]
+    pub(super) fn route(&self) -> Route {
+        Route(self.route.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(super) fn current(&self, route: Route) -> Index<'_> {
+        self.index(route.size(), route.generation())
+    }
+
+    pub(super) fn old(&self, route: Route) -> Index<'_> {
+        self.index(route.old_size(), route.generation().wrapping_sub(1))
+    }
+
+    #[inline]
+    fn index(&self, size: u32, generation: u32) -> Index<'_> {
+        let memory = self.indexes[size as usize % SIZES][(generation & 1) as usize].get();
+        let memory = memory.expect("a route names an index only once its memory is there");
+        #[expect(clippy::cast_possible_truncation, reason = "entries export the lower half")]
+        Index::new(memory, generation as u16)
+    }
+
     /// Decides a request of `cost` permits, between 1 and the limit, or returns `None`: then the
     /// slow path decides.
     #[inline(always)]

@@ -2,6 +2,8 @@
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
 
 use crate::caps::AtKeyCap;
 use crate::clock::{Clock, MonotonicClock};
@@ -98,7 +100,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// The most keys held at once; 1,048,576 by default. Memory follows the keys, not the cap.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
-        self.settings.key_cap = key_cap;
+        self.settings.key_cap = Some(key_cap);
         self
     }
 
@@ -335,11 +337,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
-    pub fn restore_after(
-        self,
-        snapshot: &Snapshot,
-        elapsed: core::time::Duration,
-    ) -> Result<Limiter<K, C, F>, RestoreError> {
+    pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<Limiter<K, C, F>, RestoreError> {
         snapshot.check_quotas(&[&self.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let mut limiter = Self { fingerprinter, ..self }.build()?;

@@ -135,11 +135,11 @@ impl core::error::Error for ChangeError {
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Changes the quotas of a limiter without dimensions.
-    fn set_quotas(&self, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+    /// Changes the quotas of a dimension; dimension 0 if there are no dimensions.
+    fn set_quotas(&self, dimension: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate(quotas).map_err(ChangeError::Quotas)?;
-        let changed = self.change(&[Change { dimension: 0, scope, quotas }]);
-        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(0), quotas))
+        let changed = self.change(&[Change { dimension, scope, quotas }]);
+        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(dimension), quotas))
     }
 }
 
@@ -189,7 +189,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// requests where the present ones do not (or the other way round), or have changed too often.
     /// The old ones stay in force.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.engine.set_quotas(Scope::All, quotas)
+        self.engine.set_quotas(0, Scope::All, quotas)
     }
 
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own,
@@ -219,7 +219,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.engine.set_quotas(Scope::Key(self.fingerprint(key)), quotas)
+        self.engine.set_quotas(0, Scope::Key(self.fingerprint(key)), quotas)
     }
 
     /// The quotas that a key has: its own, or those of all keys.
@@ -256,7 +256,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::set_quotas`].
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.engine.set_quotas(Scope::All, quotas)
+        self.engine.set_quotas(0, Scope::All, quotas)
     }
 }
 
@@ -285,8 +285,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         if dimension >= dimensions {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });
         }
-        let change = Change { dimension, scope: Scope::All, quotas };
-        self.change(&[change]).map_err(|(_, error)| *error)
+        self.engine.set_quotas(dimension, Scope::All, quotas)
     }
 
     /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those

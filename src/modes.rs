@@ -30,8 +30,7 @@ impl ModeSettings {
         }
         let lists = list_cap.map(Lists::new).transpose()?;
         let any = shadow || penalties.iter().any(Option::is_some) || lists.is_some();
-        let made = || Modes { shadow: shadow.then(Tally::new), penalties: penalties.into(), lists };
-        Ok(any.then(|| Box::new(made())))
+        Ok(any.then(|| Box::new(Modes { shadow: shadow.then(Tally::new), penalties: penalties.into(), lists })))
     }
 }
 

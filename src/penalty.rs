@@ -201,8 +201,11 @@ impl Penalties {
         let block = Quota::new(1, penalty.blocked_for);
         let plans = [Versions::new(&[denials]), Versions::new(&[block])];
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
-        let table = Table::of_plans(plans.into(), places, 0);
-        Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })
+        Ok(Self {
+            table: Table::of_plans(plans.into(), places, 0),
+            at_once: penalty.denials == 1,
+            begun: AtomicU64::new(0),
+        })
     }
 
     /// The end of the key's block, if it is blocked.

@@ -22,7 +22,7 @@ impl Single {
 
     /// The quotas are validated.
     pub(crate) fn new(quotas: &[Quota]) -> Self {
-        Self { table: Table::new(Versions::new(quotas), Self::PLACES, 0) }
+        Self { table: Table::of_plans([Versions::new(quotas)].into(), Self::PLACES, 0) }
     }
 
     pub(crate) fn acquire(&self, cost: u32, clock: &impl Clock) -> Status {

@@ -61,8 +61,6 @@ mod joint_status_tests;
 mod kit;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
-mod peek;
-mod prefetch;
 mod refundable;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
@@ -72,7 +70,7 @@ mod turn;
 
 #[cfg(feature = "snapshot")]
 pub(crate) use export::ImportError;
+pub(crate) use fast_path::TOGETHER;
 pub(crate) use find::Table;
 pub(crate) use joint::Together;
-pub(crate) use prefetch::TOGETHER;
 pub(crate) use refundable::Refundable;

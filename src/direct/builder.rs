@@ -1,5 +1,8 @@
 //! [`DirectLimiterBuilder`]: the options of a limiter without keys.
 
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
+
 use super::limiter::{DirectLimiter, OneKey};
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::Settings;
@@ -212,11 +215,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     ///
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
-    pub fn restore_after(
-        self,
-        snapshot: &Snapshot,
-        elapsed: core::time::Duration,
-    ) -> Result<DirectLimiter<C>, RestoreError> {
+    pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<DirectLimiter<C>, RestoreError> {
         snapshot.check_quotas(&[&self.quotas])?;
         snapshot.fingerprinter(OneKey)?;
         let mut limiter = self.build()?;

@@ -1,7 +1,9 @@
-//! [`Engine`]: a table, a clock, the modes, and the answer at the key cap.
+//! [`Engine`]: a table, a clock, the modes, the answer at the key cap, and changes of quotas.
 
 use core::fmt;
+use std::sync::PoisonError;
 
+use crate::cell::{Scope, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
@@ -43,10 +45,38 @@ pub(crate) enum AtCap {
     Retry,
 }
 
+/// A change of the quotas of a dimension, or of one of its keys. The quotas have been validated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) dimension: usize,
+    pub(crate) scope: Scope,
+    pub(crate) quotas: &'a [Quota],
+}
+
 impl<C: Clock, F> Engine<C, F> {
     /// The current quotas of a dimension; dimension 0 if there are no dimensions.
     pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
         &self.table.version(dimension).quotas
+    }
+
+    /// Makes all of these changes, of different dimensions, or none. An error has the index of the
+    /// change that can't be made. Keys keep their permits. A lock makes changes serial; no decision
+    /// takes it.
+    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
+        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, &Change { dimension, scope, quotas }) in changes.iter().enumerate() {
+            let versions = self.table.cells.versions(dimension);
+            let can = versions.can_change(scope, quotas, || time_of(self.clock.now()));
+            can.map_err(|error| (at, error))?;
+        }
+        for (at, &Change { dimension, scope, quotas }) in changes.iter().enumerate() {
+            let mut changed = self.table.change(dimension, scope, quotas, &self.clock);
+            if let (Ok(()), AtCap::Share(shared), Scope::All) = (changed, &self.at_cap, scope) {
+                changed = shared.table.change(0, scope, quotas, &self.clock);
+            }
+            changed.map_err(|error| (at, error))?;
+        }
+        Ok(())
     }
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
@@ -77,12 +107,12 @@ impl<C: Clock, F> Engine<C, F> {
             live_keys: held.live_keys,
             cells: held.cells,
             bytes: own_bytes
-                + held.bytes
+                + self.table.bytes()
                 + shared
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
-            refused_at_cap: held.refused_at_cap,
+            refused_at_cap: self.table.refused_at_cap(),
             overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, |tally| tally.totals().denied),
             penalties: penalties().map(|it| it.begun()).sum(),
             penalties_refused: penalties().map(|it| it.table.refused_at_cap()).sum(),

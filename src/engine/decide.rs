@@ -102,14 +102,16 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// The quota's decision on the slow path, and whether it is by the key's own permits.
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
-        loop {
-            match self.table.acquire(key, cost, clock) {
-                Ok(status) => return (status, true),
-                Err(retry_after_ns) => {
-                    let shared = |shared: &Single| shared.acquire(cost, clock);
-                    if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
-                        return (status, false);
-                    }
+        match self.table.acquire(key, cost, clock) {
+            Ok(status) => (status, true),
+            Err(retry_after_ns) => {
+                match self.decide_at_cap(key, cost, retry_after_ns, |shared| shared.acquire(cost, clock)) {
+                    Some(status) => (status, false),
+                    None => loop {
+                        if let Ok(status) = self.table.acquire(key, cost, clock) {
+                            return (status, true);
+                        }
+                    },
                 }
             }
         }

@@ -77,22 +77,22 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn peek_together(&self, keys: &Together, cost: u32) -> JointStatus {
         match &self.modes {
             // A request of cost zero is always admitted.
-            Some(modes) if cost > 0 => {
-                let status = self.peek_together_in_modes(modes, *keys, cost);
-                let decision = modes.preview(status.decision);
-                status.with_decision(decision)
-            }
+            Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost),
             _ => self.table.preview_together_status(self.asked(keys, cost), &self.clock),
         }
     }
 
     #[inline(never)]
     fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
-        if let Some(decision) = by_lists(modes, &mut keys) {
-            return JointStatus::new().with_decision(decision);
-        }
-        let clock = Noted::new(&self.clock);
-        self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost), &clock)
+        let mut status = match by_lists(modes, &mut keys) {
+            Some(decision) => JointStatus::new().with_decision(decision),
+            None => {
+                let clock = Noted::new(&self.clock);
+                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost), &clock)
+            }
+        };
+        status.decision = modes.preview(status.decision);
+        status
     }
 
     /// Decides a request of at least one permit. `ask` has the decision of the quotas.

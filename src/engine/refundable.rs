@@ -66,8 +66,7 @@ impl<C: Clock, F> Engine<C, F> {
             (Charges::One(refundable), _) => self.table.refund(refundable, &self.clock),
             (Charges::Overflow(refundable), AtCap::Share(shared)) => shared.table.refund(refundable, &self.clock),
             (Charges::Several(charges), _) => {
-                let given = charges.iter().map(|refundable| self.table.refund(refundable, &self.clock));
-                given.fold(0, u32::max)
+                charges.iter().map(|refundable| self.table.refund(refundable, &self.clock)).max().unwrap_or(0)
             }
             (Charges::Overflow(_) | Charges::Nothing, _) => 0,
         }

@@ -14,27 +14,14 @@ use crate::sync::Mutex;
 use crate::table::Table;
 
 /// The options of a builder, except quotas, clock and fingerprinter.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    pub(crate) key_cap: usize,
+    pub(crate) key_cap: Option<usize>,
     pub(crate) expected_keys: usize,
     pub(crate) at_key_cap: AtKeyCap,
     pub(crate) count_decisions: bool,
     pub(crate) keys_with_quotas: usize,
     pub(crate) modes: ModeSettings,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            key_cap: DEFAULT_KEY_CAP,
-            expected_keys: 0,
-            at_key_cap: AtKeyCap::default(),
-            count_decisions: false,
-            keys_with_quotas: 0,
-            modes: ModeSettings::default(),
-        }
-    }
 }
 
 impl Settings {
@@ -52,7 +39,7 @@ impl Settings {
     /// The engine of a limiter for one key.
     pub(crate) fn direct<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
         validate(quotas)?;
-        let settings = Self { key_cap: Single::PLACES, ..self };
+        let settings = Self { key_cap: Some(Single::PLACES), ..self };
         settings.engine(&[quotas], Table::of_plans, AtCap::Retry, (clock, fingerprinter))
     }
 
@@ -83,6 +70,7 @@ impl Settings {
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {
         let Self { key_cap, expected_keys, count_decisions, keys_with_quotas, modes, .. } = self;
+        let key_cap = key_cap.unwrap_or(DEFAULT_KEY_CAP);
         check_keys(key_cap, expected_keys)?;
         let modes = modes.made(quotas.len(), key_cap)?;
         if keys_with_quotas > key_cap {
@@ -90,7 +78,6 @@ impl Settings {
         }
         let plans = quotas.iter().map(|quotas| Versions::with_own(quotas.as_ref(), keys_with_quotas)).collect();
         let (table, tally) = (table(plans, key_cap, expected_keys), count_decisions.then(Tally::new));
-        let (changes, id) = (Mutex::new(()), LimiterId::new());
-        Ok(Engine { table, clock, fingerprinter, at_cap, changes, tally, id, modes })
+        Ok(Engine { table, clock, fingerprinter, at_cap, changes: Mutex::new(()), tally, id: LimiterId::new(), modes })
     }
 }

@@ -1,6 +1,8 @@
 //! [`JointLimiterBuilder`]: the dimensions of a limiter, and its other options.
 
 use core::marker::PhantomData;
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
 
 use super::limiter::JointLimiter;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
@@ -76,7 +78,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
 
     /// The most keys held at once, of all dimensions together; 1,048,576 by default.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
-        self.settings.key_cap = key_cap;
+        self.settings.key_cap = Some(key_cap);
         self
     }
 
@@ -280,11 +282,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     ///
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
-    pub fn restore_after(
-        self,
-        snapshot: &Snapshot,
-        elapsed: core::time::Duration,
-    ) -> Result<JointLimiter<D, C, F>, RestoreError> {
+    pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;

@@ -5,9 +5,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::sealed::Refund;
-use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, JointStatus, Status};
+use crate::decision::{JointStatus, Status};
 use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
@@ -22,16 +22,10 @@ fn charge<C: Clock, F>(
     key: Fingerprint,
     cost: u32,
     within: Duration,
-) -> Result<(Receipt, u64, Status), ReserveError> {
-    let (status, charges) = engine.acquire_within(key, cost, nanoseconds(within))?;
+) -> Result<(Receipt, Duration, Status), ReserveError> {
+    let (status, charges) = engine.acquire_within(key, cost, u64::try_from(within.as_nanos()).unwrap_or(u64::MAX))?;
     let receipt = Receipt { limiter: Some(engine.id), cost, charges };
-    Ok((receipt, delay_ns(status.decision)?, status))
-}
-
-/// The delay of an admission.
-fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
-    let admission: Admission = decision.into_result()?;
-    Ok(nanoseconds(admission.delay()))
+    Ok((receipt, status.decision.into_result()?.delay(), status))
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
@@ -299,12 +293,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(Reservation::new(Arc::clone(self), self.charge(keys, cost)?))
     }
 
-    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, Duration, JointStatus), ReserveError> {
         let (keys, mut charges) = (self.fingerprints(keys, cost)?, Vec::new());
         let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut charges));
-        let delay_ns = delay_ns(status.decision)?;
+        let delay = status.decision.into_result()?.delay();
         let receipt = Receipt { limiter: Some(self.engine.id), cost, charges: Charges::Several(charges.into()) };
-        Ok((receipt, delay_ns, status))
+        Ok((receipt, delay, status))
     }
 
     /// Refunds the permits of a receipt in one dimension after the other.

@@ -1,5 +1,5 @@
 //! The lookup of the index, and the fast path: the key is known, its cell is open, and no other
-//! thread's claim is in progress.
+//! thread's claim is in progress. Prefetches of many keys.
 
 use super::find::Table;
 use super::index::{Index, Route, SIZES};
@@ -15,6 +15,10 @@ const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
 /// The pause before the first retry, in turns of [`spin_loop`](core::hint::spin_loop); each further
 /// pause is twice as long. The first takes about a microsecond, all together a dozen.
 const FIRST_BACKOFF: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
+
+/// The keys that are prefetched together: enough to keep the memory busy, few enough to stay in the
+/// nearest cache.
+pub(crate) const TOGETHER: usize = 32;
 
 impl Table {
     #[inline]
@@ -102,5 +106,20 @@ impl Table {
             head = seat.seat().head;
         }
         None
+    }
+
+    /// Reads the memory that decisions on these keys will read, and decides nothing: first each
+    /// key's slot of the index, then each key's cell, then each key's ring. Reads of one kind do
+    /// not wait for each other; in one decision after the other they would.
+    pub(crate) fn prefetch(&self, keys: &[Fingerprint]) {
+        let index = self.current(self.route());
+        let seen = keys.iter().fold(0, |seen, &key| seen ^ index.prefetch(key));
+        core::hint::black_box(seen);
+        let mut rings = [None; TOGETHER];
+        for (ring, &key) in rings.iter_mut().zip(keys) {
+            *ring = index.likely_cell(key).map(|id| self.cells.prefetch(id));
+        }
+        let seen = rings.into_iter().flatten().fold(0, |seen, ring| seen ^ self.cells.prefetch_ring(ring));
+        core::hint::black_box(seen);
     }
 }

@@ -15,8 +15,6 @@ use crate::sync::{AtomicU64, CachePadded, Ordering, plain};
 pub(crate) struct TableCounts {
     pub(crate) live_keys: usize,
     pub(crate) cells: usize,
-    pub(crate) bytes: usize,
-    pub(crate) refused_at_cap: u64,
 }
 
 pub(crate) struct Table {
@@ -46,17 +44,19 @@ pub(super) enum Located<'a> {
 }
 
 impl Table {
-    /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
+    /// As [`of_plans`](Self::of_plans), for keys of one plan.
+    #[cfg(test)]
     pub(crate) fn new(plan: Versions, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_plans([plan].into(), key_cap, expected_keys)
     }
 
-    /// As [`new`](Self::new), for keys of several plans.
+    /// A table for up to `key_cap` keys of these plans, between 1 and the maximum, with room for
+    /// `expected_keys`.
     pub(crate) fn of_plans(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
-    /// As [`new`](Self::new), for joint claims on keys of several plans.
+    /// As [`of_plans`](Self::of_plans), for joint claims.
     pub(crate) fn together(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
     }
@@ -121,10 +121,37 @@ impl Table {
                         return Ok(status);
                     }
                 }
-                FindOrInsert::Granted { time } => return Ok(self.cells.first_status(fingerprint, cost, time)),
+                FindOrInsert::Granted(time) => return Ok(self.cells.first_status(fingerprint, cost, time)),
                 FindOrInsert::Retry => {}
             }
         }
+    }
+
+    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for a
+    /// new key as the request would, so both give the same answer.
+    pub(crate) fn preview(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
+        loop {
+            if let Some(status) = self.peek_cell(fingerprint, cost, clock) {
+                return Ok(status);
+            }
+            let made = if self.cells.has_room() { Ok(()) } else { self.make_room(1, clock) };
+            match made {
+                Ok(()) => return Ok(self.cells.status_of_nothing(fingerprint, cost, clock)),
+                // The key may have got a place meanwhile.
+                Err(_) if self.seat_of(fingerprint).is_some() => {}
+                Err(retry_after_ns) => return Err(retry_after_ns),
+            }
+        }
+    }
+
+    /// The answer of the key's cell to a request of `cost` permits; `None` if it has none. Writes
+    /// nothing.
+    pub(super) fn peek_cell(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let mut status = self.fast_peek(fingerprint, cost, clock);
+        while status.is_none() {
+            status = self.cells.decide(Ask::Peek, self.seat_of(fingerprint)?, cost, clock);
+        }
+        status
     }
 
     /// The answer to a peek, as if there were a place for every key.
@@ -160,7 +187,7 @@ impl Table {
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
-        TableCounts { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+        TableCounts { live_keys, cells }
     }
 
     #[cold]
@@ -272,10 +299,11 @@ impl Table {
         let time = time_of(clock.now());
         self.cells.publish_first(created, clock);
         self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
-        Ok(FindOrInsert::Granted { time })
+        Ok(FindOrInsert::Granted(time))
     }
 
     /// Inserts a new cell for which a slot is counted, or frees it.
+    #[inline]
     pub(super) fn insert(&self, route: Route, fingerprint: Fingerprint, id: u32, incarnation: u64) -> Put {
         let put = self.current(route).put(fingerprint, id, incarnation, &self.cells);
         if !matches!(put, Put::Done | Put::There) {
@@ -304,9 +332,7 @@ fn number(count: usize) -> u32 {
 /// The outcome of find or insert.
 pub(super) enum FindOrInsert<'a> {
     Seat(Seat<'a>),
-    /// The first permits have been granted.
-    Granted {
-        time: u64,
-    },
+    /// The first permits have been granted at this time.
+    Granted(u64),
     Retry,
 }

@@ -159,7 +159,7 @@ impl Table {
         let mut admission = Admission::COUNTED;
         for (dimension, key) in by_dimension(keys) {
             let place = match room {
-                Err(retry_after_ns) if !self.has_place(key) => Err(retry_after_ns),
+                Err(retry_after_ns) if !self.cells.has_room() && self.seat_of(key).is_none() => Err(retry_after_ns),
                 _ => self.seat(key, clock, made),
             };
             let mut left = PerQuota::NONE;
@@ -205,21 +205,16 @@ impl Table {
         Some(Decision::Admitted(if count == 0 { Admission::UNCOUNTED } else { admission }))
     }
 
-    /// Whether the key has a cell, or one can be allocated without a sweep.
-    fn has_place(&self, fingerprint: Fingerprint) -> bool {
-        self.cells.has_room() || self.seat_of(fingerprint).is_some()
-    }
-
     /// The cell of a key, inserted without permits if there is none. An error says when there may
     /// be a place. The request has made `made` such cells, and makes at most [`MOST_MADE`].
-    pub(super) fn seat(&self, fingerprint: Fingerprint, clock: &impl Clock, made: &mut usize) -> Result<Seat<'_>, u64> {
+    pub(super) fn seat(&self, key: Fingerprint, clock: &impl Clock, made: &mut usize) -> Result<Seat<'_>, u64> {
         while *made < MOST_MADE {
-            match self.find_or_insert(self.route(), fingerprint, 0, clock)? {
+            match self.find_or_insert(self.route(), key, 0, clock)? {
                 FindOrInsert::Seat(seat) => return Ok(seat),
-                FindOrInsert::Granted { .. } => *made += 1,
+                FindOrInsert::Granted(_) => *made += 1,
                 FindOrInsert::Retry => {}
             }
         }
-        self.seat_of(fingerprint).ok_or(1)
+        self.seat_of(key).ok_or(1)
     }
 }

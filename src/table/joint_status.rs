@@ -17,15 +17,7 @@ use crate::cell::{MAX_CELLS, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, JointStatus, Left};
 use crate::fingerprint::Fingerprint;
-
-/// The clock reading.
-struct Shown(u64);
-
-impl Clock for Shown {
-    fn now(&self) -> u64 {
-        self.0
-    }
-}
+use crate::noted::At;
 
 /// The answers of all keys of a request.
 struct Peeked {
@@ -113,7 +105,7 @@ impl Table {
                 seats[dimension] = self.seat_of(key);
             }
             // After all the heads (INV-CLOCK-LAST).
-            let shown = Shown(clock.now());
+            let shown = At(clock.now());
             if self.peek_by(asked, &seats, &shown, peeked) {
                 return;
             }
@@ -121,7 +113,7 @@ impl Table {
     }
 
     /// The answers of all keys by these heads. `false` if not all of them stand any more.
-    fn peek_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &Shown, peeked: &mut Peeked) -> bool {
+    fn peek_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &At, peeked: &mut Peeked) -> bool {
         peeked.status.clear();
         (peeked.new, peeked.low) = (0, 0);
         let mut all = Decision::Admitted(Admission::UNCOUNTED);

@@ -9,7 +9,7 @@ use loom::{sync::Arc, thread};
 
 use super::index::SlotContent;
 use super::kit::*;
-use super::route::Counted;
+use super::turn::Counted;
 
 /// A clock that stands still at the given reading.
 struct At(u64);

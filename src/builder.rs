@@ -2,6 +2,8 @@
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
 
 use crate::caps::AtKeyCap;
 use crate::clock::{Clock, MonotonicClock};
@@ -11,7 +13,6 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
@@ -68,19 +69,9 @@ impl<K: Hash + ?Sized> Limiter<K> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn builder(quota: Quota) -> LimiterBuilder<K> {
-        LimiterBuilder::new(quota)
-    }
-}
-
-impl<K: Hash + ?Sized> LimiterBuilder<K> {
-    pub(crate) fn new(quota: Quota) -> Self {
-        Self {
-            quotas: vec![quota],
-            settings: Settings::default(),
-            clock: MonotonicClock::new(),
-            fingerprinter: DefaultFingerprinter::new(),
-            key: PhantomData,
-        }
+        let (quotas, settings) = (vec![quota], Settings::default());
+        let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
+        LimiterBuilder { quotas, settings, clock, fingerprinter, key: PhantomData }
     }
 }
 
@@ -109,7 +100,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
 
     /// The most keys held at once; 1,048,576 by default. Memory follows the keys, not the cap.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
-        self.settings.key_cap = key_cap;
+        self.settings.key_cap = Some(key_cap);
         self
     }
 
@@ -294,8 +285,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, settings, clock, fingerprinter, .. } = self;
-        Ok(Limiter::of(settings.keyed(&Quotas::new(&quotas)?, clock, fingerprinter)?))
+        let Self { quotas, settings, clock, fingerprinter, key } = self;
+        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, key })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -324,8 +315,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<Limiter<K, C, F>, RestoreError> {
-        let elapsed = snapshot.age();
-        self.restore_after(snapshot, elapsed)
+        self.restore_after(snapshot, snapshot.age())
     }
 
     /// As [`restore`](Self::restore), with the given time since the snapshot was taken.
@@ -347,11 +337,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     ///
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
-    pub fn restore_after(
-        self,
-        snapshot: &Snapshot,
-        elapsed: core::time::Duration,
-    ) -> Result<Limiter<K, C, F>, RestoreError> {
+    pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<Limiter<K, C, F>, RestoreError> {
         snapshot.check_quotas(&[&self.quotas])?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let mut limiter = Self { fingerprinter, ..self }.build()?;

@@ -6,14 +6,14 @@ use core::hash::Hash;
 use crate::cell::{Scope, Unchanged, Versions};
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
-use crate::engine::Change;
+use crate::engine::{Change, Engine};
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::Quotas;
+use crate::quotas::validate;
 
 /// Why quotas were not changed. The old ones stay in force.
 ///
@@ -134,6 +134,15 @@ impl core::error::Error for ChangeError {
     }
 }
 
+impl<C: Clock, F> Engine<C, F> {
+    /// Changes the quotas of a dimension; dimension 0 if there are no dimensions.
+    fn set_quotas(&self, dimension: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+        validate(quotas).map_err(ChangeError::Quotas)?;
+        let changed = self.change(&[Change { dimension, scope, quotas }]);
+        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(dimension), quotas))
+    }
+}
+
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Changes the quotas of all keys, from now on, while requests come.
     ///
@@ -180,9 +189,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// requests where the present ones do not (or the other way round), or have changed too often.
     /// The old ones stay in force.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
-        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let change = Change { dimension: 0, scope: Scope::All, quotas: checked.given() };
-        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
+        self.engine.set_quotas(0, Scope::All, quotas)
     }
 
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own,
@@ -212,9 +219,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
-        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let change = self.change_of(key, checked.given());
-        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
+        self.engine.set_quotas(0, Scope::Key(self.fingerprint(key)), quotas)
     }
 
     /// The quotas that a key has: its own, or those of all keys.
@@ -251,9 +256,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::set_quotas`].
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
-        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        let change = Change { dimension: 0, scope: Scope::All, quotas: checked.given() };
-        self.engine.change(&[change]).map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(), quotas))
+        self.engine.set_quotas(0, Scope::All, quotas)
     }
 }
 
@@ -277,16 +280,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`Limiter::set_quotas`], and when there is no such dimension.
     pub fn set_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
-        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        if quotas.iter().any(Quota::is_counting_refused) {
-            return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
-        }
+        validate_joint(quotas)?;
         let dimensions = self.dimensions().len();
         if dimension >= dimensions {
             return Err(ChangeError::NoSuchDimension { dimension, dimensions });
         }
-        let change = Change { dimension, scope: Scope::All, quotas: checked.given() };
-        self.change(&[change]).map_err(|(_, error)| *error)
+        self.engine.set_quotas(dimension, Scope::All, quotas)
     }
 
     /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those
@@ -314,13 +313,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// As [`Limiter::set_quotas_of`], and [`ChangeError::Keys`] when there is no key, or, for a
     /// slice, not as many keys as dimensions.
     pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
-        let checked = Quotas::new(quotas).map_err(ChangeError::Quotas)?;
-        if quotas.iter().any(Quota::is_counting_refused) {
-            return Err(ChangeError::Quotas(BuildError::CountingRefusedAlone));
-        }
+        validate_joint(quotas)?;
         let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
         let given = keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)));
-        let change = |(dimension, key)| Change { dimension, scope: Scope::Key(key), quotas: checked.given() };
+        let change = |(dimension, key)| Change { dimension, scope: Scope::Key(key), quotas };
         self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| *error)
     }
 
@@ -361,7 +357,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
-        self.engine.table.keys_may_have_quotas()
+        self.engine.table.cells.versions(0).may_have_own()
     }
 
     /// Makes all of these changes, or none. An error has the dimension.
@@ -371,6 +367,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
             (dimension, Box::new(ChangeError::of(unchanged, self.engine.quotas(dimension), quotas)))
         })
     }
+}
+
+fn validate_joint(quotas: &[Quota]) -> Result<(), ChangeError> {
+    let counting = quotas.iter().any(Quota::is_counting_refused);
+    let valid = validate(quotas).and(if counting { Err(BuildError::CountingRefusedAlone) } else { Ok(()) });
+    valid.map_err(ChangeError::Quotas)
 }
 
 #[cfg(all(test, not(tollgate_loom)))]

@@ -2,17 +2,14 @@
 //! [`JointLimiter`](crate::JointLimiter) share. They differ in how a request names its keys.
 
 mod body;
-mod change;
 mod decide;
 mod joint;
 mod modes;
 mod refundable;
 mod settings;
-mod wants;
 
 #[cfg(all(test, tollgate_loom))]
 pub(crate) use body::AtCap;
-pub(crate) use body::Engine;
-pub(crate) use change::Change;
+pub(crate) use body::{Change, Engine};
 pub(crate) use joint::Together;
 pub(crate) use settings::Settings;

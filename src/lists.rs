@@ -9,11 +9,11 @@ use core::fmt;
 
 use crate::caps::MAX_KEY_CAP;
 use crate::cell::Versions;
-use crate::clock::Clock;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
+use crate::noted::At;
 use crate::quota::Quota;
-use crate::table::{Placed, Table};
+use crate::table::Table;
 
 /// A list, with the number of its plan in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,18 +22,9 @@ pub(crate) enum List {
     Allow,
 }
 
-/// A clock that stands still.
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> u64 {
-        0
-    }
-}
-
 /// The allow list and the deny list of a limiter.
 pub(crate) struct Lists {
-    table: Table,
+    pub(crate) table: Table,
     cap: usize,
 }
 
@@ -52,7 +43,7 @@ impl Lists {
 
     /// The list that the key is on. If it is on both, the deny list.
     pub(crate) fn of(&self, key: Fingerprint) -> Option<List> {
-        let is_on = |&list: &List| !self.table.peek(key.in_dimension(list as usize), 1, &Still).is_admitted();
+        let is_on = |&list: &List| !self.table.peek(key.in_dimension(list as usize), 1, &At(0)).is_admitted();
         [List::Deny, List::Allow].into_iter().find(is_on)
     }
 
@@ -62,7 +53,7 @@ impl Lists {
         // this many attempts a whole sweep has run, even if an older sweep had to end first.
         let sweeps = 2 * (self.cap / 64 + 2);
         for _ in 0..sweeps {
-            if let Placed::Decided(status) = self.table.acquire(key.in_dimension(list as usize), 1, &Still) {
+            if let Ok(status) = self.table.acquire(key.in_dimension(list as usize), 1, &At(0)) {
                 return Ok(status.is_admitted());
             }
         }
@@ -72,17 +63,12 @@ impl Lists {
     /// Takes the key off both lists. Returns whether it was on a list.
     pub(crate) fn take_off(&self, key: Fingerprint) -> bool {
         let [denied, allowed] =
-            [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &Still));
+            [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &At(0)));
         denied | allowed
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.table.counts(&Still).live_keys
-    }
-
-    /// Bytes on the heap.
-    pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes()
+        self.table.counts(&At(0)).live_keys
     }
 }
 

@@ -30,14 +30,14 @@ impl ModeSettings {
         }
         let lists = list_cap.map(Lists::new).transpose()?;
         let any = shadow || penalties.iter().any(Option::is_some) || lists.is_some();
-        let made = || Modes { shadow: shadow.then(Shadow::new), penalties: penalties.into(), lists };
-        Ok(any.then(|| Box::new(made())))
+        Ok(any.then(|| Box::new(Modes { shadow: shadow.then(Tally::new), penalties: penalties.into(), lists })))
     }
 }
 
 /// The modes of one limiter.
 pub(crate) struct Modes {
-    pub(crate) shadow: Option<Shadow>,
+    /// The count of overruled denials, in shadow mode.
+    pub(crate) shadow: Option<Tally>,
     /// By dimension.
     penalties: Box<[Option<Penalties>]>,
     pub(crate) lists: Option<Lists>,
@@ -56,14 +56,14 @@ impl Modes {
     /// The tables of the penalties, each with its dimension.
     #[cfg(feature = "snapshot")]
     pub(crate) fn tables_of_penalties(&self) -> impl Iterator<Item = (usize, &Table)> {
-        self.penalties.iter().enumerate().filter_map(|(dimension, it)| Some((dimension, it.as_ref()?.table())))
+        self.penalties.iter().enumerate().filter_map(|(dimension, it)| Some((dimension, &it.as_ref()?.table)))
     }
 
     /// The decision to return. Shadow mode turns a denial into an admission and counts it.
     pub(crate) fn show(&self, decision: Decision) -> Decision {
         match &self.shadow {
-            Some(shadow) if decision.is_denied() => {
-                shadow.count();
+            Some(overruled) if decision.is_denied() => {
+                overruled.count(false);
                 decision.overrule()
             }
             _ => decision,
@@ -78,34 +78,9 @@ impl Modes {
     /// Bytes on the heap, including its own.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self)
-            + self.shadow.as_ref().map_or(0, Shadow::bytes)
+            + self.shadow.as_ref().map_or(0, Tally::bytes)
             + size_of_val(&*self.penalties)
-            + self.all_penalties().map(Penalties::bytes).sum::<usize>()
-            + self.lists.as_ref().map_or(0, Lists::bytes)
-    }
-}
-
-/// Shadow mode: admits requests that would be denied, and counts them.
-pub(crate) struct Shadow {
-    tally: Tally,
-}
-
-impl Shadow {
-    pub(crate) fn new() -> Self {
-        Self { tally: Tally::new() }
-    }
-
-    /// Counts an overruled denial.
-    pub(crate) fn count(&self) {
-        self.tally.count(false);
-    }
-
-    pub(crate) fn overruled(&self) -> u64 {
-        self.tally.totals().denied
-    }
-
-    /// Bytes on the heap.
-    pub(crate) fn bytes(&self) -> usize {
-        self.tally.bytes()
+            + self.all_penalties().map(|penalties| penalties.table.bytes()).sum::<usize>()
+            + self.lists.as_ref().map_or(0, |lists| lists.table.bytes())
     }
 }

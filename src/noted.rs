@@ -1,4 +1,4 @@
-//! [`Noted`]: a clock that stores its last reading.
+//! [`Noted`]: a clock that stores its last reading. [`At`]: a clock that stands still.
 
 use core::cell::Cell;
 
@@ -39,5 +39,14 @@ impl<C: Clock> Clock for Noted<'_, C> {
         let now = self.clock.now();
         self.last.set(now);
         now
+    }
+}
+
+/// A clock that stands still at this reading.
+pub(crate) struct At(pub(crate) u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
     }
 }

@@ -25,7 +25,7 @@ use crate::fingerprint::Fingerprint;
 use crate::noted::Noted;
 use crate::quota::Quota;
 use crate::sync::plain::{AtomicU64, Ordering};
-use crate::table::{Placed, Table};
+use crate::table::Table;
 
 /// Blocks a key for a while after a number of denials within a while.
 ///
@@ -188,7 +188,7 @@ const BLOCK: usize = 1;
 
 /// The denials and blocks of a limiter's keys.
 pub(crate) struct Penalties {
-    table: Table,
+    pub(crate) table: Table,
     /// The first denial begins a block, so denials are not counted.
     at_once: bool,
     begun: AtomicU64,
@@ -201,8 +201,11 @@ impl Penalties {
         let block = Quota::new(1, penalty.blocked_for);
         let plans = [Versions::new(&[denials]), Versions::new(&[block])];
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
-        let table = Table::of_plans(plans.into(), places, 0);
-        Ok(Self { table, at_once: penalty.denials == 1, begun: AtomicU64::new(0) })
+        Ok(Self {
+            table: Table::of_plans(plans.into(), places, 0),
+            at_once: penalty.denials == 1,
+            begun: AtomicU64::new(0),
+        })
     }
 
     /// The end of the key's block, if it is blocked.
@@ -227,10 +230,7 @@ impl Penalties {
 
     /// Whether a permit was left, which this charges; `None` if there is no place for the key.
     fn takes_one(&self, plan: usize, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
-        match self.table.acquire(key.in_dimension(plan), 1, clock) {
-            Placed::Decided(status) => Some(status.is_admitted()),
-            Placed::NoRoom { .. } => None,
-        }
+        self.table.acquire(key.in_dimension(plan), 1, clock).ok().map(|status| status.is_admitted())
     }
 
     /// Forgets the denials and the block of a key. Returns whether it had either.
@@ -239,27 +239,7 @@ impl Penalties {
         denials | block
     }
 
-    pub(crate) fn clear(&self, clock: &impl Clock) {
-        self.table.clear(clock);
-    }
-
-    /// The denials and the blocks, for a snapshot.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn table(&self) -> &Table {
-        &self.table
-    }
-
     pub(crate) fn begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
-    }
-
-    /// The denials that were not counted for want of a place.
-    pub(crate) fn refused(&self) -> u64 {
-        self.table.refused_at_cap()
-    }
-
-    /// Bytes on the heap.
-    pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes()
     }
 }

@@ -1,54 +1,25 @@
-//! The quotas of a limiter, validated.
+//! The quotas of a limiter: validation, and `Debug`.
 
 use core::fmt;
 
 use crate::caps::{MAX_KEY_CAP, MAX_QUOTAS};
-use crate::cell::Versions;
 use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
 
-/// The quotas of every key, in the given order; at least one.
-#[derive(Debug, Clone)]
-pub(crate) struct Quotas {
-    given: Box<[Quota]>,
-}
-
-impl Quotas {
-    /// Validates the quotas. Several quotas must be sliding window logs, which share one ring of
-    /// stamps.
-    pub(crate) fn new(given: &[Quota]) -> Result<Self, BuildError> {
-        for quota in given {
-            quota.validate()?;
-        }
-        if given.is_empty() {
-            return Err(BuildError::NoQuota);
-        }
-        if given.len() > MAX_QUOTAS {
-            return Err(BuildError::TooManyQuotas { quotas: given.len(), most: MAX_QUOTAS });
-        }
-        let other = given.iter().map(Quota::algorithm).find(|&algorithm| algorithm != Algorithm::SlidingWindowLog);
-        if let (Some(algorithm), 2..) = (other, given.len()) {
-            return Err(BuildError::QuotasDontCombine { algorithm });
-        }
-        Ok(Self { given: given.into() })
+/// Validates the quotas of a key, at least one. Several quotas must be sliding window logs, which
+/// share one ring of stamps.
+pub(crate) fn validate(quotas: &[Quota]) -> Result<(), BuildError> {
+    quotas.iter().try_for_each(Quota::validate)?;
+    if quotas.is_empty() {
+        return Err(BuildError::NoQuota);
     }
-
-    pub(crate) fn plan(&self) -> Versions {
-        Versions::new(&self.given)
+    if quotas.len() > MAX_QUOTAS {
+        return Err(BuildError::TooManyQuotas { quotas: quotas.len(), most: MAX_QUOTAS });
     }
-
-    /// The same, with room for this many keys that have quotas of their own.
-    pub(crate) fn plan_with_own(&self, keys: usize) -> Versions {
-        Versions::with_own(&self.given, keys)
-    }
-
-    /// Whether one of the quotas counts denied requests.
-    pub(crate) fn count_refused(&self) -> bool {
-        self.given.iter().any(Quota::is_counting_refused)
-    }
-
-    pub(crate) fn given(&self) -> &[Quota] {
-        &self.given
+    let other = quotas.iter().map(Quota::algorithm).find(|&algorithm| algorithm != Algorithm::SlidingWindowLog);
+    match other {
+        Some(algorithm) if quotas.len() > 1 => Err(BuildError::QuotasDontCombine { algorithm }),
+        _ => Ok(()),
     }
 }
 

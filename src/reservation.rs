@@ -99,13 +99,13 @@ pub(crate) mod sealed {
 pub struct Reservation<P: Deref<Target: Lender>> {
     limiter: P,
     receipt: Option<Receipt>,
-    delay_ns: u64,
+    delay: Duration,
     status: <P::Target as Lender>::Status,
 }
 
 impl<P: Deref<Target: Lender>> Reservation<P> {
-    pub(crate) fn new(limiter: P, receipt: Receipt, delay_ns: u64, status: <P::Target as Lender>::Status) -> Self {
-        Self { limiter, receipt: Some(receipt), delay_ns, status }
+    fn new(limiter: P, (receipt, delay, status): (Receipt, Duration, <P::Target as Lender>::Status)) -> Self {
+        Self { limiter, receipt: Some(receipt), delay, status }
     }
 
     /// The time to wait before the permits may be used; zero if they are for now.
@@ -122,7 +122,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// ```
     #[must_use]
     pub const fn delay(&self) -> Duration {
-        Duration::from_nanos(self.delay_ns)
+        self.delay
     }
 
     /// The permits left when these were reserved, and the time until more are free: a
@@ -145,7 +145,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
 
     /// Keeps the permits charged. The receipt can refund them later, or be dropped.
     pub fn commit(mut self) -> Receipt {
-        self.receipt.take().unwrap_or_else(Receipt::of_nothing)
+        self.receipt.take().unwrap_or(Receipt { limiter: None, cost: 0, charges: Charges::Nothing })
     }
 
     /// Refunds the permits, as dropping the reservation does. Returns the number of refunded
@@ -215,22 +215,10 @@ pub(crate) enum Charges {
 }
 
 impl Receipt {
-    pub(crate) fn new(limiter: LimiterId, cost: u32, charges: Charges) -> Self {
-        Self { limiter: Some(limiter), cost, charges }
-    }
-
-    fn of_nothing() -> Self {
-        Self { limiter: None, cost: 0, charges: Charges::Nothing }
-    }
-
     /// The number of permits that were granted.
     #[must_use]
     pub const fn cost(&self) -> u32 {
         self.cost
-    }
-
-    pub(crate) fn charges(&self) -> &Charges {
-        &self.charges
     }
 
     /// Returns the receipt if this limiter wrote it.
@@ -339,9 +327,4 @@ impl From<JointError> for ReserveError {
     fn from(error: JointError) -> Self {
         Self::Joint(error)
     }
-}
-
-/// The duration in nanoseconds, at most `u64::MAX`.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

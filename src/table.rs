@@ -61,19 +61,16 @@ mod joint_status_tests;
 mod kit;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
-mod peek;
-mod prefetch;
 mod refundable;
 #[cfg(all(test, not(tollgate_loom)))]
 mod room_tests;
-mod route;
 #[cfg(all(test, not(tollgate_loom)))]
 mod stalled_tests;
 mod turn;
 
 #[cfg(feature = "snapshot")]
 pub(crate) use export::ImportError;
-pub(crate) use find::{Placed, Table};
+pub(crate) use fast_path::TOGETHER;
+pub(crate) use find::Table;
 pub(crate) use joint::Together;
-pub(crate) use prefetch::TOGETHER;
 pub(crate) use refundable::Refundable;

@@ -271,11 +271,6 @@ impl Cells {
         self.store.forgo(part);
     }
 
-    /// Whether the cell was freed since the part was prepared.
-    pub(crate) fn has_lost(&self, part: &Part) -> bool {
-        self.store.cells.element(part.id).head().incarnation() != part.seen.incarnation()
-    }
-
     /// Publishes one part of a joint claim, unless a helper has.
     pub(crate) fn publish(&self, part: &Part, clock: &impl Clock) {
         self.publish_at(At { cell: self.store.cells.element(part.id), head: part.next }, clock);

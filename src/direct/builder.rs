@@ -1,12 +1,14 @@
 //! [`DirectLimiterBuilder`]: the options of a limiter without keys.
 
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
+
 use super::limiter::{DirectLimiter, OneKey};
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::Settings;
 use crate::error::BuildError;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
@@ -169,7 +171,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// not a sliding window log.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
         let Self { quotas, settings, clock } = self;
-        Ok(DirectLimiter::of(settings.direct(&Quotas::new(&quotas)?, clock, OneKey)?))
+        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)? })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -191,8 +193,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<DirectLimiter<C>, RestoreError> {
-        let elapsed = snapshot.age();
-        self.restore_after(snapshot, elapsed)
+        self.restore_after(snapshot, snapshot.age())
     }
 
     /// As [`restore`](Self::restore), with the given time since the snapshot was taken.
@@ -214,11 +215,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     ///
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
-    pub fn restore_after(
-        self,
-        snapshot: &Snapshot,
-        elapsed: core::time::Duration,
-    ) -> Result<DirectLimiter<C>, RestoreError> {
+    pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<DirectLimiter<C>, RestoreError> {
         snapshot.check_quotas(&[&self.quotas])?;
         snapshot.fingerprinter(OneKey)?;
         let mut limiter = self.build()?;

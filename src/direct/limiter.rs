@@ -42,10 +42,6 @@ impl Fingerprinter for OneKey {
 }
 
 impl<C: Clock> DirectLimiter<C> {
-    pub(super) fn of(engine: Engine<C, OneKey>) -> Self {
-        Self { engine }
-    }
-
     /// Takes one permit now, or denies the request.
     pub fn try_acquire(&self) -> Decision {
         self.engine.decide(Single::KEY, 1)
@@ -58,8 +54,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let key = self.engine.checked(Single::KEY, cost)?;
-        Ok(self.engine.decide(key, cost))
+        Ok(self.engine.decide(self.engine.checked(Single::KEY, cost)?, cost))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota: see
@@ -92,8 +87,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_n_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let key = self.engine.checked(Single::KEY, cost)?;
-        Ok(self.engine.decide_in_full(key, cost))
+        Ok(self.engine.decide_in_full(self.engine.checked(Single::KEY, cost)?, cost))
     }
 
     /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
@@ -128,8 +122,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let key = self.engine.checked(Single::KEY, cost)?;
-        Ok(self.engine.peek(key, cost))
+        Ok(self.engine.peek(self.engine.checked(Single::KEY, cost)?, cost))
     }
 
     /// Restores the full quota, and ends a [penalty](crate::Penalty).

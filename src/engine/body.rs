@@ -1,15 +1,16 @@
-//! [`Engine`]: a table, a clock, the modes, and the answer at the key cap.
+//! [`Engine`]: a table, a clock, the modes, the answer at the key cap, and changes of quotas.
 
 use core::fmt;
+use std::sync::PoisonError;
 
-use crate::cell::Version;
+use crate::cell::{Scope, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "snapshot")]
 use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
-use crate::modes::{Modes, Shadow};
+use crate::modes::Modes;
 use crate::quota::Quota;
 use crate::reservation::LimiterId;
 use crate::single::Single;
@@ -28,7 +29,7 @@ pub(crate) struct Engine<C, F> {
     /// same order.
     pub(super) changes: Mutex<()>,
     pub(super) tally: Option<Tally>,
-    pub(super) id: LimiterId,
+    pub(crate) id: LimiterId,
     /// Shadow mode, penalties and lists, if there are any.
     pub(crate) modes: Option<Box<Modes>>,
 }
@@ -44,26 +45,38 @@ pub(crate) enum AtCap {
     Retry,
 }
 
+/// A change of the quotas of a dimension, or of one of its keys. The quotas have been validated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) dimension: usize,
+    pub(crate) scope: Scope,
+    pub(crate) quotas: &'a [Quota],
+}
+
 impl<C: Clock, F> Engine<C, F> {
-    /// The current version of a dimension's quotas; dimension 0 if there are no dimensions.
-    #[inline]
-    pub(crate) fn version(&self, dimension: usize) -> &Version {
-        self.table.version(dimension)
-    }
-
+    /// The current quotas of a dimension; dimension 0 if there are no dimensions.
     pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
-        &self.version(dimension).quotas
+        &self.table.version(dimension).quotas
     }
 
-    pub(crate) fn id(&self) -> LimiterId {
-        self.id
-    }
-
-    #[inline]
-    pub(crate) fn count(&self, is_admitted: bool) {
-        if let Some(tally) = &self.tally {
-            tally.count(is_admitted);
+    /// Makes all of these changes, of different dimensions, or none. An error has the index of the
+    /// change that can't be made. Keys keep their permits. A lock makes changes serial; no decision
+    /// takes it.
+    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
+        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, &Change { dimension, scope, quotas }) in changes.iter().enumerate() {
+            let versions = self.table.cells.versions(dimension);
+            let can = versions.can_change(scope, quotas, || time_of(self.clock.now()));
+            can.map_err(|error| (at, error))?;
         }
+        for (at, &Change { dimension, scope, quotas }) in changes.iter().enumerate() {
+            let mut changed = self.table.change(dimension, scope, quotas, &self.clock);
+            if let (Ok(()), AtCap::Share(shared), Scope::All) = (changed, &self.at_cap, scope) {
+                changed = shared.table.change(0, scope, quotas, &self.clock);
+            }
+            changed.map_err(|error| (at, error))?;
+        }
+        Ok(())
     }
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
@@ -76,10 +89,10 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn clear(&self) {
         self.table.clear(&self.clock);
         if let Some(modes) = &self.modes {
-            modes.all_penalties().for_each(|penalties| penalties.clear(&self.clock));
+            modes.all_penalties().for_each(|penalties| penalties.table.clear(&self.clock));
         }
         if let AtCap::Share(shared) = &self.at_cap {
-            shared.clear(&self.clock);
+            let _ = shared.table.forget(Single::KEY, &self.clock);
         }
     }
 
@@ -87,21 +100,22 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
         let held = self.table.counts(&self.clock);
         let modes = self.modes.as_deref();
-        let shared = if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.bytes() } else { 0 };
+        let shared =
+            if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.table.bytes() } else { 0 };
         let penalties = || modes.into_iter().flat_map(Modes::all_penalties);
         Counts {
             live_keys: held.live_keys,
             cells: held.cells,
             bytes: own_bytes
-                + held.bytes
+                + self.table.bytes()
                 + shared
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
-            refused_at_cap: held.refused_at_cap,
-            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, Shadow::overruled),
+            refused_at_cap: self.table.refused_at_cap(),
+            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, |tally| tally.totals().denied),
             penalties: penalties().map(|it| it.begun()).sum(),
-            penalties_refused: penalties().map(|it| it.refused()).sum(),
+            penalties_refused: penalties().map(|it| it.table.refused_at_cap()).sum(),
             listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
         }
     }

@@ -1,13 +1,12 @@
 //! Decisions on one key.
 
 use super::body::{AtCap, Engine};
-use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::single::Single;
-use crate::table::{Placed, TOGETHER};
+use crate::table::TOGETHER;
 
 impl<C: Clock, F> Engine<C, F> {
     /// The key, if its quotas allow this cost.
@@ -23,7 +22,11 @@ impl<C: Clock, F> Engine<C, F> {
             return self.peek(key, 0).decision;
         }
         if let Some(modes) = &self.modes {
-            return self.decide_in_modes(modes, key, cost, &mut Wants::Decision).decision;
+            let status = self.decide_in_modes(modes, key, cost, |clock| {
+                let fast = self.table.fast_decide(key, cost, clock);
+                fast.map_or_else(|| self.ask_quota(key, cost, clock), |fast| (Status::bare(fast.into()), true))
+            });
+            return status.decision;
         }
         match self.table.fast_decide(key, cost, &self.clock) {
             Some(fast) => {
@@ -31,6 +34,13 @@ impl<C: Clock, F> Engine<C, F> {
                 fast.into()
             }
             None => self.decide_at_length(key, cost).decision,
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&self, is_admitted: bool) {
+        if let Some(tally) = &self.tally {
+            tally.count(is_admitted);
         }
     }
 
@@ -74,7 +84,7 @@ impl<C: Clock, F> Engine<C, F> {
     /// The slow path of a request of at least one permit.
     fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
         if let Some(modes) = &self.modes {
-            return self.decide_in_modes(modes, key, cost, &mut Wants::Numbers);
+            return self.decide_in_modes(modes, key, cost, |clock| self.ask_quota(key, cost, clock));
         }
         let (status, _) = self.ask_quota(key, cost, &self.clock);
         self.count(status.is_admitted());
@@ -93,12 +103,12 @@ impl<C: Clock, F> Engine<C, F> {
     /// The quota's decision on the slow path, and whether it is by the key's own permits.
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
         match self.table.acquire(key, cost, clock) {
-            Placed::Decided(status) => (status, true),
-            Placed::NoRoom { retry_after_ns } => {
+            Ok(status) => (status, true),
+            Err(retry_after_ns) => {
                 match self.decide_at_cap(key, cost, retry_after_ns, |shared| shared.acquire(cost, clock)) {
                     Some(status) => (status, false),
                     None => loop {
-                        if let Placed::Decided(status) = self.table.acquire(key, cost, clock) {
+                        if let Ok(status) = self.table.acquire(key, cost, clock) {
                             return (status, true);
                         }
                     },
@@ -109,13 +119,11 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// The quota's answer to a peek.
     pub(super) fn preview_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        match self.table.preview(key, cost, clock) {
-            Placed::Decided(status) => status,
-            Placed::NoRoom { retry_after_ns } => {
-                let at_cap = self.decide_at_cap(key, cost, retry_after_ns, |shared| shared.peek(cost, clock));
-                at_cap.unwrap_or_else(|| self.table.peek(key, cost, clock))
-            }
-        }
+        self.table.preview(key, cost, clock).unwrap_or_else(|retry_after_ns| {
+            let shared = |shared: &Single| shared.table.peek(Single::KEY, cost, clock);
+            let at_cap = self.decide_at_cap(key, cost, retry_after_ns, shared);
+            at_cap.unwrap_or_else(|| self.table.peek(key, cost, clock))
+        })
     }
 
     /// The answer to a new key at the key cap; `None` to try again. `shared` asks the quota that
@@ -133,7 +141,7 @@ impl<C: Clock, F> Engine<C, F> {
         let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
         Some(match &self.at_cap {
             AtCap::Retry => return None,
-            AtCap::Share(overflow) if overflow.version().check_cost(cost).is_ok() => shared(overflow),
+            AtCap::Share(overflow) if overflow.table.version(0).check_cost(cost).is_ok() => shared(overflow),
             AtCap::Admit => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
             AtCap::Deny | AtCap::Share(_) => {
                 Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns))

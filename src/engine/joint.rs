@@ -13,36 +13,27 @@ use crate::table::{self, Refundable, TOGETHER};
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
 
-/// The results beside the decision, if the caller needs them: charges that can be refunded, and the
-/// permits left.
-struct Extras<'a> {
-    refundable: Option<&'a mut Vec<Refundable>>,
-    told: Option<&'a mut JointStatus>,
-}
-
 /// The end of the block of each dimension's key, if it is blocked.
 type Blocks = [Option<u64>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Decides. Charges that can be refunded are added to `refundable`.
-    pub(crate) fn decide_together(
-        &self,
-        keys: &Together,
-        cost: u32,
-        refundable: Option<&mut Vec<Refundable>>,
-    ) -> Decision {
+    pub(crate) fn decide_together(&self, keys: &Together, cost: u32) -> Decision {
         if cost == 0 {
             return Decision::Admitted(Admission::COUNTED);
         }
         let Some(modes) = &self.modes else {
-            let decision = self.ask_together(keys, cost, refundable, &self.clock);
+            let decision = self.table.acquire_together(self.asked(keys, cost), &self.clock);
             self.count(decision.is_admitted());
             return decision;
         };
-        self.decide_together_in_modes(modes, *keys, cost, Extras { refundable, told: None })
+        let status = self.decide_together_in_modes(modes, *keys, cost, |asked, clock| {
+            JointStatus::new().with_decision(self.table.acquire_together(asked, clock))
+        });
+        status.decision
     }
 
-    /// As [`decide_together`](Self::decide_together), with the permits left of each quota.
+    /// Decides, with the permits left of each quota. Charges that can be refunded are added to
+    /// `refundable`.
     pub(crate) fn decide_together_in_full(
         &self,
         keys: &Together,
@@ -57,10 +48,9 @@ impl<C: Clock, F> Engine<C, F> {
             self.count(status.is_admitted());
             return status;
         };
-        let mut status = JointStatus::new();
-        let decision =
-            self.decide_together_in_modes(modes, *keys, cost, Extras { refundable, told: Some(&mut status) });
-        status.with_decision(decision)
+        self.decide_together_in_modes(modes, *keys, cost, |asked, clock| {
+            self.table.acquire_together_status(asked, clock, refundable)
+        })
     }
 
     /// Decides several requests in order, each for one permit of each of its keys.
@@ -76,7 +66,7 @@ impl<C: Clock, F> Engine<C, F> {
             let keys: Vec<Fingerprint> = batch.iter().flatten().flatten().flatten().copied().collect();
             self.table.prefetch(&keys);
             let count = batch.len();
-            decisions.extend(batch.into_iter().map(|keys| Ok(self.decide_together(&keys?, 1, None))));
+            decisions.extend(batch.into_iter().map(|keys| Ok(self.decide_together(&keys?, 1))));
             if count < most {
                 return decisions;
             }
@@ -87,88 +77,77 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn peek_together(&self, keys: &Together, cost: u32) -> JointStatus {
         match &self.modes {
             // A request of cost zero is always admitted.
-            Some(modes) if cost > 0 => {
-                let status = self.peek_together_in_modes(modes, *keys, cost);
-                let decision = modes.preview(status.decision);
-                status.with_decision(decision)
-            }
-            _ => self.preview_together(keys, cost, &self.clock),
+            Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost),
+            _ => self.table.preview_together_status(self.asked(keys, cost), &self.clock),
         }
     }
 
     #[inline(never)]
     fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
-        if let Some(decision) = by_lists(modes, &mut keys) {
-            return JointStatus::new().with_decision(decision);
-        }
-        let clock = Noted::new(&self.clock);
-        let blocks = blocks_of(modes, &keys, &clock);
-        let status = self.preview_together(&keys, cost, &clock);
-        let decision = told_with(&blocks, status.decision, &clock);
+        let mut status = match by_lists(modes, &mut keys) {
+            Some(decision) => JointStatus::new().with_decision(decision),
+            None => {
+                let clock = Noted::new(&self.clock);
+                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost), &clock)
+            }
+        };
+        status.decision = modes.preview(status.decision);
+        status
+    }
+
+    /// Decides a request of at least one permit. `ask` has the decision of the quotas.
+    #[inline(never)]
+    fn decide_together_in_modes(
+        &self,
+        modes: &Modes,
+        keys: Together,
+        cost: u32,
+        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
+    ) -> JointStatus {
+        let status = self.decide_by_modes(modes, keys, cost, ask);
+        self.count(status.is_admitted());
+        let decision = modes.show(status.decision);
         status.with_decision(decision)
     }
 
-    #[inline(never)]
-    fn decide_together_in_modes(&self, modes: &Modes, keys: Together, cost: u32, extras: Extras<'_>) -> Decision {
-        let decision = self.decide_by_modes(modes, keys, cost, extras);
-        self.count(decision.is_admitted());
-        modes.show(decision)
-    }
-
-    fn decide_by_modes(&self, modes: &Modes, mut keys: Together, cost: u32, mut extras: Extras<'_>) -> Decision {
+    fn decide_by_modes(
+        &self,
+        modes: &Modes,
+        mut keys: Together,
+        cost: u32,
+        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
+    ) -> JointStatus {
         if let Some(decision) = by_lists(modes, &mut keys) {
-            return decision;
+            return JointStatus::new().with_decision(decision);
         }
         let clock = Noted::new(&self.clock);
         let mut blocks = blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
             // Peek at the quotas, too: their wait may be longer than the block.
-            let status = self.preview_together(&keys, cost, &clock);
-            let decision = told_with(&blocks, status.decision, &clock);
-            if let Some(told) = extras.told {
-                *told = status;
-            }
-            return decision;
+            return self.preview_with(&blocks, self.asked(&keys, cost), &clock);
         }
-        let decision = match extras.told.take() {
-            None => self.ask_together(&keys, cost, extras.refundable, &clock),
-            Some(told) => {
-                *told = self.table.acquire_together_status(self.asked(&keys, cost), &clock, extras.refundable);
-                told.decision
-            }
-        };
-        let Decision::Denied(denial) = decision else { return decision };
+        let status = ask(self.asked(&keys, cost), &clock);
+        let Decision::Denied(denial) = status.decision else { return status };
         let denied_until = clock.ahead(denial.wait_ns());
         for dimension in denial.violated_quotas() {
             blocks[dimension] = keys[dimension].and_then(|key| modes.penalties(key)?.note_denial(key, &clock));
         }
         if blocks.iter().all(Option::is_none) {
-            return decision;
+            return status;
         }
         let denial = denial.after(denied_until.saturating_sub(clock.last()).max(1));
-        told_with(&blocks, Decision::Denied(denial), &clock)
+        status.with_decision(told_with(&blocks, Decision::Denied(denial), &clock))
     }
 
-    fn ask_together(
-        &self,
-        keys: &Together,
-        cost: u32,
-        refundable: Option<&mut Vec<Refundable>>,
-        clock: &impl Clock,
-    ) -> Decision {
-        self.table.acquire_together(keys, cost, self.admits_at_cap(), clock, refundable)
-    }
-
-    fn preview_together(&self, keys: &Together, cost: u32, clock: &impl Clock) -> JointStatus {
-        self.table.preview_together_status(self.asked(keys, cost), clock)
+    /// The answer of the quotas and the blocks together. Charges nothing.
+    fn preview_with(&self, blocks: &Blocks, asked: table::Together<'_>, clock: &Noted<'_, C>) -> JointStatus {
+        let status = self.table.preview_together_status(asked, clock);
+        let decision = told_with(blocks, status.decision, clock);
+        status.with_decision(decision)
     }
 
     fn asked<'a>(&self, keys: &'a Together, cost: u32) -> table::Together<'a> {
-        table::Together { keys, cost, admits_without_place: self.admits_at_cap() }
-    }
-
-    fn admits_at_cap(&self) -> bool {
-        matches!(self.at_cap, AtCap::Admit)
+        table::Together { keys, cost, admits_without_place: matches!(self.at_cap, AtCap::Admit) }
     }
 }
 

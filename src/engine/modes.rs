@@ -2,7 +2,6 @@
 //! then the quota. Shadow mode then turns a denial into an admission.
 
 use super::body::Engine;
-use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::fingerprint::Fingerprint;
@@ -10,7 +9,6 @@ use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::noted::Noted;
 use crate::penalty::Penalties;
-use crate::reservation::Charges;
 
 impl<C: Clock, F> Engine<C, F> {
     /// The lists, if there are any.
@@ -26,14 +24,18 @@ impl<C: Clock, F> Engine<C, F> {
         self.lists().is_some_and(|lists| lists.take_off(key))
     }
 
-    /// Decides a request of at least one permit.
+    /// Decides a request of at least one permit. `ask` has the quota's decision, and whether it is by
+    /// the key's own permits.
     #[inline(never)]
-    pub(super) fn decide_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
-        let status = match (self.by_list(modes, key), modes.penalties(key)) {
-            (Some(status), _) => status,
-            (None, Some(penalties)) => self.decide_with_penalty(penalties, key, cost, wants),
-            (None, None) => self.decide_by_quota(key, cost, wants, &self.clock).0,
-        };
+    pub(super) fn decide_in_modes(
+        &self,
+        modes: &Modes,
+        key: Fingerprint,
+        cost: u32,
+        ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
+    ) -> Status {
+        let status = self.by_list(modes, key);
+        let status = status.unwrap_or_else(|| self.decide_with_penalty(modes.penalties(key), key, cost, ask));
         self.count(status.is_admitted());
         Status { decision: modes.show(status.decision), ..status }
     }
@@ -60,34 +62,24 @@ impl<C: Clock, F> Engine<C, F> {
         })
     }
 
-    fn decide_with_penalty(&self, penalties: &Penalties, key: Fingerprint, cost: u32, wants: &mut Wants) -> Status {
+    fn decide_with_penalty(
+        &self,
+        penalties: Option<&Penalties>,
+        key: Fingerprint,
+        cost: u32,
+        ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
+    ) -> Status {
         let clock = Noted::new(&self.clock);
-        if let Some(until) = penalties.blocked_until(key, &clock) {
+        if let Some(until) = penalties.and_then(|penalties| penalties.blocked_until(key, &clock)) {
             // Peek at the quota, too: its wait may be longer than the block.
             return Told::now(self.preview_quota(key, cost, &clock), &clock).and_blocked(until, &clock);
         }
-        let (status, by_own_quota) = self.decide_by_quota(key, cost, wants, &clock);
-        if status.is_admitted() || !by_own_quota {
-            return status;
-        }
-        let told = Told::now(status, &clock);
-        penalties.note_denial(key, &clock).map_or(status, |until| told.and_blocked(until, &clock))
-    }
-
-    /// The quota's decision, and whether it is by the key's own permits.
-    fn decide_by_quota(&self, key: Fingerprint, cost: u32, wants: &mut Wants, clock: &impl Clock) -> (Status, bool) {
-        match wants {
-            Wants::Decision => match self.table.fast_decide(key, cost, clock) {
-                Some(fast) => (Status::bare(fast.into()), true),
-                None => self.ask_quota(key, cost, clock),
-            },
-            Wants::Numbers => self.ask_quota(key, cost, clock),
-            Wants::Refundable { within, charges } => {
-                let (status, refundable) = self.ask_quota_refundable(key, cost, *within, clock);
-                let by_own_quota = matches!(refundable, Charges::One(_));
-                *charges = refundable;
-                (status, by_own_quota)
+        match (ask(&clock), penalties) {
+            ((status, true), Some(penalties)) if status.is_denied() => {
+                let told = Told::now(status, &clock);
+                penalties.note_denial(key, &clock).map_or(status, |until| told.and_blocked(until, &clock))
             }
+            ((status, _), _) => status,
         }
     }
 }

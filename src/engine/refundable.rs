@@ -1,7 +1,6 @@
 //! Permits that can be refunded.
 
 use super::body::{AtCap, Engine};
-use super::wants::Wants;
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
@@ -22,9 +21,12 @@ impl<C: Clock, F> Engine<C, F> {
             return Ok((self.peek(key, 0), Charges::Nothing));
         }
         if let Some(modes) = &self.modes {
-            let mut wants = Wants::Refundable { within, charges: Charges::Nothing };
-            let status = self.decide_in_modes(modes, key, cost, &mut wants);
-            let charges = if let Wants::Refundable { charges, .. } = wants { charges } else { Charges::Nothing };
+            let mut charges = Charges::Nothing;
+            let status = self.decide_in_modes(modes, key, cost, |clock| {
+                let status;
+                (status, charges) = self.ask_quota_refundable(key, cost, within, clock);
+                (status, matches!(charges, Charges::One(_)))
+            });
             return Ok((status, charges));
         }
         let (status, charges) = self.ask_quota_refundable(key, cost, within, &self.clock);
@@ -62,10 +64,9 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn refund(&self, charges: &Charges) -> u32 {
         match (charges, &self.at_cap) {
             (Charges::One(refundable), _) => self.table.refund(refundable, &self.clock),
-            (Charges::Overflow(refundable), AtCap::Share(shared)) => shared.refund(refundable, &self.clock),
+            (Charges::Overflow(refundable), AtCap::Share(shared)) => shared.table.refund(refundable, &self.clock),
             (Charges::Several(charges), _) => {
-                let given = charges.iter().map(|refundable| self.table.refund(refundable, &self.clock));
-                given.fold(0, u32::max)
+                charges.iter().map(|refundable| self.table.refund(refundable, &self.clock)).max().unwrap_or(0)
             }
             (Charges::Overflow(_) | Charges::Nothing, _) => 0,
         }

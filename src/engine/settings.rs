@@ -6,16 +6,17 @@ use crate::cell::Versions;
 use crate::counts::Tally;
 use crate::error::BuildError;
 use crate::modes::ModeSettings;
-use crate::quotas::{Quotas, check_keys};
+use crate::quota::Quota;
+use crate::quotas::{check_keys, validate};
 use crate::reservation::LimiterId;
 use crate::single::Single;
 use crate::sync::Mutex;
 use crate::table::Table;
 
 /// The options of a builder, except quotas, clock and fingerprinter.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    pub(crate) key_cap: usize,
+    pub(crate) key_cap: Option<usize>,
     pub(crate) expected_keys: usize,
     pub(crate) at_key_cap: AtKeyCap,
     pub(crate) count_decisions: bool,
@@ -23,39 +24,34 @@ pub(crate) struct Settings {
     pub(crate) modes: ModeSettings,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            key_cap: DEFAULT_KEY_CAP,
-            expected_keys: 0,
-            at_key_cap: AtKeyCap::default(),
-            count_decisions: false,
-            keys_with_quotas: 0,
-            modes: ModeSettings::default(),
-        }
-    }
-}
-
 impl Settings {
     /// The engine of a limiter for many keys, each with these quotas.
-    pub(crate) fn keyed<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+    pub(crate) fn keyed<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        validate(quotas)?;
         let at_cap = match self.at_key_cap {
             AtKeyCap::Deny => AtCap::Deny,
             AtKeyCap::Admit => AtCap::Admit,
             AtKeyCap::Share => AtCap::Share(Box::new(Single::new(quotas))),
         };
-        self.engine(core::slice::from_ref(quotas), Table::of_plans, at_cap, (clock, fingerprinter))
+        self.engine(&[quotas], Table::of_plans, at_cap, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for one key.
-    pub(crate) fn direct<C, F>(self, quotas: &Quotas, clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        let settings = Self { key_cap: Single::PLACES, ..self };
-        settings.engine(core::slice::from_ref(quotas), Table::of_plans, AtCap::Retry, (clock, fingerprinter))
+    pub(crate) fn direct<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
+        validate(quotas)?;
+        let settings = Self { key_cap: Some(Single::PLACES), ..self };
+        settings.engine(&[quotas], Table::of_plans, AtCap::Retry, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for keys of several dimensions, each with quotas of its own.
-    pub(crate) fn joint<C, F>(self, quotas: &[Quotas], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        if quotas.iter().any(Quotas::count_refused) {
+    pub(crate) fn joint<C, F>(
+        self,
+        quotas: &[Vec<Quota>],
+        clock: C,
+        fingerprinter: F,
+    ) -> Result<Engine<C, F>, BuildError> {
+        quotas.iter().try_for_each(|quotas| validate(quotas))?;
+        if quotas.iter().flatten().any(Quota::is_counting_refused) {
             return Err(BuildError::CountingRefusedAlone);
         }
         let at_cap = match self.at_key_cap {
@@ -68,20 +64,20 @@ impl Settings {
 
     fn engine<C, F>(
         self,
-        quotas: &[Quotas],
+        quotas: &[impl AsRef<[Quota]>],
         table: fn(Box<[Versions]>, usize, usize) -> Table,
         at_cap: AtCap,
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {
         let Self { key_cap, expected_keys, count_decisions, keys_with_quotas, modes, .. } = self;
+        let key_cap = key_cap.unwrap_or(DEFAULT_KEY_CAP);
         check_keys(key_cap, expected_keys)?;
         let modes = modes.made(quotas.len(), key_cap)?;
         if keys_with_quotas > key_cap {
             return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
         }
-        let plans = quotas.iter().map(|quotas| quotas.plan_with_own(keys_with_quotas)).collect();
+        let plans = quotas.iter().map(|quotas| Versions::with_own(quotas.as_ref(), keys_with_quotas)).collect();
         let (table, tally) = (table(plans, key_cap, expected_keys), count_decisions.then(Tally::new));
-        let (changes, id) = (Mutex::new(()), LimiterId::new());
-        Ok(Engine { table, clock, fingerprinter, at_cap, changes, tally, id, modes })
+        Ok(Engine { table, clock, fingerprinter, at_cap, changes: Mutex::new(()), tally, id: LimiterId::new(), modes })
     }
 }

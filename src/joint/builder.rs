@@ -1,6 +1,8 @@
 //! [`JointLimiterBuilder`]: the dimensions of a limiter, and its other options.
 
 use core::marker::PhantomData;
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
 
 use super::limiter::JointLimiter;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
@@ -15,7 +17,6 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::Dimensions;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
-use crate::quotas::Quotas;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 
@@ -77,7 +78,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
 
     /// The most keys held at once, of all dimensions together; 1,048,576 by default.
     pub fn key_cap(mut self, key_cap: usize) -> Self {
-        self.settings.key_cap = key_cap;
+        self.settings.key_cap = Some(key_cap);
         self
     }
 
@@ -230,11 +231,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     /// - [`at_key_cap`](Self::at_key_cap) is [`AtKeyCap::Share`].
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
-        let Self { dimensions, settings, clock, fingerprinter, .. } = self;
+        let Self { dimensions, settings, clock, fingerprinter, keys } = self;
         let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
         check_dimensions::<D>(&names)?;
-        let quotas = quotas.iter().map(|quotas| Quotas::new(quotas)).collect::<Result<Vec<_>, BuildError>>()?;
-        Ok(JointLimiter::of(settings.joint(&quotas, clock, fingerprinter)?, names.into()))
+        let engine = settings.joint(&quotas, clock, fingerprinter)?;
+        Ok(JointLimiter { engine, names: names.into(), keys })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -258,8 +259,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// [`RestoreError`] when the limiter can't be built, or does not match the snapshot.
     #[cfg(feature = "snapshot")]
     pub fn restore(self, snapshot: &Snapshot) -> Result<JointLimiter<D, C, F>, RestoreError> {
-        let elapsed = snapshot.age();
-        self.restore_after(snapshot, elapsed)
+        self.restore_after(snapshot, snapshot.age())
     }
 
     /// As [`restore`](Self::restore), with the given time since the snapshot was taken.
@@ -282,11 +282,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     ///
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
-    pub fn restore_after(
-        self,
-        snapshot: &Snapshot,
-        elapsed: core::time::Duration,
-    ) -> Result<JointLimiter<D, C, F>, RestoreError> {
+    pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
         snapshot.check_quotas(&quotas)?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;

@@ -81,17 +81,13 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    names: Box<[Box<str>]>,
-    keys: PhantomData<fn(&D)>,
+    pub(super) names: Box<[Box<str>]>,
+    pub(super) keys: PhantomData<fn(&D)>,
 }
 
 const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
-    pub(super) fn of(engine: Engine<C, F>, names: Box<[Box<str>]>) -> Self {
-        Self { engine, names, keys: PhantomData }
-    }
-
     /// Takes one permit for each of the keys now, or denies the request.
     ///
     /// It peeks at each key first. If no key denies the request, it looks each key up again and
@@ -126,7 +122,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     /// Also when `cost` is more than a limit of a dimension that is asked: no wait would help.
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
-        Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost, None))
+        Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost))
     }
 
     /// Decides each request on its own, as calls of [`try_acquire`](Self::try_acquire) in this
@@ -264,8 +260,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn forget(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
         let keys = self.fingerprints(keys, 0)?;
-        let held = keys.iter().flatten().map(|&key| self.engine.forget(key));
-        Ok(held.fold(false, |any, held| any | held))
+        Ok(keys.iter().flatten().fold(false, |any, &key| any | self.engine.forget(key)))
     }
 
     /// Forgets every key of every dimension, as [`forget`](Self::forget) forgets one.
@@ -362,27 +357,23 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// The fingerprints of the keys of a request of this cost.
     pub(crate) fn fingerprints(&self, keys: impl Keys<D>, cost: u32) -> Result<Together, JointError> {
         let mut fingerprints: Together = [None; MAX_DIMENSIONS];
-        let (mut given, mut any, mut checked) = (0, false, Ok(()));
-        let dimensions = self.names.len();
+        let (mut given, dimensions) = (0, self.names.len());
         keys.each(&self.engine.fingerprinter, |key| {
-            if let Some(key) = key.filter(|_| given < dimensions) {
-                let key = key.in_dimension(given);
-                fingerprints[given] = Some(key);
-                any = true;
-                // No limit is below one.
-                if cost > 1 {
-                    checked = checked.and(self.engine.checked(key, cost).map(drop));
-                }
+            if let Some(place) = fingerprints[..dimensions].get_mut(given) {
+                *place = key.map(|key| key.in_dimension(given));
             }
             given += 1;
         });
         if given != dimensions {
             return Err(JointError::WrongNumberOfKeys { keys: given, dimensions });
         }
-        if !any {
+        if fingerprints.iter().all(Option::is_none) {
             return Err(JointError::NoKeys);
         }
-        checked?;
+        // No limit is below one.
+        if cost > 1 {
+            fingerprints.iter().flatten().try_for_each(|&key| self.engine.checked(key, cost).map(drop))?;
+        }
         Ok(fingerprints)
     }
 }

@@ -4,11 +4,10 @@ use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-use crate::cell::Scope;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 use crate::decision::{Decision, Status};
-use crate::engine::{Change, Engine};
+use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, fingerprint_of};
@@ -41,14 +40,10 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    key: PhantomData<fn(&K)>,
+    pub(crate) key: PhantomData<fn(&K)>,
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
-    pub(crate) fn of(engine: Engine<C, F>) -> Self {
-        Self { engine, key: PhantomData }
-    }
-
     /// Takes one permit for `key` now, or denies the request.
     ///
     /// This costs one hash, one clock reading and one look-up. A denial writes nothing, with two
@@ -75,8 +70,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help.
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let key = self.engine.checked(self.fingerprint(key), cost)?;
-        Ok(self.engine.decide(key, cost))
+        Ok(self.engine.decide(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }
 
     /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
@@ -135,8 +129,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let key = self.engine.checked(self.fingerprint(key), cost)?;
-        Ok(self.engine.decide_in_full(key, cost))
+        Ok(self.engine.decide_in_full(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }
 
     /// Returns the answer that [`try_acquire`](Self::try_acquire) would give now, with the permits
@@ -174,8 +167,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let key = self.engine.checked(self.fingerprint(key), cost)?;
-        Ok(self.engine.peek(key, cost))
+        Ok(self.engine.peek(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }
 
     /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
@@ -231,7 +223,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
-        self.engine.table.keys_may_have_quotas()
+        self.engine.table.cells.versions(0).may_have_own()
     }
 
     /// Counts the keys, memory and decisions of the limiter. The time is proportional to the number
@@ -301,11 +293,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock
-    }
-
-    /// A change of the quotas of one key.
-    pub(crate) fn change_of<'q>(&self, key: impl AsKey<K>, quotas: &'q [Quota]) -> Change<'q> {
-        Change { dimension: 0, scope: Scope::Key(self.fingerprint(key)), quotas }
     }
 
     #[inline]

@@ -26,6 +26,6 @@ fn loom_two_changes_leave_keys_and_the_shared_quota_the_same() {
         change(&limiter, [6, 7, 8, 9]);
         thread.join().unwrap();
         let AtCap::Share(shared) = &limiter.engine.at_cap else { panic!("nothing is shared") };
-        assert_eq!(limiter.quotas(), &*shared.version().quotas);
+        assert_eq!(limiter.quotas(), &*shared.table.version(0).quotas);
     });
 }

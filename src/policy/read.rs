@@ -14,7 +14,7 @@ use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::error::BuildError;
 use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::{Quotas, check_keys};
+use crate::quotas::{check_keys, validate};
 
 /// The contents of the file. Each value has its place in the text, for errors.
 #[derive(Deserialize)]
@@ -88,7 +88,7 @@ fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed>
     // The error points at the quota that does not combine with the others.
     let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
     let place = other.map_or(dimension.span(), |other| quota[other].span()).start;
-    Quotas::new(&quotas).map_err(|error| (place, error.into()))?;
+    validate(&quotas).map_err(|error| (place, error.into()))?;
     let penalty = penalty.as_ref().map(penalty_of).transpose()?;
     Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas, penalty })
 }

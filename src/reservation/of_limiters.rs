@@ -5,9 +5,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::sealed::Refund;
-use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError, nanoseconds};
+use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, JointStatus, Status};
+use crate::decision::{JointStatus, Status};
 use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
@@ -22,15 +22,10 @@ fn charge<C: Clock, F>(
     key: Fingerprint,
     cost: u32,
     within: Duration,
-) -> Result<(Receipt, u64, Status), ReserveError> {
-    let (status, charges) = engine.acquire_within(key, cost, nanoseconds(within))?;
-    Ok((Receipt::new(engine.id(), cost, charges), delay_ns(status.decision)?, status))
-}
-
-/// The delay of an admission.
-fn delay_ns(decision: Decision) -> Result<u64, ReserveError> {
-    let admission: Admission = decision.into_result()?;
-    Ok(nanoseconds(admission.delay()))
+) -> Result<(Receipt, Duration, Status), ReserveError> {
+    let (status, charges) = engine.acquire_within(key, cost, u64::try_from(within.as_nanos()).unwrap_or(u64::MAX))?;
+    let receipt = Receipt { limiter: Some(engine.id), cost, charges };
+    Ok((receipt, status.decision.into_result()?.delay(), status))
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
@@ -74,8 +69,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ReserveError`] when the request is denied, with the wait after which the same reservation
     /// succeeds, or when `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
-        Ok(Reservation::new(self, receipt, delay_ns, status))
+        Ok(Reservation::new(self, charge(&self.engine, self.fingerprint(key), cost, within)?))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -106,8 +100,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = charge(&self.engine, self.fingerprint(key), cost, within)?;
-        Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
+        Ok(Reservation::new(Arc::clone(self), charge(&self.engine, self.fingerprint(key), cost, within)?))
     }
 
     /// Refunds the permits of a receipt, which are free at once. Returns the number of refunded
@@ -151,7 +144,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
 }
 
@@ -159,7 +152,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
     type Told = Status;
 
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(receipt.charges())
+        self.engine.refund(&receipt.charges)
     }
 }
 
@@ -183,8 +176,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = charge(&self.engine, Single::KEY, cost, within)?;
-        Ok(Reservation::new(self, receipt, delay_ns, status))
+        Ok(Reservation::new(self, charge(&self.engine, Single::KEY, cost, within)?))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -211,8 +203,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = charge(&self.engine, Single::KEY, cost, within)?;
-        Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
+        Ok(Reservation::new(Arc::clone(self), charge(&self.engine, Single::KEY, cost, within)?))
     }
 
     /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
@@ -234,7 +225,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::refund`].
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
 }
 
@@ -242,7 +233,7 @@ impl<C: Clock> Refund for DirectLimiter<C> {
     type Told = Status;
 
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(receipt.charges())
+        self.engine.refund(&receipt.charges)
     }
 }
 
@@ -270,8 +261,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`ReserveError`] when the request is denied, when there is no key or, for a slice, another
     /// number of keys than dimensions, or when `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
-        let (receipt, delay_ns, status) = self.charge(keys, cost)?;
-        Ok(Reservation::new(self, receipt, delay_ns, status))
+        Ok(Reservation::new(self, self.charge(keys, cost)?))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -300,15 +290,15 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         keys: impl Keys<D>,
         cost: u32,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (receipt, delay_ns, status) = self.charge(keys, cost)?;
-        Ok(Reservation::new(Arc::clone(self), receipt, delay_ns, status))
+        Ok(Reservation::new(Arc::clone(self), self.charge(keys, cost)?))
     }
 
-    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, u64, JointStatus), ReserveError> {
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, Duration, JointStatus), ReserveError> {
         let (keys, mut charges) = (self.fingerprints(keys, cost)?, Vec::new());
         let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut charges));
-        let delay_ns = delay_ns(status.decision())?;
-        Ok((Receipt::new(self.engine.id(), cost, Charges::Several(charges.into())), delay_ns, status))
+        let delay = status.decision.into_result()?.delay();
+        let receipt = Receipt { limiter: Some(self.engine.id), cost, charges: Charges::Several(charges.into()) };
+        Ok((receipt, delay, status))
     }
 
     /// Refunds the permits of a receipt in one dimension after the other.
@@ -334,7 +324,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.refund_receipt(&receipt.check(self.engine.id())?))
+        Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
 }
 
@@ -342,6 +332,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Refund for JointLimiter
     type Told = JointStatus;
 
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(receipt.charges())
+        self.engine.refund(&receipt.charges)
     }
 }

@@ -13,7 +13,7 @@ use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::Quotas;
+use crate::quotas::validate;
 use crate::table::{ImportError, Table};
 use crate::texts::{texts, wraps};
 
@@ -118,7 +118,7 @@ impl Snapshot {
         let (of_all, own, keys) = loop {
             let of_all: Vec<&Version> = versions().collect();
             let mut own: BTreeMap<Key, &Version> =
-                table.of_single_keys().map(|(key, version)| (halves(key), version)).collect();
+                table.cells.of_single_keys().map(|(key, version)| (halves(key), version)).collect();
             let mut keys: BTreeMap<Key, Export> = BTreeMap::new();
             // A key may appear twice. The later entry replaces the earlier.
             for (key, export, version) in table.export(clock) {
@@ -230,12 +230,12 @@ impl Snapshot {
         let of_key = |(key, quotas): &(Key, Vec<OwnQuota>)| {
             let key = fingerprint(key);
             let quotas: Vec<Quota> = quotas.iter().map(OwnQuota::quota).collect::<Option<_>>()?;
-            (key.plan() < self.dimensions.len() && Quotas::new(&quotas).is_ok()).then_some((key, quotas))
+            (key.plan() < self.dimensions.len() && validate(&quotas).is_ok()).then_some((key, quotas))
         };
         let own: Option<Vec<_>> = self.own.iter().map(of_key).collect();
         let own = own.ok_or(RestoreError::Contradictory)?;
         let exports = self.keys.iter().map(|(key, export)| (fingerprint(key), export));
-        table.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
+        table.cells.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
             Unchanged::NoneOfItsOwn => RestoreError::KeysWithQuotas { keys: self.own.len() },
             Unchanged::OtherRefused => RestoreError::OtherQuotas,
             _ => RestoreError::Contradictory,

@@ -1,11 +1,10 @@
 //! Exports the permits of all keys of a table, and imports them.
 
-use super::find::{Located, Table};
+use super::find::Table;
 use super::index::Put;
-use crate::cell::{Export, Unchanged, Version, time_of};
+use crate::cell::{Export, Version, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
-use crate::quota::Quota;
 
 /// Why an import failed.
 pub(crate) enum ImportError {
@@ -28,36 +27,11 @@ impl Table {
     pub(super) fn export_of(&self, id: u32, clock: &impl Clock) -> Option<(Fingerprint, Export, &Version)> {
         loop {
             let fingerprint = self.cells.fingerprint_of(id)?;
-            match self.locate::<false>(self.route(), fingerprint) {
-                Located::Current(seat) | Located::Old(seat) if seat.id == id => {
-                    if let Some(export) = self.cells.export(seat, clock) {
-                        return export.map(|(export, version)| (fingerprint, export, version));
-                    }
-                }
-                Located::Outdated => {}
-                Located::Current(_) | Located::Old(_) | Located::Nowhere => return None,
+            let seat = self.seat_of(fingerprint).filter(|seat| seat.id == id)?;
+            if let Some(export) = self.cells.export(seat, clock) {
+                return export.map(|(export, version)| (fingerprint, export, version));
             }
         }
-    }
-
-    /// The keys with quotas of their own, and the current version of each.
-    pub(crate) fn of_single_keys(&self) -> impl Iterator<Item = (Fingerprint, &Version)> {
-        self.cells.of_single_keys()
-    }
-
-    /// Gives keys of existing plans quotas of their own, before the first request, and makes room
-    /// for the exports that will be imported.
-    pub(crate) fn restore_quotas<'a>(
-        &mut self,
-        keys: &[(Fingerprint, Vec<Quota>)],
-        exports: impl Iterator<Item = (Fingerprint, &'a Export)>,
-    ) -> Result<(), Unchanged> {
-        self.cells.restore_quotas(keys, exports)
-    }
-
-    /// Whether the key's plan can have produced this export.
-    pub(crate) fn can_have(&self, fingerprint: Fingerprint, export: &Export) -> bool {
-        self.cells.can_have(fingerprint, export)
     }
 
     /// Imports the permits of a key, exported `elapsed` nanoseconds ago. Expired permits do no
@@ -69,7 +43,7 @@ impl Table {
         elapsed: u64,
         clock: &impl Clock,
     ) -> Result<(), ImportError> {
-        if !self.can_have(fingerprint, export) {
+        if !self.cells.can_have(fingerprint, export) {
             return Err(ImportError::Contradictory);
         }
         loop {
@@ -84,17 +58,9 @@ impl Table {
                 self.unreserve(route);
                 return Err(ImportError::NoRoom);
             };
-            match self.current(route).put(fingerprint, id, incarnation, &self.cells) {
-                Put::Done | Put::There => return Ok(()),
-                Put::Other => {
-                    self.cells.discard(id);
-                    self.unreserve(route);
-                    return Ok(());
-                }
-                Put::Outdated | Put::Full => {
-                    self.cells.discard(id);
-                    self.unreserve(route);
-                }
+            match self.insert(route, fingerprint, id, incarnation) {
+                Put::Done | Put::There | Put::Other => return Ok(()),
+                Put::Outdated | Put::Full => {}
             }
         }
     }

@@ -1,10 +1,13 @@
-//! The fast path: the key is known, its cell is open, and no other thread's claim is in progress.
+//! The lookup of the index, and the fast path: the key is known, its cell is open, and no other
+//! thread's claim is in progress. Prefetches of many keys.
 
 use super::find::Table;
+use super::index::{Index, Route, SIZES};
 use crate::cell::Head;
 use crate::clock::Clock;
 use crate::decision::{FastDecision, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
+use crate::sync::Ordering;
 
 /// Retries after a lost claim, before the slow path.
 const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
@@ -13,7 +16,33 @@ const TRIES: u32 = if cfg!(tollgate_loom) { 1 } else { 4 };
 /// pause is twice as long. The first takes about a microsecond, all together a dozen.
 const FIRST_BACKOFF: u32 = if cfg!(tollgate_loom) { 0 } else { 48 };
 
+/// The keys that are prefetched together: enough to keep the memory busy, few enough to stay in the
+/// nearest cache.
+pub(crate) const TOGETHER: usize = 32;
+
 impl Table {
+    #[inline]
+    pub(super) fn route(&self) -> Route {
+        Route(self.route.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(super) fn current(&self, route: Route) -> Index<'_> {
+        self.index(route.size(), route.generation())
+    }
+
+    pub(super) fn old(&self, route: Route) -> Index<'_> {
+        self.index(route.old_size(), route.generation().wrapping_sub(1))
+    }
+
+    #[inline]
+    fn index(&self, size: u32, generation: u32) -> Index<'_> {
+        let memory = self.indexes[size as usize % SIZES][(generation & 1) as usize].get();
+        let memory = memory.expect("a route names an index only once its memory is there");
+        #[expect(clippy::cast_possible_truncation, reason = "entries export the lower half")]
+        Index::new(memory, generation as u16)
+    }
+
     /// Decides a request of `cost` permits, between 1 and the limit, or returns `None`: then the
     /// slow path decides.
     #[inline(always)]
@@ -77,5 +106,20 @@ impl Table {
             head = seat.seat().head;
         }
         None
+    }
+
+    /// Reads the memory that decisions on these keys will read, and decides nothing: first each
+    /// key's slot of the index, then each key's cell, then each key's ring. Reads of one kind do
+    /// not wait for each other; in one decision after the other they would.
+    pub(crate) fn prefetch(&self, keys: &[Fingerprint]) {
+        let index = self.current(self.route());
+        let seen = keys.iter().fold(0, |seen, &key| seen ^ index.prefetch(key));
+        core::hint::black_box(seen);
+        let mut rings = [None; TOGETHER];
+        for (ring, &key) in rings.iter_mut().zip(keys) {
+            *ring = index.likely_cell(key).map(|id| self.cells.prefetch(id));
+        }
+        let seen = rings.into_iter().flatten().fold(0, |seen, ring| seen ^ self.cells.prefetch_ring(ring));
+        core::hint::black_box(seen);
     }
 }

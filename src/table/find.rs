@@ -3,8 +3,7 @@
 use once_cell::race::OnceBox;
 
 use super::heuristics::{Heuristics, largest_for, size_for};
-use super::index::{Found, Index, Put};
-use super::route::{Route, SIZES};
+use super::index::{Found, Put, Route, SIZES};
 use crate::cell::{Ask, Cells, Scope, Seat, Unchanged, Version, Versions, time_of};
 use crate::clock::Clock;
 use crate::decision::Status;
@@ -12,25 +11,14 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::{AtomicU64, CachePadded, Ordering, plain};
 
-/// Where a new key ends up.
-#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
-pub(crate) enum Placed {
-    /// The request was decided.
-    Decided(Status),
-    /// The key cap is reached. A place may be free after this long.
-    NoRoom { retry_after_ns: u64 },
-}
-
 /// The counts of a table.
 pub(crate) struct TableCounts {
     pub(crate) live_keys: usize,
     pub(crate) cells: usize,
-    pub(crate) bytes: usize,
-    pub(crate) refused_at_cap: u64,
 }
 
 pub(crate) struct Table {
-    pub(super) cells: Cells,
+    pub(crate) cells: Cells,
     /// The memory of the indexes, by log2 of the slots and the generation's parity.
     pub(super) indexes: [[OnceBox<Box<[AtomicU64]>>; 2]; SIZES],
     /// The current generation, and whether the old one is still being swept.
@@ -56,17 +44,19 @@ pub(super) enum Located<'a> {
 }
 
 impl Table {
-    /// A table for up to `key_cap` keys, between 1 and the maximum, with room for `expected_keys`.
+    /// As [`of_plans`](Self::of_plans), for keys of one plan.
+    #[cfg(test)]
     pub(crate) fn new(plan: Versions, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_plans([plan].into(), key_cap, expected_keys)
     }
 
-    /// As [`new`](Self::new), for keys of several plans.
+    /// A table for up to `key_cap` keys of these plans, between 1 and the maximum, with room for
+    /// `expected_keys`.
     pub(crate) fn of_plans(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::new(plans, number(key_cap)), key_cap, expected_keys)
     }
 
-    /// As [`new`](Self::new), for joint claims on keys of several plans.
+    /// As [`of_plans`](Self::of_plans), for joint claims.
     pub(crate) fn together(plans: Box<[Versions]>, key_cap: usize, expected_keys: usize) -> Self {
         Self::of_cells(Cells::together(plans, number(key_cap)), key_cap, expected_keys)
     }
@@ -106,11 +96,6 @@ impl Table {
         self.cells.versions(key.plan()).current_for(key)
     }
 
-    /// Whether keys may have quotas of their own.
-    pub(crate) fn keys_may_have_quotas(&self) -> bool {
-        self.cells.versions(0).may_have_own()
-    }
-
     /// Changes the quotas of a plan's keys to other validated ones, from now on.
     pub(crate) fn change(
         &self,
@@ -125,35 +110,48 @@ impl Table {
         Ok(())
     }
 
-    /// Whether such a change can be made, if no other comes between.
-    pub(crate) fn can_change(
-        &self,
-        plan: usize,
-        scope: Scope,
-        quotas: &[Quota],
-        clock: &impl Clock,
-    ) -> Result<(), Unchanged> {
-        self.cells.versions(plan).can_change(scope, quotas, || time_of(clock.now()))
-    }
-
     /// Decides a request of `cost` permits, between 1 and the limit.
-    pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
+    /// An error says when there may be a place for the key.
+    pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
         loop {
-            let seat = match self.find_or_insert(self.route(), fingerprint, cost, clock) {
-                FindOrInsert::Seat(seat) => seat,
-                FindOrInsert::Granted { time } => {
-                    return Placed::Decided(self.cells.first_status(fingerprint, cost, time));
+            let found = self.find_or_insert(self.route(), fingerprint, cost, clock);
+            match found.inspect_err(|_| self.count_refused())? {
+                FindOrInsert::Seat(seat) => {
+                    if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
+                        return Ok(status);
+                    }
                 }
-                FindOrInsert::NoRoom { retry_after_ns } => {
-                    self.count_refused();
-                    return Placed::NoRoom { retry_after_ns };
-                }
-                FindOrInsert::Retry => continue,
-            };
-            if let Some(status) = self.cells.decide(Ask::Acquire, seat, cost, clock) {
-                return Placed::Decided(status);
+                FindOrInsert::Granted(time) => return Ok(self.cells.first_status(fingerprint, cost, time)),
+                FindOrInsert::Retry => {}
             }
         }
+    }
+
+    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for a
+    /// new key as the request would, so both give the same answer.
+    pub(crate) fn preview(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
+        loop {
+            if let Some(status) = self.peek_cell(fingerprint, cost, clock) {
+                return Ok(status);
+            }
+            let made = if self.cells.has_room() { Ok(()) } else { self.make_room(1, clock) };
+            match made {
+                Ok(()) => return Ok(self.cells.status_of_nothing(fingerprint, cost, clock)),
+                // The key may have got a place meanwhile.
+                Err(_) if self.seat_of(fingerprint).is_some() => {}
+                Err(retry_after_ns) => return Err(retry_after_ns),
+            }
+        }
+    }
+
+    /// The answer of the key's cell to a request of `cost` permits; `None` if it has none. Writes
+    /// nothing.
+    pub(super) fn peek_cell(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let mut status = self.fast_peek(fingerprint, cost, clock);
+        while status.is_none() {
+            status = self.cells.decide(Ask::Peek, self.seat_of(fingerprint)?, cost, clock);
+        }
+        status
     }
 
     /// The answer to a peek, as if there were a place for every key.
@@ -164,18 +162,13 @@ impl Table {
 
     /// Forgets a key's permits. Returns whether it had a cell.
     pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
-        loop {
-            match self.locate::<false>(self.route(), fingerprint) {
-                Located::Current(seat) | Located::Old(seat) => {
-                    if self.cells.forget_at(seat.id, seat.head, clock) {
-                        self.turns.note_forgotten();
-                        return true;
-                    }
-                }
-                Located::Nowhere => return false,
-                Located::Outdated => {}
+        while let Some(seat) = self.seat_of(fingerprint) {
+            if self.cells.forget_at(seat.id, seat.head, clock) {
+                self.turns.note_forgotten();
+                return true;
             }
         }
+        false
     }
 
     /// Forgets every key.
@@ -194,7 +187,7 @@ impl Table {
             cells += usize::from(in_use);
             live_keys += usize::from(live);
         }
-        TableCounts { live_keys, cells, bytes: self.bytes(), refused_at_cap: self.refused_at_cap() }
+        TableCounts { live_keys, cells }
     }
 
     #[cold]
@@ -213,28 +206,6 @@ impl Table {
         self.cells.bytes() + indexes.map(|index| size_of_val(&**index) + size_of_val(index)).sum::<usize>()
     }
 
-    #[inline]
-    pub(super) fn route(&self) -> Route {
-        Route(self.route.load(Ordering::Acquire))
-    }
-
-    #[inline]
-    pub(super) fn current(&self, route: Route) -> Index<'_> {
-        self.index(route.size(), route.generation())
-    }
-
-    pub(super) fn old(&self, route: Route) -> Index<'_> {
-        self.index(route.old_size(), route.generation().wrapping_sub(1))
-    }
-
-    #[inline]
-    fn index(&self, size: u32, generation: u32) -> Index<'_> {
-        let memory = self.indexes[size as usize % SIZES][(generation & 1) as usize].get();
-        let memory = memory.expect("a route names an index only once its memory is there");
-        #[expect(clippy::cast_possible_truncation, reason = "entries export the lower half")]
-        Index::new(memory, generation as u16)
-    }
-
     pub(super) fn make_index(&self, route: Route) {
         self.indexes[route.size() as usize][(route.generation() & 1) as usize]
             .get_or_init(|| Box::new(core::iter::repeat_with(|| AtomicU64::new(0)).take(1 << route.size()).collect()));
@@ -245,6 +216,17 @@ impl Table {
     /// one new incarnation per generation (INV-INCARNATION).
     pub(super) fn lasts(&self, route: Route) -> bool {
         self.route().generation() == route.generation()
+    }
+
+    /// The cell of a key, if it has one.
+    pub(super) fn seat_of(&self, fingerprint: Fingerprint) -> Option<Seat<'_>> {
+        loop {
+            match self.locate::<false>(self.route(), fingerprint) {
+                Located::Current(seat) | Located::Old(seat) => return Some(seat),
+                Located::Nowhere => return None,
+                Located::Outdated => {}
+            }
+        }
     }
 
     /// Looks for the key in the current index and, during a turn, in the old one.
@@ -278,22 +260,23 @@ impl Table {
         }
     }
 
-    /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted.
+    /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted. An
+    /// error says when there may be a place for the key.
     pub(super) fn find_or_insert(
         &self,
         route: Route,
         fingerprint: Fingerprint,
         cost: u32,
         clock: &impl Clock,
-    ) -> FindOrInsert<'_> {
+    ) -> Result<FindOrInsert<'_>, u64> {
         match self.locate::<true>(route, fingerprint) {
-            Located::Current(seat) => return FindOrInsert::Seat(seat),
-            Located::Outdated => return FindOrInsert::Retry,
+            Located::Current(seat) => return Ok(FindOrInsert::Seat(seat)),
+            Located::Outdated => return Ok(FindOrInsert::Retry),
             Located::Old(seat) => {
-                return match self.migrate(route, fingerprint, seat.id, seat.head.incarnation()) {
+                return Ok(match self.migrate(route, fingerprint, seat.id, seat.head.incarnation()) {
                     Put::Done | Put::There => FindOrInsert::Seat(seat),
                     Put::Other | Put::Outdated | Put::Full => FindOrInsert::Retry,
-                };
+                });
             }
             Located::Nowhere => {}
         }
@@ -304,33 +287,40 @@ impl Table {
         self.sweep_some(route, clock);
         if !self.reserve(route) {
             self.make_way(route, clock);
-            return FindOrInsert::Retry;
+            return Ok(FindOrInsert::Retry);
         }
         let Some(created) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
             return self.seek_place(fingerprint, clock);
         };
-        let put = self.current(route).put(fingerprint, created.id, created.head.incarnation(), &self.cells);
-        if let Put::Done | Put::There = put {
-            let time = time_of(clock.now());
-            self.cells.publish_first(created, clock);
-            self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
-            return FindOrInsert::Granted { time };
+        let (Put::Done | Put::There) = self.insert(route, fingerprint, created.id, created.head.incarnation()) else {
+            return Ok(FindOrInsert::Retry);
+        };
+        let time = time_of(clock.now());
+        self.cells.publish_first(created, clock);
+        self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
+        Ok(FindOrInsert::Granted(time))
+    }
+
+    /// Inserts a new cell for which a slot is counted, or frees it.
+    #[inline]
+    pub(super) fn insert(&self, route: Route, fingerprint: Fingerprint, id: u32, incarnation: u64) -> Put {
+        let put = self.current(route).put(fingerprint, id, incarnation, &self.cells);
+        if !matches!(put, Put::Done | Put::There) {
+            self.cells.discard(id);
+            self.unreserve(route);
         }
-        self.cells.discard(created.id);
-        self.unreserve(route);
-        FindOrInsert::Retry
+        put
     }
 
     /// Makes room for a key that was found nowhere.
     #[cold]
-    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> FindOrInsert<'_> {
+    fn seek_place(&self, fingerprint: Fingerprint, clock: &impl Clock) -> Result<FindOrInsert<'_>, u64> {
         match self.make_room(1, clock) {
-            Ok(()) => FindOrInsert::Retry,
-            // Another thread may have taken the last place for this very key, since it was found
-            // nowhere.
-            Err(_) if self.has_cell(fingerprint) => FindOrInsert::Retry,
-            Err(retry_after_ns) => FindOrInsert::NoRoom { retry_after_ns },
+            Err(retry_after_ns) if self.seat_of(fingerprint).is_none() => Err(retry_after_ns),
+            // There is room, or another thread has taken the last place for this very key since it
+            // was found nowhere.
+            _ => Ok(FindOrInsert::Retry),
         }
     }
 }
@@ -342,13 +332,7 @@ fn number(count: usize) -> u32 {
 /// The outcome of find or insert.
 pub(super) enum FindOrInsert<'a> {
     Seat(Seat<'a>),
-    /// The first permits have been granted.
-    Granted {
-        time: u64,
-    },
-    /// The key cap is reached. A place may be free after this long.
-    NoRoom {
-        retry_after_ns: u64,
-    },
+    /// The first permits have been granted at this time.
+    Granted(u64),
     Retry,
 }

@@ -1,6 +1,6 @@
 //! Decides when to turn, and to which size.
 
-use super::route::{Route, SIZES};
+use super::index::{Route, SIZES};
 use crate::cell::MAX_TIME;
 use crate::sync::{Ordering, plain};
 

@@ -1,8 +1,62 @@
-//! One generation of the index: open addressing with linear probing over write-once words.
+//! One generation of the index: open addressing with linear probing over write-once words. The
+//! route names the current generation.
 
 use crate::cell::{Cells, OpenSeat, Seat};
 use crate::fingerprint::Fingerprint;
 use crate::sync::{AtomicU64, Ordering};
+
+/// The number of index sizes (log2 of the slots): a power of two, so that a mask selects one.
+pub(super) const SIZES: usize = 32;
+
+/// Names the current generation.
+///
+/// ```text
+/// Route { generation: 32, unused: 19, turning: 1, old_size: 6, size: 6 }
+/// ```
+///
+/// Sizes are log2 of the slots. While the table is `turning`, lookups read the previous
+/// generation's index, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Route(pub(super) u64);
+
+impl Route {
+    const TURNING: u64 = 1 << 12;
+
+    /// The first generation has number two, so that its predecessor's words differ from new memory.
+    pub(super) fn first(size: u32) -> Self {
+        Self((2 << 32) | u64::from(size))
+    }
+
+    /// The next generation, with an index of the given size, before its sweep.
+    pub(super) fn turned(self, size: u32) -> Self {
+        let generation = u64::from(self.generation().wrapping_add(1));
+        Self((generation << 32) | Self::TURNING | (u64::from(self.size()) << 6) | u64::from(size))
+    }
+
+    /// The same generation, once the old one is swept.
+    pub(super) fn swept(self) -> Self {
+        Self(self.0 & !Self::TURNING)
+    }
+
+    #[inline]
+    pub(super) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    pub(super) fn is_turning(self) -> bool {
+        self.0 & Self::TURNING != 0
+    }
+
+    #[inline]
+    pub(super) fn size(self) -> u32 {
+        (self.0 & 0x3f) as u32
+    }
+
+    pub(super) fn old_size(self) -> u32 {
+        ((self.0 >> 6) & 0x3f) as u32
+    }
+}
 
 /// A word of the index: the cell of the keys with this tag.
 ///
@@ -248,6 +302,15 @@ impl<'a> Index<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_turn_keeps_the_size_and_counts_on() {
+        let first = Route::first(6);
+        assert_eq!((first.generation(), first.size(), first.is_turning()), (2, 6, false));
+        let second = first.turned(29);
+        assert_eq!((second.generation(), second.size(), second.old_size(), second.is_turning()), (3, 29, 6, true));
+        assert_eq!((second.swept().size(), second.swept().is_turning()), (29, false));
+    }
 
     proptest! {
         #[test]

@@ -26,37 +26,10 @@ pub(super) struct Extras<'a> {
     pub(super) told: Option<&'a mut JointStatus>,
 }
 
-/// The parts of one attempt.
-struct Parts {
-    parts: [Option<Part>; MAX_CELLS],
-    keys: [Option<Fingerprint>; MAX_CELLS],
-    count: usize,
-}
-
-impl Parts {
-    fn push(&mut self, key: Fingerprint, part: Part) {
-        self.parts[self.count] = Some(part);
-        self.keys[self.count] = Some(key);
-        self.count += 1;
-    }
-
-    fn each(&self) -> impl Iterator<Item = &Part> + Clone {
-        self.parts.iter().flatten()
-    }
-}
-
-/// How one attempt ended.
-pub(super) enum JointAttempt {
-    /// The decision. Of all the denials, the one with the longest wait, which names the others.
-    Done(Decision),
-    Again,
-    /// The cell of one of the keys was freed, perhaps to make room for another.
-    Lost,
-}
-
-/// How often a request makes room for its new keys. A cell without permits can be freed, so two
-/// requests that need more places than there are could free each other's for ever.
-pub(super) const MAKES_ROOM: u32 = 4;
+/// The most cells without permits that a request makes: one for each key, and sixteen for cells that
+/// it has lost. Other requests may free such a cell to make room. Without a bound, two requests that
+/// need more places than there are could free each other's cells for ever.
+pub(super) const MOST_MADE: usize = MAX_CELLS + 16;
 
 /// Each key of a request, with its dimension.
 pub(super) fn by_dimension(keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
@@ -68,42 +41,51 @@ pub(super) fn no_place(dimension: usize, retry_after_ns: u64) -> Denial {
     Denial::new(retry_after_ns, DenialReason::KeyCap, 0).in_dimension(dimension)
 }
 
+/// The answers of some keys and of one more. Of all denials, the one with the longest wait, which
+/// names the others.
+pub(super) fn and(all: Decision, dimension: usize, another: Decision) -> Decision {
+    match (all, another) {
+        (Decision::Admitted(all), Decision::Admitted(another)) => Decision::Admitted(another.and(all)),
+        (Decision::Denied(_), Decision::Admitted(_)) => all,
+        (Decision::Admitted(_), Decision::Denied(another)) => Decision::Denied(another.in_dimension(dimension)),
+        (Decision::Denied(all), Decision::Denied(another)) => {
+            Decision::Denied(all.and(another.in_dimension(dimension)))
+        }
+    }
+}
+
 impl Table {
-    /// Takes `cost` permits, at least 1, of each of these keys, or none. `keys` has at most
-    /// [`MAX_CELLS`] keys, by dimension; an absent one is not asked. A key without a place is
-    /// skipped if `admits_without_place`. Charges that can be refunded are added to `refundable`.
-    pub(crate) fn acquire_together(
-        &self,
-        keys: &[Option<Fingerprint>],
-        cost: u32,
-        admits_without_place: bool,
-        clock: &impl Clock,
-        mut refundable: Option<&mut Vec<Refundable>>,
-    ) -> Decision {
-        let asked = Together { keys, cost, admits_without_place };
-        let mut lost = 0;
+    /// Takes the permits of each of the keys, or of none.
+    pub(crate) fn acquire_together(&self, asked: Together<'_>, clock: &impl Clock) -> Decision {
+        let mut made = 0;
         loop {
-            let mut new = 0;
-            let peek = |key| {
-                let known = self.peek_cell(key, cost, clock);
-                new += usize::from(known.is_none());
-                let status = known.map_or_else(|| self.open_if_denied(key, cost, clock), Ok);
-                if status.is_err() && !admits_without_place {
-                    self.count_refused();
-                }
-                status
-            };
-            if let Decision::Denied(denial) = ask_each(keys, admits_without_place, peek) {
-                return Decision::Denied(denial);
+            let (peeked, new) = self.peek_each(asked, clock, &mut made);
+            if peeked.is_denied() {
+                return peeked;
             }
-            let room = if lost < MAKES_ROOM { self.make_room_for(keys, new, clock) } else { Err(1) };
-            let extras = Extras { refundable: refundable.as_deref_mut(), told: None };
-            match self.attempt_together(asked, room, clock, extras) {
-                JointAttempt::Done(together) => return together,
-                JointAttempt::Again => {}
-                JointAttempt::Lost => lost += 1,
+            let extras = Extras { refundable: None, told: None };
+            if let Some(decision) = self.attempt_together(asked, new, clock, &mut made, extras) {
+                return decision;
             }
         }
+    }
+
+    /// The answer of the keys, read one after the other, and the number of keys without a cell.
+    fn peek_each(&self, asked: Together<'_>, clock: &impl Clock, made: &mut usize) -> (Decision, usize) {
+        let (mut all, mut new) = (Decision::Admitted(Admission::UNCOUNTED), 0);
+        for (dimension, key) in by_dimension(asked.keys) {
+            let known = self.peek_cell(key, asked.cost, clock);
+            new += usize::from(known.is_none());
+            all = match known.map_or_else(|| self.open_if_denied(key, asked.cost, clock, made), Ok) {
+                Ok(status) => and(all, dimension, status.decision),
+                Err(_) if asked.admits_without_place => continue,
+                Err(retry_after_ns) => {
+                    self.count_refused();
+                    and(all, dimension, Decision::Denied(no_place(dimension, retry_after_ns)))
+                }
+            };
+        }
+        (all, new)
     }
 
     /// The answer of a new key. An error says that it needs a place, and when there may be one.
@@ -111,13 +93,13 @@ impl Table {
     /// A denial writes nothing, with one exception: the account of a quota that does not start full
     /// opens with the key's first request, even if that is denied. Otherwise the key would never
     /// earn a permit.
-    fn open_if_denied(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
+    fn open_if_denied(&self, key: Fingerprint, cost: u32, clock: &impl Clock, made: &mut usize) -> Result<Status, u64> {
         loop {
             let status = self.cells.status_of_nothing(key, cost, clock);
             if status.is_admitted() {
                 return Ok(status);
             }
-            self.seat(key, clock)?;
+            self.seat(key, clock, made)?;
             if let Some(status) = self.peek_cell(key, cost, clock) {
                 return Ok(status);
             }
@@ -126,7 +108,7 @@ impl Table {
 
     /// The keys without a cell, with their dimensions.
     pub(super) fn new_keys(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = (usize, Fingerprint)> {
-        by_dimension(keys).filter(|&(_, key)| !self.has_cell(key))
+        by_dimension(keys).filter(|&(_, key)| self.seat_of(key).is_none())
     }
 
     /// Makes room for all the keys without a cell (`wanted` at the last lookup) before any gets
@@ -152,112 +134,87 @@ impl Table {
         }
     }
 
-    /// One attempt at a request that no key denied at its peek.
+    /// One attempt at a request that no key denied at its peek; `new` keys had no cell then. Returns
+    /// `None` if another thread was faster.
     pub(super) fn attempt_together(
         &self,
         asked: Together<'_>,
-        room: Result<(), u64>,
+        new: usize,
         clock: &impl Clock,
+        made: &mut usize,
         extras: Extras<'_>,
-    ) -> JointAttempt {
+    ) -> Option<Decision> {
         let Together { keys, cost, admits_without_place } = asked;
         let Extras { mut refundable, mut told } = extras;
+        let room = if *made < MOST_MADE { self.make_room_for(keys, new, clock) } else { Err(1) };
         let generation = refundable.as_ref().map_or(0, |_| self.route().generation());
-        let mut parts = Parts { parts: [None; MAX_CELLS], keys: [None; MAX_CELLS], count: 0 };
-        let mut admission = Admission::COUNTED;
         if let (Err(retry_after_ns), false) = (room, admits_without_place)
             && let Some((dimension, _)) = self.new_keys(keys).nth(self.cells.room_up_to(MAX_CELLS))
         {
             self.count_refused();
-            return JointAttempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
+            return Some(Decision::Denied(no_place(dimension, retry_after_ns)));
         }
-        for (dimension, fingerprint) in by_dimension(keys) {
+        let mut parts: [Option<Part>; MAX_CELLS] = [None; MAX_CELLS];
+        let forgo = |parts: &[Option<Part>]| parts.iter().flatten().for_each(|part| self.cells.forgo(part));
+        let mut admission = Admission::COUNTED;
+        for (dimension, key) in by_dimension(keys) {
             let place = match room {
-                Err(retry_after_ns) if !self.has_place(fingerprint) => Err(retry_after_ns),
-                _ => self.seat(fingerprint, clock),
+                Err(retry_after_ns) if !self.cells.has_room() && self.seat_of(key).is_none() => Err(retry_after_ns),
+                _ => self.seat(key, clock, made),
             };
             let mut left = PerQuota::NONE;
-            let prepared = match place {
-                Ok(seat) => self.cells.prepare(seat, cost, clock, told.is_some().then_some(&mut left)),
-                Err(_) if admits_without_place => {
-                    if let Some(told) = &mut told {
-                        told.push(dimension, &self.cells.status_of_nothing(fingerprint, 0, clock).left, None);
-                    }
-                    continue;
-                }
-                Err(retry_after_ns) => {
-                    parts.each().for_each(|part| self.cells.forgo(part));
-                    self.count_refused();
-                    return JointAttempt::Done(Decision::Denied(no_place(dimension, retry_after_ns)));
-                }
-            };
-            match prepared {
-                Some((part, another)) => {
-                    parts.push(fingerprint, part);
-                    if let Some(told) = &mut told {
-                        told.push(dimension, &left, None);
-                    }
+            match place {
+                Ok(seat) => {
+                    let prepared = self.cells.prepare(seat, cost, clock, told.is_some().then_some(&mut left));
+                    let Some((part, another)) = prepared else {
+                        forgo(&parts);
+                        return None;
+                    };
+                    parts[dimension] = Some(part);
                     admission = admission.and(another);
                 }
-                None => {
-                    parts.each().for_each(|part| self.cells.forgo(part));
-                    return JointAttempt::Again;
+                Err(_) if admits_without_place => {
+                    if told.is_some() {
+                        left = self.cells.status_of_nothing(key, 0, clock).left;
+                    }
+                }
+                Err(retry_after_ns) => {
+                    forgo(&parts);
+                    self.count_refused();
+                    return Some(Decision::Denied(no_place(dimension, retry_after_ns)));
                 }
             }
+            if let Some(told) = &mut told {
+                told.push(dimension, &left, None);
+            }
         }
-        if parts.count > 0 && !self.cells.claim_together(parts.each()) {
-            let lost = parts.each().any(|part| self.cells.has_lost(part));
-            return if lost { JointAttempt::Lost } else { JointAttempt::Again };
+        let count = parts.iter().flatten().count();
+        if count > 0 && !self.cells.claim_together(parts.iter().flatten()) {
+            return None;
         }
-        if parts.count < by_dimension(keys).count() {
+        if count < by_dimension(keys).count() {
             self.count_refused();
         }
-        for (part, &fingerprint) in parts.each().zip(parts.keys.iter().flatten()) {
+        for (part, fingerprint) in parts.iter().zip(keys).filter_map(|(part, key)| Some((part.as_ref()?, (*key)?))) {
             self.cells.publish(part, clock);
             if let Some(refundable) = &mut refundable {
                 let charge = self.cells.charge_of(part);
                 refundable.push(Refundable { fingerprint, charge, cost, id: part.id, generation });
             }
         }
-        JointAttempt::Done(Decision::Admitted(if parts.count == 0 { Admission::UNCOUNTED } else { admission }))
-    }
-
-    /// Whether the key has a cell, or one can be allocated without a sweep.
-    fn has_place(&self, fingerprint: Fingerprint) -> bool {
-        self.cells.has_room() || self.has_cell(fingerprint)
+        Some(Decision::Admitted(if count == 0 { Admission::UNCOUNTED } else { admission }))
     }
 
     /// The cell of a key, inserted without permits if there is none. An error says when there may
-    /// be a place.
-    pub(super) fn seat(&self, fingerprint: Fingerprint, clock: &impl Clock) -> Result<Seat<'_>, u64> {
-        loop {
-            match self.find_or_insert(self.route(), fingerprint, 0, clock) {
+    /// be a place. The request has made `made` such cells, and makes at most [`MOST_MADE`].
+    pub(super) fn seat(&self, key: Fingerprint, clock: &impl Clock, made: &mut usize) -> Result<Seat<'_>, u64> {
+        while *made < MOST_MADE {
+            match self.find_or_insert(self.route(), key, 0, clock)? {
                 FindOrInsert::Seat(seat) => return Ok(seat),
-                FindOrInsert::NoRoom { retry_after_ns } => return Err(retry_after_ns),
-                FindOrInsert::Granted { .. } | FindOrInsert::Retry => {}
+                FindOrInsert::Granted(_) => *made += 1,
+                FindOrInsert::Retry => {}
             }
         }
+        self.seat_of(key).ok_or(1)
     }
-}
-
-/// The answer of all the keys. A key without a place is skipped if `admits_without_place`.
-fn ask_each(
-    keys: &[Option<Fingerprint>],
-    admits_without_place: bool,
-    mut peek: impl FnMut(Fingerprint) -> Result<Status, u64>,
-) -> Decision {
-    let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
-    for (dimension, key) in by_dimension(keys) {
-        let another = match peek(key).map(|status| status.decision) {
-            Ok(Decision::Admitted(another)) => {
-                admission = another.and(admission);
-                continue;
-            }
-            Ok(Decision::Denied(another)) => another.in_dimension(dimension),
-            Err(_) if admits_without_place => continue,
-            Err(retry_after_ns) => no_place(dimension, retry_after_ns),
-        };
-        denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
-    }
-    denial.map_or(Decision::Admitted(admission), Decision::Denied)
 }

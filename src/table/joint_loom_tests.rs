@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use loom::{sync::Arc, thread};
 
+use super::joint::Together;
 use super::kit::*;
 use crate::cell::Freed;
 use crate::decision::Decision;
@@ -36,7 +37,7 @@ impl Table {
     /// Permits of all the keys that are asked: granted (1) or denied (0).
     fn all(&self, asked: Asked<'_>, cost: u32, at: u64) -> u32 {
         let keys: Vec<_> = asked.iter().enumerate().map(|(at, number)| number.map(|number| key(at, number))).collect();
-        match self.acquire_together(&keys, cost, false, &At(at), None) {
+        match self.acquire_together(Together { keys: &keys, cost, admits_without_place: false }, &At(at)) {
             Decision::Admitted(_) => cost,
             Decision::Denied(_) => 0,
         }
@@ -45,7 +46,8 @@ impl Table {
     /// Permits of one key of the first dimension, to be given back.
     fn charge(&self, number: u64, cost: u32, at: u64) -> Option<Refundable> {
         let mut refundable = Vec::new();
-        let _ = self.acquire_together(&[Some(key(0, number))], cost, false, &At(at), Some(&mut refundable));
+        let asked = Together { keys: &[Some(key(0, number))], cost, admits_without_place: false };
+        let _ = self.acquire_together_status(asked, &At(at), Some(&mut refundable));
         refundable.pop()
     }
 
@@ -110,7 +112,7 @@ fn loom_joint_a_denied_request_leaves_no_trace() {
 fn loom_joint_requests_that_share_a_key_both_fit() {
     explore(1, || {
         let table = table(&[1, 2, 1]);
-        let seats = [key(0, 1), key(1, 1), key(2, 1)].map(|key| table.seat(key, &At(0)).is_ok());
+        let seats = [key(0, 1), key(1, 1), key(2, 1)].map(|key| table.seat(key, &At(0), &mut 0).is_ok());
         assert_eq!(seats, [true; 3]);
         let table = Arc::new(table);
         let (first, second) = race(
@@ -129,7 +131,7 @@ fn loom_joint_rings_grow_together() {
     explore(1, || {
         let table = table(&[4, 1]);
         assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
-        let seat = table.seat(key(1, 1), &At(0)).is_ok();
+        let seat = table.seat(key(1, 1), &At(0), &mut 0).is_ok();
         assert!(seat);
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
@@ -145,7 +147,7 @@ fn loom_joint_a_key_is_forgotten_meanwhile() {
     explore(2, || {
         let table = table(&[2, 1]);
         assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
-        assert!(table.seat(key(1, 1), &At(0)).is_ok());
+        assert!(table.seat(key(1, 1), &At(0), &mut 0).is_ok());
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
         let (held, granted) = race(&table, |table| table.forget(key(0, 1), &At(5)), both);
@@ -162,7 +164,7 @@ fn loom_joint_a_cell_is_freed_meanwhile() {
     explore(2, || {
         let table = table(&[1, 1]);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
-        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
+        let seat = table.seat(key(0, 1), &At(0), &mut 0).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 10);
         let (granted, ()) = race(&table, both, move |table| {
@@ -213,7 +215,7 @@ fn loom_joint_an_account_is_read_while_it_is_held() {
 fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
     explore(1, || {
         let table = table(&[1, 1]);
-        assert!(table.seat(key(0, 1), &At(0)).is_ok() && table.seat(key(1, 1), &At(0)).is_ok());
+        assert!(table.seat(key(0, 1), &At(0), &mut 0).is_ok() && table.seat(key(1, 1), &At(0), &mut 0).is_ok());
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 0);
         let one_by_one = |table: &Table| (table.all(&[None, Some(1)], 1, 0), table.all(&[Some(1), None], 1, 0));
@@ -228,7 +230,7 @@ fn loom_joint_a_cell_is_forgotten_and_freed_meanwhile() {
     explore(2, || {
         let table = table(&[1]);
         assert_eq!([0, 10].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);
-        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
+        let seat = table.seat(key(0, 1), &At(10), &mut 0).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let [claimer, other] = [Arc::clone(&table), Arc::clone(&table)];
         let claimer = thread::spawn(move || claimer.all(&[Some(1)], 1, 20));
@@ -276,7 +278,7 @@ fn loom_joint_what_somebody_whose_clock_lags_has_published_is_refunded() {
 fn loom_joint_a_ring_of_one_grows_while_it_is_published() {
     explore(2, || {
         let table = table(&[3]);
-        assert!(table.seat(key(0, 1), &At(0)).is_ok());
+        assert!(table.seat(key(0, 1), &At(0), &mut 0).is_ok());
         let table = Arc::new(table);
         let one = |table: &Table| table.all(&[Some(1)], 1, 5);
         assert_eq!(race(&table, one, one), (1, 1));
@@ -290,7 +292,7 @@ fn loom_joint_a_ring_stays_when_its_claim_is_aborted() {
     explore(1, || {
         let table = table(&[4, 2]);
         assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
-        assert!(table.seat(key(1, 1), &At(0)).is_ok());
+        assert!(table.seat(key(1, 1), &At(0), &mut 0).is_ok());
         let table = Arc::new(table);
         let both = |table: &Table| table.all(&[Some(1), Some(1)], 1, 5);
         let alone = |table: &Table| table.all(&[None, Some(1)], 1, 5);
@@ -304,7 +306,7 @@ fn loom_joint_a_ring_stays_when_its_claim_is_aborted() {
 fn loom_long_joint_a_cell_changes_hands_meanwhile() {
     explore(1, || {
         let table = table(&[3]);
-        let seat = table.seat(key(0, 1), &At(0)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
+        let seat = table.seat(key(0, 1), &At(0), &mut 0).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let next = move |table: &Table| {
             assert!(table.forget(key(0, 1), &At(5)));
@@ -323,7 +325,7 @@ fn loom_joint_a_helper_comes_late_to_the_next_claim() {
     explore(3, || {
         let table = table(&[2]);
         assert_eq!(table.all(&[Some(1)], 2, 0), 2);
-        let seat = table.seat(key(0, 1), &At(10)).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
+        let seat = table.seat(key(0, 1), &At(10), &mut 0).ok().map(|seat| (seat.id, seat.head.incarnation())).unwrap();
         let table = Arc::new(table);
         let [claimer, helper] = [Arc::clone(&table), Arc::clone(&table)];
         let claimer = thread::spawn(move || {
@@ -351,7 +353,7 @@ fn loom_joint_a_held_cell_is_exported_as_it_is_decided() {
     explore(1, || {
         let table = table(&[2, 1]);
         assert_eq!(table.all(&[Some(1), None], 1, 0), 1);
-        let cells = [0, 1].map(|dimension| table.seat(key(dimension, 1), &At(0)).ok().unwrap().id);
+        let cells = [0, 1].map(|dimension| table.seat(key(dimension, 1), &At(0), &mut 0).ok().unwrap().id);
         let table = Arc::new(table);
         let [both, exporter] = [Arc::clone(&table), Arc::clone(&table)];
         let both = thread::spawn(move || both.all(&[Some(1), Some(1)], 1, 5));

@@ -5,9 +5,10 @@
 
 use core::time::Duration;
 
+use super::joint::Together;
 use super::kit::*;
 use crate::cell::Stalled;
-use crate::decision::Decision;
+use crate::decision::{Admission, Decision, DenialReason};
 
 /// A clock that stands still at the given reading.
 struct At(u64);
@@ -28,7 +29,7 @@ fn table() -> Table {
     let plans = [1, 2, 4].map(|limit| Versions::new(&[Quota::new(limit, Duration::from_nanos(10))]));
     let table = Table::together(plans.into(), 64, 0);
     for dimension in 0..3 {
-        assert!(table.seat(key(dimension, 1), &At(0)).is_ok());
+        assert!(table.seat(key(dimension, 1), &At(0), &mut 0).is_ok());
     }
     assert!(table.admits([0, 0, 1], 1, 0));
     table
@@ -37,7 +38,8 @@ fn table() -> Table {
 impl Table {
     /// Key numbers by dimension; zero for none.
     fn admits(&self, numbers: [u64; 3], cost: u32, at: u64) -> bool {
-        matches!(self.acquire_together(&keys(numbers), cost, false, &At(at), None), Decision::Admitted(_))
+        self.acquire_together(Together { keys: &keys(numbers), cost, admits_without_place: false }, &At(at))
+            .is_admitted()
     }
 
     /// The permits left of the keys with number 1.
@@ -49,7 +51,7 @@ impl Table {
     fn stall(&self, at: u64, stalled: Stalled) {
         let clock = At(at);
         let parts = [0, 1, 2].map(|dimension| {
-            let Ok(seat) = self.seat(key(dimension, 1), &clock) else { panic!("there is room") };
+            let Ok(seat) = self.seat(key(dimension, 1), &clock, &mut 0) else { panic!("there is room") };
             match self.cells.prepare(seat, 1, &clock, None) {
                 Some((part, _)) => part,
                 None => panic!("dimension {dimension} has room"),
@@ -156,7 +158,7 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
     let table = Table::together([Versions::new(&[Quota::new(8, Duration::from_nanos(10))])].into(), 64, 0);
     let ask = |number| table.admits([number, 0, 0], 1, 0);
     assert!(ask(1));
-    let Ok(seat) = table.seat(key(0, 1), &At(0)) else { panic!("there is room") };
+    let Ok(seat) = table.seat(key(0, 1), &At(0), &mut 0) else { panic!("there is room") };
     let (part, _) = table.cells.prepare(seat, 1, &At(0), None).expect("there is room");
     table.cells.claim_and_stall([part].iter(), Stalled::Released(0));
     // It grows once more, so that the parity of the next incarnation is the same.
@@ -172,8 +174,58 @@ fn before_replacing_a_ring_while_its_cell_changes_hands() {
 #[test]
 fn before_giving_back() {
     let table = table();
-    let Ok(seat) = table.seat(key(2, 1), &At(1)) else { panic!("it is there") };
+    let Ok(seat) = table.seat(key(2, 1), &At(1), &mut 0) else { panic!("it is there") };
     table.cells.replace_and_stall(seat);
     assert!(table.admits([1, 1, 1], 1, 1), "whoever comes ends what the other has begun");
     assert_eq!(table.left(1), [0, 1, 2]);
+}
+
+/// A clock during each of whose readings other requests make room: they free every cell without
+/// permits.
+struct OthersMakeRoom<'a> {
+    table: &'a Table,
+    readings: plain::AtomicU64,
+}
+
+impl Clock for OthersMakeRoom<'_> {
+    fn now(&self) -> u64 {
+        assert!(self.readings.fetch_add(1, Ordering::Relaxed) < 10_000, "the request goes on for ever");
+        let _ = self.table.make_room(CAP, &At(0));
+        0
+    }
+}
+
+const CAP: usize = 4;
+
+/// Asks for a new key of each of two dimensions, by a clock during whose readings their cells are
+/// freed: the decision on both together, bare and with a status, and whether one key alone has no
+/// place.
+fn ask_while_others_make_room(quota: &Quota, admits_without_place: bool) -> (Decision, Decision, bool) {
+    let plans = [quota, quota].map(|quota| Versions::new(core::slice::from_ref(quota)));
+    let table = Table::together(plans.into(), CAP, 0);
+    let clock = || OthersMakeRoom { table: &table, readings: plain::AtomicU64::new(0) };
+    let keys = keys([1, 1, 0]);
+    let asked = Together { keys: &keys, cost: 1, admits_without_place };
+    let bare = table.acquire_together(asked, &clock());
+    let status = table.acquire_together_status(asked, &clock(), None);
+    (bare, status.decision(), table.acquire_within(key(0, 1), 1, 0, &clock()).is_err())
+}
+
+/// A request that loses its cells again and again is answered as if there were no place for them.
+#[test]
+fn a_request_loses_only_so_many_cells() {
+    let ten = Duration::from_nanos(10);
+    for quota in [Quota::new(1, ten), Quota::token_bucket(2, 1, ten), Quota::quantised_log(4, ten, ten / 2)] {
+        let (bare, status, alone_has_no_place) = ask_while_others_make_room(&quota, false);
+        for decision in [bare, status] {
+            let Decision::Denied(denial) = decision else { panic!("{quota}: admitted without a cell") };
+            assert_eq!((denial.reason(), denial.dimension()), (DenialReason::KeyCap, 0), "{quota}");
+        }
+        assert!(alone_has_no_place, "{quota}");
+        let (bare, status, _) = ask_while_others_make_room(&quota, true);
+        assert_eq!([bare, status], [Decision::Admitted(Admission::UNCOUNTED); 2], "{quota}: the keys are skipped");
+    }
+    // The account of a low bucket is open, so its cell stays.
+    let (bare, status, _) = ask_while_others_make_room(&Quota::token_bucket(2, 1, ten).starting_with(0), false);
+    assert!(bare.is_denied() && status.is_denied());
 }

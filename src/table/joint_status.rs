@@ -10,22 +10,14 @@
 //! An admission needs no second look: a joint claim succeeds only on the heads that it was prepared
 //! for, so the numbers are of the moment at which it is decided (INV-ALL-OR-NONE).
 
-use super::find::{Located, Table};
-use super::joint::{Extras, JointAttempt, MAKES_ROOM, Together, by_dimension, no_place};
+use super::find::Table;
+use super::joint::{Extras, Together, and, by_dimension, no_place};
 use super::refundable::Refundable;
 use crate::cell::{MAX_CELLS, Seat};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, JointStatus, Left};
+use crate::decision::{Admission, Decision, JointStatus, Left};
 use crate::fingerprint::Fingerprint;
-
-/// The clock reading.
-struct Shown(u64);
-
-impl Clock for Shown {
-    fn now(&self) -> u64 {
-        self.0
-    }
-}
+use crate::noted::At;
 
 /// The answers of all keys of a request.
 struct Peeked {
@@ -35,21 +27,12 @@ struct Peeked {
     /// The number of these that are denied their first request, and need a place for that: see
     /// [`Table::open_if_denied`].
     low: usize,
-    /// The dimensions whose keys find no place and are skipped.
-    passed_over: [bool; MAX_CELLS],
-    /// The dimensions whose keys find no place and are denied for it: how long until there may be
-    /// one.
+    /// How long until there may be a place, by the dimension of each key that finds none.
     without_place: [Option<u64>; MAX_CELLS],
 }
 
 impl Peeked {
-    const NOTHING: Self = Self {
-        status: JointStatus::new(),
-        new: 0,
-        low: 0,
-        passed_over: [false; MAX_CELLS],
-        without_place: [None; MAX_CELLS],
-    };
+    const NOTHING: Self = Self { status: JointStatus::new(), new: 0, low: 0, without_place: [None; MAX_CELLS] };
 }
 
 impl Table {
@@ -60,30 +43,28 @@ impl Table {
         clock: &impl Clock,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
-        let (mut lost, mut peeked) = (0, Peeked::NOTHING);
+        let (mut made, mut peeked) = (0, Peeked::NOTHING);
         loop {
             self.peek_together(asked, clock, &mut peeked);
-            let opens = |key, _| self.seat(key, clock).map(|_| true).inspect_err(|_| self.count_refused());
+            let opens = |key, _| {
+                let seat = self.seat(key, clock, &mut made).inspect_err(|_| self.count_refused());
+                seat.map(|_| true)
+            };
             if !self.open_low(asked, &mut peeked, clock, opens) {
                 continue;
             }
             if peeked.status.is_denied() {
                 return peeked.status;
             }
-            let room = if lost < MAKES_ROOM { self.make_room_for(asked.keys, peeked.new, clock) } else { Err(1) };
             let mut granted = JointStatus::new();
             let extras = Extras { refundable: refundable.as_deref_mut(), told: Some(&mut granted) };
-            match self.attempt_together(asked, room, clock, extras) {
-                JointAttempt::Done(Decision::Denied(denial)) => {
+            match self.attempt_together(asked, peeked.new, clock, &mut made, extras) {
+                Some(Decision::Denied(denial)) => {
                     peeked.status.deny_without_place(denial);
                     return peeked.status;
                 }
-                JointAttempt::Done(decision) => {
-                    granted.decision = decision;
-                    return granted;
-                }
-                JointAttempt::Again => {}
-                JointAttempt::Lost => lost += 1,
+                Some(decision) => return granted.with_decision(decision),
+                None => {}
             }
         }
     }
@@ -121,10 +102,10 @@ impl Table {
         loop {
             let mut seats = [None; MAX_CELLS];
             for (dimension, key) in by_dimension(asked.keys) {
-                seats[dimension] = self.seat_seen(key);
+                seats[dimension] = self.seat_of(key);
             }
             // After all the heads (INV-CLOCK-LAST).
-            let shown = Shown(clock.now());
+            let shown = At(clock.now());
             if self.peek_by(asked, &seats, &shown, peeked) {
                 return;
             }
@@ -132,21 +113,20 @@ impl Table {
     }
 
     /// The answers of all keys by these heads. `false` if not all of them stand any more.
-    fn peek_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &Shown, peeked: &mut Peeked) -> bool {
+    fn peek_by(&self, asked: Together<'_>, seats: &[Option<Seat<'_>>], shown: &At, peeked: &mut Peeked) -> bool {
         peeked.status.clear();
         (peeked.new, peeked.low) = (0, 0);
-        let (mut admission, mut denial) = (Admission::UNCOUNTED, None);
+        let mut all = Decision::Admitted(Admission::UNCOUNTED);
         for (dimension, key) in by_dimension(asked.keys) {
-            if peeked.passed_over[dimension] {
-                peeked.status.push(dimension, &self.cells.status_of_nothing(key, 0, shown).left, None);
-                continue;
-            }
             if let Some(wait_ns) = peeked.without_place[dimension] {
-                let all = self.cells.status_of_nothing(key, 0, shown).left;
-                let none = all.map(|left| Left::none_for(left.limit, wait_ns));
-                peeked.status.push(dimension, &none, Some(asked.cost));
-                let another = no_place(dimension, wait_ns);
-                denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
+                let left = self.cells.status_of_nothing(key, 0, shown).left;
+                if asked.admits_without_place {
+                    peeked.status.push(dimension, &left, None);
+                } else {
+                    let none = left.map(|left| Left::none_for(left.limit, wait_ns));
+                    peeked.status.push(dimension, &none, Some(asked.cost));
+                    all = and(all, dimension, Decision::Denied(no_place(dimension, wait_ns)));
+                }
                 continue;
             }
             let told = match seats[dimension] {
@@ -154,35 +134,19 @@ impl Table {
                 None => Some(self.cells.status_of_nothing(key, asked.cost, shown)),
             };
             let Some(told) = told else { return false };
-            peeked.status.push(dimension, &told.left, Some(asked.cost).filter(|_| told.decision.is_denied()));
+            let is_denied = told.decision.is_denied();
+            peeked.status.push(dimension, &told.left, is_denied.then_some(asked.cost));
             if seats[dimension].is_none() {
                 peeked.new += 1;
-                peeked.low += usize::from(told.decision.is_denied());
+                peeked.low += usize::from(is_denied);
             }
-            match told.decision {
-                Decision::Admitted(another) => admission = another.and(admission),
-                Decision::Denied(another) => {
-                    let another = another.in_dimension(dimension);
-                    denial = Some(denial.map_or(another, |denial: Denial| denial.and(another)));
-                }
-            }
+            all = and(all, dimension, told.decision);
         }
-        peeked.status.decision = denial.map_or(Decision::Admitted(admission), Decision::Denied);
+        peeked.status.decision = all;
         by_dimension(asked.keys).all(|(dimension, key)| match seats[dimension] {
             Some(seat) => self.cells.still_valid(seat),
-            None => !self.has_cell(key),
+            None => self.seat_of(key).is_none(),
         })
-    }
-
-    /// The cell of a key and its head; `None` if it has none.
-    fn seat_seen(&self, key: Fingerprint) -> Option<Seat<'_>> {
-        loop {
-            match self.locate::<false>(self.route(), key) {
-                Located::Current(seat) | Located::Old(seat) => return Some(seat),
-                Located::Nowhere => return None,
-                Located::Outdated => {}
-            }
-        }
     }
 
     /// Finds a place for each new key that is denied its first request: see
@@ -193,29 +157,21 @@ impl Table {
         asked: Together<'_>,
         peeked: &mut Peeked,
         clock: &impl Clock,
-        place: impl Fn(Fingerprint, usize) -> Result<bool, u64>,
+        mut place: impl FnMut(Fingerprint, usize) -> Result<bool, u64>,
     ) -> bool {
         let mut is_same = true;
         if peeked.low == 0 {
             return is_same;
         }
         let low = |&(dimension, key): &(usize, Fingerprint)| {
-            let is_decided = peeked.passed_over[dimension] || peeked.without_place[dimension].is_some();
-            !is_decided && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
+            peeked.without_place[dimension].is_none()
+                && self.cells.status_of_nothing(key, asked.cost, clock).is_denied()
         };
         let low: Vec<_> = self.new_keys(asked.keys).filter(low).collect();
         for (others, (dimension, key)) in low.into_iter().enumerate() {
-            match place(key, others) {
-                Ok(changed) => is_same &= !changed,
-                Err(_) if asked.admits_without_place => {
-                    peeked.passed_over[dimension] = true;
-                    is_same = false;
-                }
-                Err(retry_after_ns) => {
-                    peeked.without_place[dimension] = Some(retry_after_ns);
-                    is_same = false;
-                }
-            }
+            let placed = place(key, others);
+            is_same &= placed == Ok(false);
+            peeked.without_place[dimension] = placed.err();
         }
         is_same
     }

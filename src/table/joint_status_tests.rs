@@ -125,7 +125,9 @@ proptest! {
             let right = naive.items(keys, (!admits).then_some(cost), now);
             prop_assert_eq!(status.items().map(item).collect::<Vec<_>>(), right, "{:?} of {:?} at {}", cost, keys, now);
             if !admits {
-                let bare = table.acquire_together(&fingerprints(keys), cost, false, &At(now), None);
+                let keys = fingerprints(keys);
+                let asked = Together { keys: &keys, cost, admits_without_place: false };
+                let bare = table.acquire_together(asked, &At(now));
                 prop_assert_eq!(bare, status.decision());
             }
             let violated: Vec<usize> = RULES.iter().enumerate().map(|(dimension, _)| dimension).filter(|&dimension| {

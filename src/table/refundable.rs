@@ -34,8 +34,9 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(Status, Refundable), u64> {
         let generation = self.route().generation();
+        let mut made = 0;
         loop {
-            let seat = self.seat(fingerprint, clock).inspect_err(|_| self.count_refused())?;
+            let seat = self.seat(fingerprint, clock, &mut made).inspect_err(|_| self.count_refused())?;
             if let Some((status, charge)) = self.cells.decide_refundable(Ask::Reserve { within }, seat, cost, clock) {
                 return Ok((status, Refundable { fingerprint, charge, cost, id: seat.id, generation }));
             }

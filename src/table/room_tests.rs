@@ -35,7 +35,7 @@ impl Table {
     }
 
     fn is_admitted(&self, number: u64, clock: &MockClock) -> bool {
-        matches!(self.acquire(key(number), 1, clock), Placed::Decided(status) if status.is_admitted())
+        matches!(self.acquire(key(number), 1, clock), Ok(status) if status.is_admitted())
     }
 
     /// Looks at the current index: no more is taken than is counted, and at most 27 of 32 slots.

@@ -29,8 +29,7 @@
 
 use super::find::Table;
 use super::heuristics::{full_at, next_larger};
-use super::index::{Put, SlotContent};
-use super::route::{Counted, Route};
+use super::index::{Put, Route, SlotContent};
 use crate::cell::{Freed, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
@@ -51,6 +50,31 @@ const CHUNKS_OF_A_SMALL_INDEX: u32 = 32;
 fn most_chunks(route: Route) -> u32 {
     let all = (1 << route.size()) / CHUNK;
     if all <= CHUNKS_OF_A_SMALL_INDEX { 2 * CHUNKS_OF_A_SMALL_INDEX } else { CHUNKS_AT_CAP }
+}
+
+/// A count that belongs to one generation.
+///
+/// ```text
+/// Counted { generation: 32, count: 32 }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted(pub(super) u64);
+
+impl Counted {
+    pub(super) fn new(generation: u32, count: u32) -> Self {
+        Self((u64::from(generation) << 32) | u64::from(count))
+    }
+
+    /// The count, if it is of this generation. Zero if it is of an earlier one; `None` if of a
+    /// later one.
+    pub(super) fn of(self, generation: u32) -> Option<u32> {
+        let ahead = ((self.0 >> 32) as u32).wrapping_sub(generation);
+        match ahead {
+            0 => u32::try_from(self.0 & u64::from(u32::MAX)).ok(),
+            _ if ahead > u32::MAX / 2 => Some(0),
+            _ => None,
+        }
+    }
 }
 
 impl Table {
@@ -247,17 +271,14 @@ mod tests {
     use crate::cell::Versions;
     use crate::clock::MockClock;
     use crate::quota::Quota;
-    use crate::table::Placed;
 
     /// The unit of the noted end.
     const UNIT: u64 = 1 << Heuristics::UNIT;
 
     /// Asks for permits of a key. An error says when there may be a place.
     fn ask(table: &Table, number: u64, cost: u32, clock: &MockClock) -> Result<bool, u64> {
-        match table.acquire(Fingerprint::new(number << 56 | number, number << 4), cost, clock) {
-            Placed::Decided(status) => Ok(status.is_admitted()),
-            Placed::NoRoom { retry_after_ns } => Err(retry_after_ns),
-        }
+        let fingerprint = Fingerprint::new(number << 56 | number, number << 4);
+        table.acquire(fingerprint, cost, clock).map(|status| status.is_admitted())
     }
 
     #[test]
@@ -290,5 +311,12 @@ mod tests {
             clock.advance(Duration::from_nanos(1));
             assert_eq!(ask(&table, key, 1, &clock), Ok(true), "key {key}");
         }
+    }
+
+    #[test]
+    fn a_count_is_of_its_generation_only() {
+        let count = Counted::new(7, 9);
+        assert_eq!((count.of(7), count.of(8), count.of(6)), (Some(9), Some(0), None));
+        assert_eq!(Counted::new(u32::MAX, 9).of(0), Some(0));
     }
 }

@@ -9,7 +9,7 @@ use loom::{sync::Arc, thread};
 use crate::cell::kit::*;
 use crate::cell::loom_kit::{At, KEY, One, explore, explore_with, race};
 use crate::quota::Quota;
-use crate::table::{Placed, Table};
+use crate::table::Table;
 
 fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
@@ -200,7 +200,7 @@ fn loom_a_denial_is_of_a_moment_at_which_the_account_was_so() {
         let admitted = |table: &Table, cost, clock: &Shared| {
             let fast = table.fast_decide(KEY, cost, clock).map(|decision| decision.is_admitted());
             let placed = || table.acquire(KEY, cost, clock);
-            fast.unwrap_or_else(|| matches!(placed(), Placed::Decided(status) if status.is_admitted()))
+            fast.unwrap_or_else(|| matches!(placed(), Ok(status) if status.is_admitted()))
         };
         let time = Arc::new(AtomicU64::new(0));
         assert!(admitted(&table, 9, &Shared(Arc::clone(&time))));

@@ -1,6 +1,5 @@
 //! Changes of quotas while the limiter is in use: [`Limiter::set_quotas`] and its like.
 
-use core::fmt;
 use core::hash::Hash;
 
 use crate::cell::{Scope, Unchanged, Versions};
@@ -14,6 +13,7 @@ use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::validate;
+use crate::texts::texts;
 
 /// Why quotas were not changed. The old ones stay in force.
 ///
@@ -88,41 +88,21 @@ impl ChangeError {
     }
 }
 
-impl fmt::Display for ChangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Quotas(error) => error.fmt(f),
-            Self::Keys(error) => error.fmt(f),
-            Self::OtherAlgorithm { is, asked } => {
-                write!(f, "a {is} can't become a {asked}: build another limiter for it")
-            }
-            Self::TooLarge { quota } => {
-                write!(
-                    f,
-                    "the accounts have no room for {quota}: build the limiter with the largest quota it may come to have"
-                )
-            }
-            Self::TooManyChanges { most } => {
-                write!(
-                    f,
-                    "the quotas have been changed {most} times: build another limiter, from a snapshot to keep what keys have"
-                )
-            }
-            Self::OtherRefused => f.write_str(
-                "whether refused requests count can't change: build another limiter for quotas that count them differently",
-            ),
-            Self::OtherSteps { is } => {
-                write!(f, "of a quantised log ({is}) only the limit can change: build another limiter for other steps")
-            }
-            Self::NoneOfItsOwn => f.write_str(
-                "no key may have quotas of its own: say on the builder how many may, with `keys_with_quotas`",
-            ),
-            Self::NoSuchDimension { dimension, dimensions } => {
-                write!(f, "there is no dimension {dimension}: there are {dimensions}, counted from zero")
-            }
-        }
-    }
-}
+texts! { ChangeError {
+    Quotas(error) => "{error}";
+    Keys(error) => "{error}";
+    OtherAlgorithm { is, asked } => "a {is} can't become a {asked}: build another limiter for it";
+    TooLarge { quota } => "the accounts have no room for {quota}: build the limiter with the largest quota it may come \
+        to have";
+    TooManyChanges { most } => "the quotas have been changed {most} times: build another limiter, from a snapshot to \
+        keep what keys have";
+    OtherRefused => "whether refused requests count can't change: build another limiter for quotas that count them \
+        differently";
+    OtherSteps { is } => "of a quantised log ({is}) only the limit can change: build another limiter for other steps";
+    NoneOfItsOwn => "no key may have quotas of its own: say on the builder how many may, with `keys_with_quotas`";
+    NoSuchDimension { dimension, dimensions } => "there is no dimension {dimension}: there are {dimensions}, counted \
+        from zero";
+} }
 
 impl core::error::Error for ChangeError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {

@@ -5,8 +5,6 @@
 //! clock of that table stands still, so the permit never expires. The lists are lock-free because
 //! the table is. If several threads list a key at the same time, exactly one of them gets `true`.
 
-use core::fmt;
-
 use crate::caps::MAX_KEY_CAP;
 use crate::cell::Versions;
 use crate::error::{BuildError, JointError};
@@ -14,6 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::noted::At;
 use crate::quota::Quota;
 use crate::table::Table;
+use crate::texts::texts;
 
 /// A list, with the number of its plan in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,17 +95,11 @@ pub enum ListError {
     },
 }
 
-impl fmt::Display for ListError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Keys(error) => error.fmt(f),
-            Self::NoLists => f.write_str("the limiter has no lists: set `list_cap` on its builder"),
-            Self::Full { list_cap } => {
-                write!(f, "the lists are full: at most {list_cap} keys; unlist a key or raise `list_cap`")
-            }
-        }
-    }
-}
+texts! { ListError {
+    Keys(error) => "{error}";
+    NoLists => "the limiter has no lists: set `list_cap` on its builder";
+    Full { list_cap } => "the lists are full: at most {list_cap} keys; unlist a key or raise `list_cap`";
+} }
 
 impl core::error::Error for ListError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {

@@ -11,6 +11,7 @@ use std::hash::RandomState;
 use crate::decision::Denial;
 use crate::error::{CostExceedsLimit, JointError};
 use crate::table::Refundable;
+use crate::texts::texts;
 
 /// A number that identifies a limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,15 +300,11 @@ impl ReserveError {
     }
 }
 
-impl fmt::Display for ReserveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Denied(denial) => denial.fmt(f),
-            Self::CostExceedsLimit(error) => error.fmt(f),
-            Self::Joint(error) => error.fmt(f),
-        }
-    }
-}
+texts! { ReserveError {
+    Denied(denial) => "{denial}";
+    CostExceedsLimit(error) => "{error}";
+    Joint(error) => "{error}";
+} }
 
 impl core::error::Error for ReserveError {}
 

@@ -1,6 +1,6 @@
 //! The cells of a limiter, to a snapshot and from it.
 
-use super::algorithm::Algorithm;
+use super::algorithm::Portable;
 use super::cells::{Cells, Seat, dispatch};
 use super::export::{Export, Import};
 use super::unchanged::Unchanged;
@@ -40,15 +40,12 @@ impl Cells {
 
     /// Exports the permits of a cell, if any matter, and the version that they count under. Blocks
     /// no decision. `None` if the cell may no longer decide for the key.
-    pub(crate) fn export(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<(Export, &Version)>> {
-        loop {
+    pub(crate) fn export(&self, seat: Seat<'_>, clock: &impl Clock) -> Option<Option<(Export, &Version)>> {
+        seat.until_some(|seat| {
             let versions = self.plans[seat.plan].for_key(|| seat.cell.key());
-            let export = dispatch!(self.rules_by(versions), algorithm => algorithm.export(seat.at(), clock));
-            if let Some(export) = export {
-                return Some(export.map(|export| (export, versions.current)));
-            }
-            seat = seat.goes_on_at(seat.cell.head())?;
-        }
+            let export = dispatch!(self.rules_by(versions), algorithm => algorithm.export(seat.at(), clock))?;
+            Some(export.map(|export| (export, versions.current)))
+        })
     }
 
     /// A cell for a key with the permits that were exported `elapsed` nanoseconds ago, as far as

@@ -1,6 +1,8 @@
 //! Reads a ring of stamps.
 
-use crate::cell::words::{Head, Slot};
+use crate::cell::memory::Cell;
+use crate::cell::store::Store;
+use crate::cell::words::{Head, RingRef, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The slots of one ring. Through an outdated reference a ring may hold anything; the reader finds
@@ -15,6 +17,25 @@ pub(in crate::cell) struct Ring<'a> {
 pub(super) struct Place {
     pub(super) index: usize,
     pub(super) lap: u64,
+}
+
+impl Store {
+    /// The ring of the cell. An outdated reference may name anything, even the anchor of an
+    /// account. Then any slot will do: the head will have changed.
+    #[inline]
+    pub(in crate::cell) fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
+        let slots = if reference.is_block() { None } else { self.words_at(reference) };
+        Ring { slots: slots.unwrap_or(core::slice::from_ref(&cell.ring)) }
+    }
+
+    /// The words of a ring or a block of steps, if the reference names one.
+    #[inline]
+    pub(in crate::cell) fn words_at(&self, reference: RingRef) -> Option<&[AtomicU64]> {
+        if !reference.is_ring() {
+            return None;
+        }
+        self.slabs.get(reference.class())?.get()?.block_if_there(reference.block())
+    }
 }
 
 impl<'a> Ring<'a> {

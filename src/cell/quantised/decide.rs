@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Decide<'a> for Quantised<'a> {
-    #[inline(always)]
+    #[inline]
     fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
         let reference = at.cell.reference();
         if reference.ring_parity() != at.head.ring_parity() || cost > self.plan.limit() {

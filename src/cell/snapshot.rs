@@ -3,8 +3,9 @@
 use super::algorithm::Portable;
 use super::cells::{Cells, Seat, dispatch};
 use super::export::{Export, Import};
+use super::plan::Plan;
 use super::unchanged::Unchanged;
-use super::versions::{Version, Versions};
+use super::versions::{Scope, Version, Versions};
 use super::words::{Head, State};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
@@ -30,12 +31,13 @@ impl Cells {
         exports: impl Iterator<Item = (Fingerprint, &'a Export)>,
     ) -> Result<(), Unchanged> {
         for (key, quotas) in keys {
-            self.plans[key.plan()].make_room_for(quotas);
+            self.plans[key.plan()].first.plan.make_room_for(&Plan::new(quotas, None));
         }
         for (key, export) in exports {
-            self.plans.get_mut(key.plan()).into_iter().for_each(|plan| plan.make_room_for_export(export));
+            self.plans.get_mut(key.plan()).into_iter().for_each(|plan| plan.first.plan.make_room_for_export(export));
         }
-        keys.iter().try_for_each(|(key, quotas)| self.plans[key.plan()].restore(*key, quotas))
+        // As if from the beginning, so that all permits count that are imported later.
+        keys.iter().try_for_each(|(key, quotas)| self.plans[key.plan()].change(Scope::Key(*key), quotas, || 0))
     }
 
     /// Exports the permits of a cell, if any matter, and the version that they count under. Blocks

@@ -14,13 +14,13 @@ use crate::sync::{AtomicU64, CachePadded, Ordering};
 
 /// All the cells of a limiter and their rings.
 pub(super) struct Store {
+    /// Rings and blocks by size class, from class 1 on; class 0 is the slot inside the cell.
+    pub(super) slabs: [OnceBox<Slab>; RingRef::CLASSES],
     pub(super) cells: Slab<Cell, FIRST_PAGES>,
     /// The largest limit of a log.
     longest: usize,
     /// The words of the largest block of steps; zero if there are none.
     largest_block: usize,
-    /// Rings and blocks by size class, from class 1 on; class 0 is the slot inside the cell.
-    pub(super) slabs: [OnceBox<Slab>; BLOCK_CLASSES.end],
     /// The next number for a sentinel (INV-SENTINEL).
     sentinels: CachePadded<AtomicU64>,
     /// The timestamp floor (INV-FLOOR): the latest end of a stamp that was lost with its cell, or
@@ -43,7 +43,7 @@ impl Store {
             cells: Slab::new(1, key_cap),
             longest,
             largest_block,
-            slabs: [const { OnceBox::new() }; BLOCK_CLASSES.end],
+            slabs: [const { OnceBox::new() }; RingRef::CLASSES],
             sentinels: CachePadded(AtomicU64::new(0)),
             timestamp_floor: CachePadded(AtomicU64::new(0)),
             descriptors,
@@ -111,6 +111,13 @@ impl Store {
             word.store(Slot::sentinel(number, lap).0, Ordering::Release);
         }
         (RingRef::new(ring_parity, class, number, block), Ring::new(words))
+    }
+
+    /// The words of a ring or a block, if the reference names one.
+    #[inline]
+    pub(super) fn words_at(&self, reference: RingRef) -> Option<&[AtomicU64]> {
+        let slab = self.slabs.get(reference.class()).filter(|_| reference.is_ring())?;
+        slab.get()?.block_if_there(reference.block())
     }
 
     /// A number for a sentinel that never returns (INV-SENTINEL).

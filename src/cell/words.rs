@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use crate::quota::Quota;
+use crate::slab::low_half;
 
 /// The last time that fits in a slot: a little under 2^62 nanoseconds. Larger values mark links
 /// between free rings.
@@ -252,11 +253,6 @@ impl Ticket {
     pub(crate) const NUMBERS: u32 = 1 << 20;
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
-fn low_half(word: u64) -> u32 {
-    word as u32
-}
-
 /// One slot of a ring: the stamp of the permit that was last granted in it.
 ///
 /// ```text
@@ -333,6 +329,8 @@ const _: () = assert!(MAX_SLOTS == 2 * Quota::MAX_LIMIT as usize && MAX_SLOTS <=
 
 impl RingRef {
     const RING: u64 = 2;
+    /// The classes that a reference can name.
+    pub(crate) const CLASSES: usize = 1 << 5;
     const CLASS_AT: u32 = 2;
     const TAG_AT: u32 = 7;
     const BLOCK_AT: u32 = 32;

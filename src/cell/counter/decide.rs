@@ -20,7 +20,7 @@ impl<'a> Decide<'a> for Counter<'a> {
         let Some(AccountState::Running(Running { account, is_current: true, .. })) = self.state(head, slot) else {
             return None;
         };
-        if cost > plan.limit() {
+        if cost > plan.limit {
             return None;
         }
         let (decided, after) = match plan.rule.step(account, time, cost) {
@@ -42,7 +42,7 @@ impl<'a> Decide<'a> for Counter<'a> {
             left.set_one(if cost == 1 && !decided.is_admitted() {
                 // None are left, and the denial's wait is that until one is.
                 let reset_after_ns = plan.rule.reset_after(account, time);
-                Left { limit: plan.limit(), remaining: 0, next_after_ns: decided.wait_ns(), reset_after_ns }
+                Left { limit: plan.limit, remaining: 0, next_after_ns: decided.wait_ns(), reset_after_ns }
             } else {
                 plan.left(after, time)
             });
@@ -55,7 +55,7 @@ impl<'a> Decide<'a> for Counter<'a> {
         let (plan, time) = (self.plan, time_of(reading));
         let state = self.state(at.head, at.cell.slot())?;
         let AccountState::Running(Running { account, is_current: true, .. }) = state else { return None };
-        if cost == 0 || cost > plan.limit() {
+        if cost == 0 || cost > plan.limit {
             return None;
         }
         let decision = match plan.rule.step(account, time, cost) {
@@ -67,7 +67,7 @@ impl<'a> Decide<'a> for Counter<'a> {
     }
 
     fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<(Status, Charge)> {
-        let (head, rule, limit) = (at.head, &self.plan.rule, self.plan.limit());
+        let (head, rule, limit) = (at.head, &self.plan.rule, self.plan.limit);
         let View { slot, time, state } = self.view(at, clock)?;
         let (running, account) = match state {
             // Once per change; a denial writes nothing else.

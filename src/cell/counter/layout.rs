@@ -43,10 +43,6 @@ impl Layout {
         Self { used_bits: rule.used_below().next_power_of_two().ilog2().max(Self::LEAST_USED_BITS) }
     }
 
-    pub(in crate::cell) fn has_room_for(self, rule: &Rule) -> bool {
-        rule.used_below() <= 1 << self.used_bits
-    }
-
     /// The largest `used` of a head: no less than any limit that there is room for.
     pub(super) fn most_used(self) -> u64 {
         (1 << self.used_bits) - 1

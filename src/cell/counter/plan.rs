@@ -13,36 +13,31 @@ use crate::rule::{Account, Rule};
 pub(crate) struct AccountPlan {
     pub(in crate::cell) rule: Rule,
     pub(in crate::cell) layout: Layout,
-    quota: Quota,
+    /// The most permits that a request may ask for.
+    pub(super) limit: u32,
+    /// The longest time that a key matters after its last permit.
+    window: u64,
 }
 
 impl AccountPlan {
-    /// The plan of a validated quota, if an account counts it. It has the layout of the version
-    /// before it.
-    pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
+    /// The plan of a validated quota, if an account counts it.
+    pub(in crate::cell) fn of(quota: Quota) -> Option<Self> {
         let rule = Rule::of(quota, TIME_ZERO)?;
-        let layout = before.map_or_else(|| Layout::of(&rule), |before| before.layout);
-        Some(Self { rule, layout, quota })
-    }
-
-    /// The most permits that a request may ask for.
-    #[inline]
-    pub(super) fn limit(&self) -> u32 {
-        self.quota.limit()
+        Some(Self { rule, layout: Layout::of(&rule), limit: quota.limit(), window: quota.window_ns() })
     }
 
     /// The permits left of an account.
     pub(super) fn left(&self, account: Account, time: u64) -> Left {
-        let (rule, limit) = (&self.rule, self.quota.limit());
+        let (rule, limit) = (&self.rule, self.limit);
         let remaining = rule.remaining(account, time);
         let reset_after_ns = rule.reset_after(account, time);
-        Left { limit, remaining, next_after_ns: rule.next_after(account, time, remaining), reset_after_ns }
+        Left { limit, remaining, next_after_ns: rule.next_after(account, time, remaining, limit), reset_after_ns }
     }
 }
 
 impl NewKeys for AccountPlan {
     fn longest_window(&self) -> u64 {
-        self.quota.window_ns()
+        self.window
     }
 
     fn first_end(&self, cost: u32, time: u64) -> u64 {

@@ -77,7 +77,7 @@ impl<'a> Counter<'a> {
     }
 
     /// The account as of a head; `None` if its era is unpublished.
-    #[inline]
+    #[inline(always)]
     pub(super) fn state(&self, head: Head, slot: Slot) -> Option<AccountState> {
         let layout = self.plan.layout;
         if !slot.is_of_lap(layout.era(head)) {

@@ -36,6 +36,7 @@ impl<'a> Algorithm<'a> for Log<'a> {
         newest.map_or(Known::Unpublished, |newest| Known::Until(self.plan.end_of(newest.time()), newest))
     }
 
+    #[inline]
     fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head) {
         let cost = cost as usize;
         let slots = if elsewhere { cost.max(2) } else { cost };

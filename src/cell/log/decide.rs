@@ -13,12 +13,13 @@ use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 impl<'a> Decide<'a> for Log<'a> {
     #[inline(always)]
     fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        let (At { cell, head }, reading) = (at, time_of(reading));
+        let At { cell, head } = at;
         let ring = self.store.ring(cell, cell.reference());
         let newest = ring.newest(head)?;
         if newest.is_sentinel() {
             return None;
         }
+        let reading = time_of(reading);
         let time = self.plan.not_before(reading).max(newest.time());
         let (cost, log) = (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading });
         if let Some(refusal) = self.plan.refusal(ring, head, time, cost) {

@@ -12,6 +12,7 @@ use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
 /// them.
+#[derive(Default)]
 pub(crate) struct LogPlan {
     /// The quota with the most permits in the longest window. The ring is kept for it.
     pub(super) widest: Bound,
@@ -31,7 +32,7 @@ pub(crate) struct LogPlan {
 }
 
 /// One sliding window log.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Bound {
     pub(super) limit: usize,
     pub(super) window: u64,
@@ -66,26 +67,16 @@ impl LogPlan {
         Self { widest, within, given, from: 0, since: 0, counts_refused, most: widest.limit }
     }
 
-    /// The limits of the next version. One since time zero comes from a snapshot, and every stamp
+    /// Begins after another version. One since time zero comes from a snapshot, and every stamp
     /// counts that is imported.
-    pub(in crate::cell) fn after(last: &Self, quotas: &[Quota], since: u64) -> Self {
-        let next = Self::new(quotas);
-        let from = if since == 0 { 0 } else { last.live_from(since) };
-        Self { from, since, most: next.most.max(last.most), ..next }
+    pub(in crate::cell) fn follow(&mut self, last: &Self, since: u64) {
+        self.from = if since == 0 { 0 } else { last.live_from(since) };
+        (self.since, self.most) = (since, self.most.max(last.most));
     }
 
     /// One quota, without a place among others.
     pub(super) fn one(limit: usize, window: u64) -> Self {
-        let widest = Bound { limit, window, quota: 0 };
-        Self {
-            widest,
-            within: Box::default(),
-            given: Box::default(),
-            from: 0,
-            since: 0,
-            counts_refused: false,
-            most: limit,
-        }
+        Self { widest: Bound { limit, window, quota: 0 }, most: limit, ..Self::default() }
     }
 
     /// The time to decide by at this reading: not before the version began (INV-VERSION).

@@ -20,7 +20,7 @@ impl Ring<'_> {
     /// nothing was claimed.
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn claim(self, at: At<'_>, cost: usize, plan: &LogPlan, time: u64) -> Option<Published> {
         let head = at.head;
         let first = self.load(head.pos());

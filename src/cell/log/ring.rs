@@ -1,8 +1,10 @@
 //! Reads a ring of stamps.
 
+use once_cell::race::OnceBox;
+
 use crate::cell::memory::Cell;
 use crate::cell::store::Store;
-use crate::cell::words::{Head, RingRef, Slot};
+use crate::cell::words::{Head, RING_CLASSES, RingRef, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The slots of one ring. Through an outdated reference a ring may hold anything; the reader finds
@@ -24,17 +26,13 @@ impl Store {
     /// account. Then any slot will do: the head will have changed.
     #[inline]
     pub(in crate::cell) fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
-        let slots = if reference.is_block() { None } else { self.words_at(reference) };
-        Ring { slots: slots.unwrap_or(core::slice::from_ref(&cell.ring)) }
-    }
-
-    /// The words of a ring or a block of steps, if the reference names one.
-    #[inline]
-    pub(in crate::cell) fn words_at(&self, reference: RingRef) -> Option<&[AtomicU64]> {
-        if !reference.is_ring() {
-            return None;
+        if reference.is_ring() {
+            let rings = self.slabs[RING_CLASSES].get(reference.class()).and_then(OnceBox::get);
+            if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
+                return Ring { slots };
+            }
         }
-        self.slabs.get(reference.class())?.get()?.block_if_there(reference.block())
+        Ring { slots: core::slice::from_ref(&cell.ring) }
     }
 }
 

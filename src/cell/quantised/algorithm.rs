@@ -1,11 +1,11 @@
 //! A quantised log as an algorithm of cells.
 
-use super::history::low_half;
 use super::view::{Newest, Quantised};
 use crate::cell::algorithm::{Algorithm, Known};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
+use crate::slab::low_half;
 use crate::sync::Ordering;
 
 impl<'a> Algorithm<'a> for Quantised<'a> {

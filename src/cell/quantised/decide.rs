@@ -9,10 +9,10 @@ use crate::clock::Clock;
 use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Decide<'a> for Quantised<'a> {
-    #[inline]
+    #[inline(always)]
     fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
         let reference = at.cell.reference();
-        if reference.ring_parity() != at.head.ring_parity() || cost > self.plan.limit() {
+        if reference.ring_parity() != at.head.ring_parity() || cost > self.plan.steps.limit {
             return None;
         }
         let history = self.history(at.head, reference)?;
@@ -52,7 +52,7 @@ impl<'a> Decide<'a> for Quantised<'a> {
             view.validate().then(|| (status, Charge::nothing(at.head)))
         };
         let denied = |wait_ns| told(FastDecision::denied(wait_ns, 0).into());
-        if cost > plan.limit() {
+        if cost > plan.steps.limit {
             return denied(u64::MAX);
         }
         let admitted = Decision::Admitted(Admission::COUNTED);
@@ -77,7 +77,7 @@ impl<'a> Decide<'a> for Quantised<'a> {
     }
 
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
-        if cost > self.plan.limit() {
+        if cost > self.plan.steps.limit {
             return None;
         }
         let view = self.view(at, clock)?;

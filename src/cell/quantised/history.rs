@@ -21,11 +21,13 @@
 //! later decision.
 
 use crate::decision::Left;
+use crate::slab::low_half;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The numbers of a quantised log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steps {
+    /// The most permits that a request may ask for.
     pub(super) limit: u32,
     /// The length of a step, in nanoseconds.
     pub(super) resolution: u64,
@@ -101,12 +103,6 @@ impl Entry {
     pub(super) fn less(self, permits: u32) -> Self {
         Self((self.0 >> 32 << 32) | u64::from(self.before().wrapping_sub(permits)))
     }
-}
-
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
-pub(super) fn low_half(word: u64) -> u32 {
-    word as u32
 }
 
 /// The decision on a request.

@@ -1,6 +1,6 @@
 //! The plan of a quantised log: its numbers, and its fields in a head.
 
-use super::history::{Steps, low_half};
+use super::history::Steps;
 use super::view::Block;
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
@@ -9,6 +9,7 @@ use crate::cell::unchanged::Unchanged;
 use crate::cell::words::{Head, State, TIME_ZERO};
 use crate::decision::{Admission, Decision, Left, PerQuota, Status};
 use crate::quota::{Kind, Quota};
+use crate::slab::low_half;
 
 /// A quantised log.
 ///
@@ -47,20 +48,9 @@ impl QuantisedPlan {
         if self.used_bits > first.used_bits { Err(Unchanged::TooLarge) } else { Ok(()) }
     }
 
-    /// The same, with room in the head for the limits of the last version.
-    pub(in crate::cell) fn laid_out_as(mut self, last: Option<&Self>) -> Self {
-        last.into_iter().for_each(|last| self.make_room_for(last));
-        self
-    }
-
     /// Makes room in the head for the limits of another plan.
     pub(in crate::cell) fn make_room_for(&mut self, other: &Self) {
         self.used_bits = self.used_bits.max(other.used_bits);
-    }
-
-    /// The most permits that a request may ask for.
-    pub(in crate::cell) fn limit(&self) -> u32 {
-        self.steps.limit
     }
 
     /// The most permits of a step that a head has room for: no less than any limit of the key.

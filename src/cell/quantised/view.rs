@@ -1,12 +1,13 @@
 //! A quantised log as of one head.
 
-use super::history::{Entry, History, low_half};
+use super::history::{Entry, History};
 use super::plan::QuantisedPlan;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::words::{BLOCK_CLASSES, Head, RingRef, time_of};
 use crate::clock::Clock;
+use crate::slab::low_half;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The quantised log of one key.

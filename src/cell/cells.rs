@@ -1,7 +1,7 @@
 //! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
 use super::algorithm::{Algorithm, Ask, Charge, Decide, NewKeys, Refund};
-use super::counter::view::Counter;
+use super::counter::view::{Counter, KeptBy};
 use super::descriptor::{Descriptors, Part};
 use super::log::view::Log;
 use super::memory::{At, Cell};
@@ -135,7 +135,7 @@ impl Cells {
         let store = &self.store;
         match &versions.current.plan {
             Plan::Log(plan) => Rules::Log(Log { store, plan, versions }),
-            Plan::Counter(plan) => Rules::Counter(Counter { store, versions, plan }),
+            Plan::Counter(plan) => Rules::Counter(Counter { store, kept_by: KeptBy { versions, plan } }),
             Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }
     }

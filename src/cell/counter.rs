@@ -25,7 +25,7 @@
 //! takes the slow path, which closes.
 //!
 //! An account opens no earlier than its version began. So of the versions that a head may mean, one
-//! that began later than the account opened is not it (`Counter::written_by`).
+//! that began later than the account opened is not it (`KeptBy::written_by`).
 //!
 //! # Why a late publication misses (INV-LATE)
 //!

@@ -137,6 +137,7 @@ impl Table {
     }
 
     /// Decides a request of `cost` permits, between 1 and the limit.
+    #[inline(never)]
     pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Placed {
         loop {
             let seat = match self.find_or_insert(self.route(), fingerprint, cost, clock) {

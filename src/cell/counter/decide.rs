@@ -1,6 +1,6 @@
 //! Decisions by an account.
 
-use super::view::{AccountState, Counter, Running, View};
+use super::view::{AccountState, Counter, KeptBy, Running, View};
 use crate::cell::algorithm::{Ask, Charge, Decide, Draft};
 use crate::cell::memory::At;
 use crate::cell::words::time_of;
@@ -15,9 +15,10 @@ fn denied(wait_ns: u64) -> Decision {
 impl<'a> Decide<'a> for Counter<'a> {
     #[inline(always)]
     fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        let (plan, At { cell, head }, time) = (self.plan, at, time_of(reading));
+        let (kept_by, At { cell, head }, time) = (self.kept_by, at, time_of(reading));
+        let plan = kept_by.plan;
         let slot = cell.slot();
-        let Some(AccountState::Running(Running { account, is_current: true, .. })) = self.state(head, slot) else {
+        let Some(AccountState::Running(Running { account, is_current: true, .. })) = kept_by.state(head, slot) else {
             return None;
         };
         if cost > plan.limit {
@@ -33,7 +34,7 @@ impl<'a> Decide<'a> for Counter<'a> {
                 (FastDecision::denied(wait_ns, 0), account)
             }
             Step::Open { used } => {
-                self.opens_again(at, slot, account, used, time)?;
+                kept_by.opens_again(at, slot, account, used, time)?;
                 (FastDecision::admitted(0), Account { anchor: plan.rule.anchor_at(time), used })
             }
             Step::Advance { .. } => return None,
@@ -52,8 +53,8 @@ impl<'a> Decide<'a> for Counter<'a> {
 
     #[inline]
     fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        let (plan, time) = (self.plan, time_of(reading));
-        let state = self.state(at.head, at.cell.slot())?;
+        let (kept_by, plan, time) = (self.kept_by, self.plan, time_of(reading));
+        let state = kept_by.state(at.head, at.cell.slot())?;
         let AccountState::Running(Running { account, is_current: true, .. }) = state else { return None };
         if cost == 0 || cost > plan.limit {
             return None;
@@ -89,7 +90,7 @@ impl<'a> Decide<'a> for Counter<'a> {
             Ask::Reserve { within } if running.is_some() && cost <= limit => rule.reserve(account, time, cost, within),
             _ => (step, rule.delay_ns(account, time)),
         };
-        let step = if running.is_some() { Self::goes_on(slot, account, time, step) } else { step };
+        let step = if running.is_some() { KeptBy::goes_on(slot, account, time, step) } else { step };
         let told = |decision, account, charge| {
             Some((Status { decision, left: PerQuota::one(self.plan.left(account, time)) }, charge))
         };
@@ -133,7 +134,7 @@ impl<'a> Decide<'a> for Counter<'a> {
             }
             AccountState::Running(running) => {
                 let account = running.account;
-                let step = Self::goes_on(slot, account, time, rule.step(account, time, cost));
+                let step = KeptBy::goes_on(slot, account, time, rule.step(account, time, cost));
                 if let Step::Open { .. } = step {
                     self.close(at, slot, time);
                 }

@@ -36,8 +36,22 @@ pub(super) struct Running {
 #[derive(Clone, Copy)]
 pub(in crate::cell) struct Counter<'a> {
     pub(in crate::cell) store: &'a Store,
+    pub(in crate::cell) kept_by: KeptBy<'a>,
+}
+
+/// The quotas that an account is kept by: all that the fast path needs.
+#[derive(Clone, Copy)]
+pub(in crate::cell) struct KeptBy<'a> {
     pub(in crate::cell) versions: ForKey<'a>,
     pub(in crate::cell) plan: &'a AccountPlan,
+}
+
+impl<'a> core::ops::Deref for Counter<'a> {
+    type Target = KeptBy<'a>;
+
+    fn deref(&self) -> &KeptBy<'a> {
+        &self.kept_by
+    }
 }
 
 /// An account as of one head.
@@ -70,9 +84,19 @@ impl<'a> Counter<'a> {
         Some(View { slot, time, state })
     }
 
+    /// The next head of a closed account, the time at which another opens, and that one.
+    pub(super) fn opening(&self, head: Head, slot: Slot, used: u64, time: u64) -> (Head, u64, Account) {
+        let next = self.plan.layout.next(head, self.number(), EraKind::Opens, used);
+        // A key with a cell and no permits: see `Algorithm::help`.
+        let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
+        (next, time, Account { anchor: self.plan.rule.anchor_at(time.max(slot.time())), used })
+    }
+}
+
+impl<'a> KeptBy<'a> {
     /// The number of the current version.
     #[inline]
-    fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.versions.current.number
     }
 
@@ -194,14 +218,6 @@ impl<'a> Counter<'a> {
             }
             Step::Open { .. } | Step::Deny { .. } => None,
         }
-    }
-
-    /// The next head of a closed account, the time at which another opens, and that one.
-    pub(super) fn opening(&self, head: Head, slot: Slot, used: u64, time: u64) -> (Head, u64, Account) {
-        let next = self.plan.layout.next(head, self.number(), EraKind::Opens, used);
-        // A key with a cell and no permits: see `Algorithm::help`.
-        let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
-        (next, time, Account { anchor: self.plan.rule.anchor_at(time.max(slot.time())), used })
     }
 
     /// Closes an account that is over, so that the next can open. The version that it was written

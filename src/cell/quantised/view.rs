@@ -121,7 +121,7 @@ impl<'a> Quantised<'a> {
     }
 
     /// The steps of a key. `None` if the newest is not known yet.
-    #[inline(always)]
+    #[inline]
     pub(super) fn history(self, head: Head, reference: RingRef) -> Option<History<'a>> {
         let block = self.block_of(reference)?;
         let step = Newest(block.step.load(Ordering::Acquire)).step()?;

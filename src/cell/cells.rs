@@ -9,11 +9,11 @@ use super::plan::Plan;
 use super::quantised::view::Quantised;
 use super::store::Store;
 use super::versions::{ForKey, Versions};
-use super::words::{Head, State, time_of};
+use super::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
 use crate::decision::{Admission, FastDecision, PerQuota, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// All the cells of a limiter.
 pub(crate) struct Cells {
@@ -293,6 +293,21 @@ impl Cells {
     /// The longest time that a key matters after its last permit.
     pub(crate) fn longest_window(&self) -> u64 {
         self.plans.iter().map(|plan| plan.current().plan.new_keys().longest_window()).max().unwrap_or(0)
+    }
+
+    /// Prefetches a cell. Returns the words that lead to its ring.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: u32) -> (Head, RingRef) {
+        let cell = self.store.cells.element_if_there(id);
+        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
+    }
+
+    /// Prefetches the ring, if the reference names one.
+    #[inline]
+    pub(crate) fn prefetch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
+        let slot = self.store.words_at(reference).and_then(|slots| slots.get(head.pos()));
+        slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 
     /// Bytes on the heap.

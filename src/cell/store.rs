@@ -4,11 +4,9 @@ use core::ops::Range;
 
 use once_cell::race::OnceBox;
 
-use super::cells::Cells;
 use super::descriptor::Descriptors;
-use super::log::ring::Ring;
 use super::memory::Cell;
-use super::words::{BLOCK_CLASSES, Head, MAX_SLOTS, RING_CLASSES, RingRef, Slot};
+use super::words::{BLOCK_CLASSES, RING_CLASSES, RingRef, Slot};
 use crate::slab::{FIRST_PAGES, Slab};
 use crate::sync::{AtomicU64, CachePadded, Ordering};
 
@@ -99,20 +97,6 @@ impl Store {
         (class, block, slab.block(block))
     }
 
-    /// A ring of at least `slots` slots that the caller owns. All slots hold a sentinel, as if
-    /// published in the lap before `lap`.
-    pub(super) fn new_ring(&self, ring_parity: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
-        debug_assert!(slots <= MAX_SLOTS, "a ring of {slots} slots");
-        let (class, block, words) = self.alloc(RING_CLASSES, slots);
-        let number = self.next_sentinel();
-        for word in words {
-            // Released, as in `write_last`: a reader of the block's last owner that sees it also
-            // sees that the head has moved.
-            word.store(Slot::sentinel(number, lap).0, Ordering::Release);
-        }
-        (RingRef::new(ring_parity, class, number, block), Ring::new(words))
-    }
-
     /// The words of a ring or a block, if the reference names one.
     #[inline]
     pub(super) fn words_at(&self, reference: RingRef) -> Option<&[AtomicU64]> {
@@ -160,22 +144,5 @@ impl Store {
         self.cells.bytes()
             + self.descriptors.as_ref().map_or(0, |descriptors| descriptors.bytes())
             + self.slabs.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
-    }
-}
-
-impl Cells {
-    /// Prefetches a cell. Returns the words that lead to its ring.
-    #[inline]
-    pub(crate) fn prefetch(&self, id: u32) -> (Head, RingRef) {
-        let cell = self.store.cells.element_if_there(id);
-        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
-    }
-
-    /// Prefetches the ring, if the reference names one.
-    #[inline]
-    pub(crate) fn prefetch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
-        let slot = self.store.words_at(reference).and_then(|slots| slots.get(head.pos()));
-        slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 }

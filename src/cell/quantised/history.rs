@@ -105,6 +105,29 @@ impl Entry {
     }
 }
 
+/// A block.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    /// A [`Newest`](super::view::Newest).
+    pub(super) step: &'a AtomicU64,
+    /// `{ permits before the newest step: 32, permits that it began with: 32 }`
+    pub(super) counts: &'a AtomicU64,
+    /// The number of entries.
+    pub(super) length: &'a AtomicU64,
+    pub(super) entries: &'a [AtomicU64],
+}
+
+impl<'a> Block<'a> {
+    /// Words before the entries.
+    pub(super) const HEADER: usize = 3;
+
+    #[inline]
+    pub(super) fn of(words: &'a [AtomicU64]) -> Option<Self> {
+        let [step, counts, length, entries @ ..] = words else { return None };
+        Some(Self { step, counts, length, entries })
+    }
+}
+
 /// The decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {

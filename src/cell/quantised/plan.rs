@@ -1,7 +1,6 @@
 //! The plan of a quantised log: its numbers, and its fields in a head.
 
-use super::history::Steps;
-use super::view::Block;
+use super::history::{Block, Steps};
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;

@@ -1,6 +1,6 @@
 //! A quantised log as of one head.
 
-use super::history::{Entry, History};
+use super::history::{Block, Entry, History};
 use super::plan::QuantisedPlan;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
@@ -39,29 +39,6 @@ impl Newest {
     #[inline]
     pub(super) fn step(self) -> Option<u64> {
         (self.0 & 1 == 1).then_some(self.0 >> 1)
-    }
-}
-
-/// A block.
-#[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
-    /// A [`Newest`].
-    pub(super) step: &'a AtomicU64,
-    /// `{ permits before the newest step: 32, permits that it began with: 32 }`
-    pub(super) counts: &'a AtomicU64,
-    /// The number of entries.
-    pub(super) length: &'a AtomicU64,
-    pub(super) entries: &'a [AtomicU64],
-}
-
-impl<'a> Block<'a> {
-    /// Words before the entries.
-    pub(super) const HEADER: usize = 3;
-
-    #[inline]
-    pub(super) fn of(words: &'a [AtomicU64]) -> Option<Self> {
-        let [step, counts, length, entries @ ..] = words else { return None };
-        Some(Self { step, counts, length, entries })
     }
 }
 

@@ -296,8 +296,9 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
     }
 }
 
+#[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
-fn low_half(word: u64) -> u32 {
+pub(crate) fn low_half(word: u64) -> u32 {
     word as u32
 }
 

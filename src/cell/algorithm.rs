@@ -1,11 +1,11 @@
-//! The trait that each algorithm implements, and the types of its results.
+//! The traits that each algorithm implements, and the types of their results.
 
 use super::descriptor::Part;
 #[cfg(feature = "snapshot")]
 use super::export::{Export, Import};
 use super::memory::{At, Cell};
 use super::store::Store;
-use super::words::{Head, RingRef, Slot};
+use super::words::{Head, RingRef, Slot, State};
 use crate::clock::Clock;
 use crate::decision::{Admission, FastDecision, PerQuota, Status};
 
@@ -18,14 +18,6 @@ pub(crate) enum Ask {
     Peek,
     /// Grant, now or at most so many nanoseconds ahead.
     Reserve { within: u64 },
-}
-
-/// How one attempt at a decision ended.
-#[expect(clippy::large_enum_variant, reason = "it is handed on at once, and a box would be an allocation")]
-pub(super) enum Attempt {
-    Decided(Status, Charge),
-    /// The cell changed; this is its head now.
-    Lost(Head),
 }
 
 /// A charge, as a refund needs it.
@@ -67,11 +59,9 @@ pub(super) trait NewKeys {
     /// their costs. A key without permits is there at once, unless its account earns permits.
     fn first_end(&self, cost: u32, time: u64) -> u64;
 
-    /// The answer to a peek of `cost` permits by a key without a cell, at `time`.
-    fn status_of_nothing(&self, cost: u32, time: u64) -> Status;
-
-    /// The answer to a key's first request, at `time` by a clock that lags by `lead`.
-    fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status;
+    /// The answer to a key's first request of `cost` permits, at `time` by a clock that lags by
+    /// `lead`, with the permits left once `charged` are charged: all or, for a peek, none.
+    fn first_status(&self, cost: u32, charged: u32, time: u64, lead: u64) -> Status;
 
     /// Whether these quotas can have produced this export.
     #[cfg(feature = "snapshot")]
@@ -93,30 +83,48 @@ pub(super) trait NewKeys {
     }
 }
 
-/// An algorithm for the key of one cell, with the memory of the cells and the quotas of the key.
-pub(super) trait Algorithm<'a>: Copy {
-    fn store(self) -> &'a Store;
-
-    /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way.
-    /// `cost` is at least 1. The clock was read after the head (INV-CLOCK-LAST).
-    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision>;
-
-    /// As [`fast_decide`](Self::fast_decide). Writes the permits left to `left` if it decides.
-    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision>;
+/// The decisions of an algorithm.
+pub(super) trait Decide<'a>: Copy {
+    /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way,
+    /// and writes the permits left to `left`. `cost` is at least 1. The clock was read after the
+    /// head (INV-CLOCK-LAST).
+    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision>;
 
     /// The fast path of a peek, like [`fast_decide`](Self::fast_decide); `cost` may be zero.
     fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
 
-    /// The slow path: one attempt at a decision.
-    fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt;
+    /// The slow path: one attempt at a decision; `None` if the cell had to be helped, or has
+    /// changed.
+    fn decide(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<(Status, Charge)>;
 
     /// Prepares this cell's part of a joint claim of `cost` permits, at least 1, and writes the
     /// permits left after it to `left`. `None` if they are denied, or the cell had to be helped, or
     /// has changed.
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft>;
+}
 
+/// The refunds of an algorithm.
+pub(super) trait Refund<'a>: Copy {
     /// The charge of one part of a joint claim that is published.
     fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge;
+
+    /// One attempt at a refund; `None` if the cell changed.
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32>;
+}
+
+/// The exports and imports of an algorithm.
+#[cfg(feature = "snapshot")]
+pub(super) trait Portable<'a>: Copy {
+    /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>>;
+
+    /// Imports: the ring and the head of a cell with the exported permits that still matter.
+    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head);
+}
+
+/// An algorithm for the key of one cell, with the memory of the cells and the quotas of the key.
+pub(super) trait Algorithm<'a>: Copy {
+    fn store(self) -> &'a Store;
 
     /// Helps: publishes the last claim if it is unpublished (INV-PUBLISH). Proposes `time`, or the
     /// earliest later time that the algorithm allows. It may be a key's first claim, so its time is
@@ -129,9 +137,6 @@ pub(super) trait Algorithm<'a>: Copy {
 
     /// Until when the cell matters.
     fn known(self, at: At<'a>, reference: RingRef) -> Known;
-
-    /// One attempt at a refund; `None` if the cell changed.
-    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32>;
 
     /// The ring and the head of a cell for a new key, with `cost` permits claimed and unpublished.
     /// `opened.sentinel_number()` is a new number for a sentinel. If `elsewhere`, a log's ring must
@@ -148,13 +153,21 @@ pub(super) trait Algorithm<'a>: Copy {
         resizing.on_new_ring()
     }
 
-    /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
-    #[cfg(feature = "snapshot")]
-    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>>;
-
-    /// Imports: the ring and the head of a cell with the exported permits that still matter.
-    #[cfg(feature = "snapshot")]
-    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head);
+    /// The reference to the ring of a cell. `None` if the cell had to be helped, or has changed.
+    fn ring_of(self, at: At<'a>) -> Option<RingRef> {
+        if at.head.state() == State::Held {
+            self.store().help_joint(at.head);
+            return None;
+        }
+        let reference = at.cell.reference();
+        if reference.ring_parity() != at.head.ring_parity() {
+            if at.head.state().is_resizing() {
+                self.open(at);
+            }
+            return None;
+        }
+        Some(reference)
+    }
 
     /// Offers a ring in place of the old one, and opens the cell on it. Returns whether it was
     /// taken.
@@ -193,12 +206,5 @@ pub(super) trait Algorithm<'a>: Copy {
 impl Charge {
     pub(super) fn nothing(head: Head) -> Self {
         Self { head, mark: 0 }
-    }
-}
-
-impl At<'_> {
-    /// An attempt that failed, with the head as it is now.
-    pub(super) fn lost(self) -> Attempt {
-        Attempt::Lost(self.cell.head())
     }
 }

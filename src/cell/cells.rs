@@ -1,8 +1,7 @@
 //! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
-use super::algorithm::{Algorithm, Ask, Attempt, Charge};
-use super::counter::account_view::AccountView;
-use super::counter::view::Counter;
+use super::algorithm::{Algorithm, Ask, Charge, Decide, NewKeys, Refund};
+use super::counter::view::{Counter, KeptBy};
 use super::descriptor::{Descriptors, Part};
 use super::log::view::Log;
 use super::memory::{At, Cell};
@@ -14,7 +13,7 @@ use super::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
 use crate::decision::{Admission, FastDecision, PerQuota, Status};
 use crate::fingerprint::{Fingerprint, MAX_PLANS};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// All the cells of a limiter.
 pub(crate) struct Cells {
@@ -48,10 +47,16 @@ impl<'a> Seat<'a> {
         At { cell: self.cell, head: self.head }
     }
 
-    /// The same seat as of another head, if that is certainly of the same incarnation
-    /// (INV-INCARNATION).
-    pub(super) fn goes_on_at(self, now: Head) -> Option<Self> {
-        self.head.goes_on_at(now).then_some(Self { head: now, ..self })
+    /// Repeats an attempt as long as the cell certainly decides for the same key (INV-INCARNATION).
+    pub(super) fn until_some<T>(mut self, attempt: impl Fn(Self) -> Option<T>) -> Option<T> {
+        loop {
+            let done = attempt(self);
+            if done.is_some() {
+                return done;
+            }
+            let now = self.cell.head();
+            self.head = self.head.goes_on_at(now).then_some(now)?;
+        }
     }
 }
 
@@ -100,10 +105,9 @@ impl Cells {
         &self.plans[plan]
     }
 
-    /// The key's current plan.
-    #[inline]
-    pub(super) fn plan(&self, key: Fingerprint) -> &Plan {
-        &self.plans[key.plan()].for_key(|| key).current.plan
+    /// The key's quotas, as for a key without a cell.
+    fn new_keys(&self, key: Fingerprint) -> &dyn NewKeys {
+        self.versions(key.plan()).current_for(key).plan.new_keys()
     }
 
     /// The key's algorithm.
@@ -131,7 +135,7 @@ impl Cells {
         let store = &self.store;
         match &versions.current.plan {
             Plan::Log(plan) => Rules::Log(Log { store, plan, versions }),
-            Plan::Counter(plan) => Rules::Counter(Counter { store, view: AccountView::new(versions, plan) }),
+            Plan::Counter(plan) => Rules::Counter(Counter { store, kept_by: KeptBy { versions, plan } }),
             Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
         }
     }
@@ -154,23 +158,18 @@ impl Cells {
         decides.then_some(OpenSeat(Seat { id, head, plan: fingerprint.plan(), cell }))
     }
 
-    /// The fast path: decides a request of `cost` permits, between 1 and the limit, or returns
-    /// `None`. The clock was read after the seat was found (INV-CLOCK-LAST).
+    /// The fast path: decides a request of `cost` permits, between 1 and the limit, and writes the
+    /// permits left to `left`; or returns `None`. The clock was read after the seat was found
+    /// (INV-CLOCK-LAST).
     #[inline(always)]
-    pub(crate) fn fast_decide(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<FastDecision> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading))
-    }
-
-    /// As [`fast_decide`](Self::fast_decide), with the permits left.
-    #[inline(always)]
-    pub(crate) fn fast_status(
+    pub(crate) fn fast_decide(
         &self,
         OpenSeat(seat): OpenSeat<'_>,
         cost: u32,
         reading: u64,
-        left: &mut PerQuota,
+        left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_status(seat.at(), cost, reading, left))
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading, left))
     }
 
     /// The fast path of a peek. The clock was read after the seat was found (INV-CLOCK-LAST).
@@ -183,7 +182,7 @@ impl Cells {
     #[cfg(test)]
     pub(crate) fn fast_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
         let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;
-        self.fast_decide(seat, cost, reading).map(crate::decision::Decision::from)
+        self.fast_decide(seat, cost, reading, None).map(crate::decision::Decision::from)
     }
 
     /// The slow path: decides a request of `cost` permits, between 1 and the limit (0 for a peek).
@@ -196,25 +195,19 @@ impl Cells {
     pub(crate) fn decide_refundable(
         &self,
         ask: Ask,
-        mut seat: Seat<'_>,
+        seat: Seat<'_>,
         cost: u32,
         clock: &impl Clock,
     ) -> Option<(Status, Charge)> {
-        loop {
-            match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(ask, seat.at(), cost, clock)) {
-                Attempt::Decided(status, charge) => return Some((status, charge)),
-                Attempt::Lost(now) => seat = seat.goes_on_at(now)?,
-            }
-        }
+        let attempt = |seat| dispatch!(self.rules_at(seat), algorithm => algorithm.decide(ask, seat.at(), cost, clock));
+        seat.until_some(attempt)
     }
 
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
     /// the head has changed, or the cell had to be helped.
     pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        match dispatch!(self.rules_at(seat), algorithm => algorithm.attempt(Ask::Peek, seat.at(), cost, clock)) {
-            Attempt::Decided(status, _) => Some(status),
-            Attempt::Lost(_) => None,
-        }
+        dispatch!(self.rules_at(seat), algorithm => algorithm.decide(Ask::Peek, seat.at(), cost, clock))
+            .map(|(status, _)| status)
     }
 
     /// Whether the head is unchanged.
@@ -231,17 +224,13 @@ impl Cells {
 
     /// Refunds up to `cost` permits of a charge, and returns how many. Expired permits do not come
     /// back. `None` if the cell may no longer decide for the key.
-    pub(crate) fn refund(&self, mut seat: Seat<'_>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+    pub(crate) fn refund(&self, seat: Seat<'_>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
         if seat.head.incarnation() != charge.head.incarnation() || charge.mark == 0 {
             return Some(0);
         }
-        loop {
-            let given = dispatch!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
-            if given.is_some() {
-                return given;
-            }
-            seat = seat.goes_on_at(seat.cell.head())?;
-        }
+        let attempt =
+            |seat| dispatch!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
+        seat.until_some(attempt)
     }
 
     /// Prepares one cell's part of a joint claim of `cost` permits, at least 1, with the answer if
@@ -258,17 +247,6 @@ impl Cells {
         let draft = dispatch!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
         let part = Part { id: seat.id, seen: seat.head, next: draft.next, rings: draft.rings, mark: draft.mark };
         Some((part, draft.admission))
-    }
-
-    /// Claims all the parts or none, and returns which. Every claim has its cells in the same order
-    /// (INV-HOLD-ORDER).
-    pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
-        self.store.claim_together(parts)
-    }
-
-    /// Frees the ring of a part that is not claimed.
-    pub(crate) fn forgo(&self, part: &Part) {
-        self.store.forgo(part);
     }
 
     /// Publishes one part of a joint claim, unless a helper has.
@@ -292,19 +270,19 @@ impl Cells {
 
     /// The answer to a peek by a key without a cell.
     pub(crate) fn status_of_nothing(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        self.plan(key).new_keys().status_of_nothing(cost, time_of(clock.now()))
+        self.new_keys(key).first_status(cost, 0, time_of(clock.now()), 0)
     }
 
     /// The earliest time at which a key is no different from a new one, after its first request of
     /// `cost` permits.
     pub(crate) fn first_end(&self, key: Fingerprint, cost: u32, time: u64) -> u64 {
-        self.plan(key).new_keys().first_end(cost, time)
+        self.new_keys(key).first_end(cost, time)
     }
 
     /// The answer to a key's first request of `cost` permits.
     pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
         let lead = self.store.timestamp_floor().saturating_sub(time);
-        self.plan(key).new_keys().first_status(cost, time, lead)
+        self.new_keys(key).first_status(cost, cost, time, lead)
     }
 
     /// The longest time that a key matters after its last permit.
@@ -312,16 +290,19 @@ impl Cells {
         self.plans.iter().map(|plan| plan.current().plan.new_keys().longest_window()).max().unwrap_or(0)
     }
 
-    /// Prefetches a cell; returns the words that lead to its ring.
+    /// Prefetches a cell. Returns the words that lead to its ring.
     #[inline]
     pub(crate) fn prefetch(&self, id: u32) -> (Head, RingRef) {
-        self.store.prefetch(id)
+        let cell = self.store.cells.element_if_there(id);
+        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
     }
 
-    /// Prefetches the ring, if there is one.
+    /// Prefetches the ring, if the reference names one.
     #[inline]
     pub(crate) fn prefetch_ring(&self, (head, reference): (Head, RingRef)) -> u64 {
-        self.store.prefetch_ring(head, reference)
+        let slot = self.store.words_at(reference).and_then(|slots| slots.get(head.pos()));
+        slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 
     /// Bytes on the heap.

@@ -25,7 +25,7 @@
 //! takes the slow path, which closes.
 //!
 //! An account opens no earlier than its version began. So of the versions that a head may mean, one
-//! that began later than the account opened is not it (`AccountView::written_by`).
+//! that began later than the account opened is not it (`KeptBy::written_by`).
 //!
 //! # Why a late publication misses (INV-LATE)
 //!
@@ -59,9 +59,10 @@
 //!
 //! The models are in `cell/counter/loom_tests.rs` and `cell/counter/over_loom_tests.rs`.
 
-pub(super) mod account_view;
 mod algorithm;
 mod decide;
+#[cfg(feature = "snapshot")]
+mod export;
 pub(super) mod layout;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;

@@ -1,7 +1,7 @@
 //! Descriptors of joint claims: a slab of records, each with a count of its workers.
 
 use super::words::{Head, RingRef, Ticket};
-use crate::slab::{Element, Slab};
+use crate::slab::{Element, Slab, low_half};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The most cells of one joint claim.
@@ -15,57 +15,21 @@ struct Descriptor {
     link: AtomicU64,
     /// The number of cells.
     count: AtomicU64,
-    parts: [AtomicPart; MAX_CELLS],
-}
-
-/// A [`Part`], in atomics.
-struct AtomicPart {
-    id: AtomicU64,
-    seen: AtomicU64,
-    next: AtomicU64,
-    old_ring: AtomicU64,
-    new_ring: AtomicU64,
+    /// The words of each [`Part`].
+    parts: [[AtomicU64; Part::WORDS]; MAX_CELLS],
 }
 
 impl Element for Descriptor {
-    const BYTES: usize = 8 * (3 + 5 * MAX_CELLS);
+    const BYTES: usize = 8 * (3 + Part::WORDS * MAX_CELLS);
 
     fn new() -> Self {
-        let [state, link, count] = core::array::from_fn(|_| AtomicU64::new(0));
-        Self { state, link, count, parts: core::array::from_fn(|_| AtomicPart::new()) }
+        let word = |_| AtomicU64::new(0);
+        let [state, link, count] = core::array::from_fn(word);
+        Self { state, link, count, parts: core::array::from_fn(|_| core::array::from_fn(word)) }
     }
 
     fn link(&self) -> &AtomicU64 {
         &self.link
-    }
-}
-
-impl AtomicPart {
-    fn new() -> Self {
-        let [id, seen, next, old_ring, new_ring] = core::array::from_fn(|_| AtomicU64::new(0));
-        Self { id, seen, next, old_ring, new_ring }
-    }
-
-    fn write(&self, part: &Part) {
-        let (old, new) = part.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
-        self.id.store(part.id.into(), Ordering::Relaxed);
-        self.seen.store(part.seen.0, Ordering::Relaxed);
-        self.next.store(part.next.0, Ordering::Relaxed);
-        self.old_ring.store(old, Ordering::Relaxed);
-        self.new_ring.store(new, Ordering::Relaxed);
-    }
-
-    fn read(&self) -> Part {
-        let ring = |word: &AtomicU64| RingRef(word.load(Ordering::Relaxed));
-        let new = ring(&self.new_ring);
-        Part {
-            #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits")]
-            id: self.id.load(Ordering::Relaxed) as u32,
-            seen: Head(self.seen.load(Ordering::Relaxed)),
-            next: Head(self.next.load(Ordering::Relaxed)),
-            rings: new.is_ring().then(|| (ring(&self.old_ring), new)),
-            mark: 0,
-        }
     }
 }
 
@@ -82,6 +46,20 @@ pub(crate) struct Part {
     /// As in [`Charge`](super::algorithm::Charge); zero if it is known later. For a log that
     /// keeps its ring: a lower bound of the stamp. Not in the descriptor.
     pub(super) mark: u64,
+}
+
+impl Part {
+    const WORDS: usize = 5;
+
+    fn words(&self) -> [u64; Self::WORDS] {
+        let (old, new) = self.rings.map_or((0, 0), |(old, new)| (old.0, new.0));
+        [self.id.into(), self.seen.0, self.next.0, old, new]
+    }
+
+    fn of([id, seen, next, old, new]: [u64; Self::WORDS]) -> Self {
+        let rings = RingRef(new).is_ring().then_some((RingRef(old), RingRef(new)));
+        Self { id: low_half(id), seen: Head(seen), next: Head(next), rings, mark: 0 }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +132,9 @@ impl Descriptors {
         let (number, descriptor) = (self.pool.number_of(block), self.pool.element(block));
         let mut count = 0;
         for (part, atomic) in parts.zip(&descriptor.parts) {
-            atomic.write(part);
+            for (atomic, word) in atomic.iter().zip(part.words()) {
+                atomic.store(word, Ordering::Relaxed);
+            }
             count += 1;
         }
         descriptor.count.store(count, Ordering::Relaxed);
@@ -166,7 +146,8 @@ impl Descriptors {
     pub(super) fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
         let descriptor = self.descriptor(ticket);
         let count = usize::try_from(descriptor.count.load(Ordering::Relaxed)).unwrap_or(0);
-        descriptor.parts.iter().take(count).map(AtomicPart::read)
+        let read = |part: &[AtomicU64; _]| Part::of(part.each_ref().map(|word| word.load(Ordering::Relaxed)));
+        descriptor.parts.iter().take(count).map(read)
     }
 
     /// Makes the caller a worker. `false` if the claim is over.

@@ -30,20 +30,22 @@
 //!
 //! The models are in `table/joint_loom_tests.rs`.
 
+use super::cells::Cells;
 #[cfg(all(test, not(tollgate_loom)))]
 use super::descriptor::MAX_CELLS;
 use super::descriptor::{Descriptors, Outcome, Part};
-use super::memory::Cell;
+use super::memory::{At, Cell};
 use super::store::Store;
 use super::words::{Head, RingRef, Slot, State, Ticket};
 
-impl Store {
+impl Cells {
     /// Claims all the parts or none, and returns which. Every claim has its cells in the same order
     /// (INV-HOLD-ORDER).
     pub(crate) fn claim_together<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> bool {
-        let descriptors = self.descriptors.as_ref().expect("a claim on several cells needs several plans");
+        let store = &self.store;
+        let descriptors = store.descriptors.as_ref().expect("a claim on several cells needs several plans");
         let committed = descriptors.write_descriptor(parts.clone()).is_some_and(|ticket| {
-            self.work_on(descriptors, ticket);
+            store.work_on(descriptors, ticket);
             let committed = descriptors.state(ticket).outcome() == Outcome::Committed;
             descriptors.leave(ticket);
             committed
@@ -57,10 +59,12 @@ impl Store {
     /// Frees the ring of a part that is not claimed.
     pub(crate) fn forgo(&self, part: &Part) {
         if let Some((_, offer)) = part.rings {
-            self.drop_unused_ring(offer);
+            self.store.drop_unused_ring(offer);
         }
     }
+}
 
+impl Store {
     /// Helps the claim that holds a cell, until the cell is released.
     pub(super) fn help_joint(&self, held: Head) {
         let (Some(descriptors), ticket) = (&self.descriptors, held.ticket()) else { return };
@@ -102,7 +106,7 @@ impl Store {
                 return true;
             }
             if now == part.seen {
-                if cell.claim(now, held).is_some() {
+                if (At { cell, head: now }).claim(held).is_some() {
                     return true;
                 }
             } else if now.state() == State::Held {
@@ -126,7 +130,7 @@ impl Store {
         }
         let after = if committed { part.next } else { part.seen };
         // If this fails, another worker has released it.
-        let _ = cell.claim(held, after);
+        let _ = At { cell, head: held }.claim(after);
     }
 
     /// Replaces the ring of a held cell, unless another worker has.

@@ -2,7 +2,7 @@
 
 #![allow(unused_imports, reason = "each test needs some of it")]
 
-pub(super) use super::algorithm::{Algorithm, Ask, Attempt, Charge, Known};
+pub(super) use super::algorithm::{Algorithm, Ask, Charge, Decide, Known, Refund};
 pub(super) use super::cells::{Cells, Rules, Seat, dispatch};
 pub(super) use super::descriptor::{MAX_CELLS, Part};
 #[cfg(feature = "snapshot")]

@@ -49,6 +49,8 @@
 
 mod algorithm;
 mod decide;
+#[cfg(feature = "snapshot")]
+mod export;
 #[cfg(all(test, tollgate_loom))]
 mod hands_loom_tests;
 mod left;

@@ -63,19 +63,6 @@ impl Cell {
         self.ring.load(Ordering::Relaxed) == reference.0
     }
 
-    /// Whether the head is still this one; then earlier loads that acquired belong to it
-    /// (INV-VALIDATE).
-    #[inline]
-    pub(super) fn validate(&self, head: Head) -> bool {
-        self.head.load(Ordering::Relaxed) == head.0
-    }
-
-    /// Replaces the head by the next. `None` if it is another by now.
-    #[inline]
-    pub(super) fn claim(&self, head: Head, next: Head) -> Option<()> {
-        self.head.compare_exchange(head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
-    }
-
     /// Replaces the ring. Returns whether it was still the old one.
     pub(super) fn replace_ring(&self, old: RingRef, new: RingRef) -> bool {
         self.ring.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -116,13 +103,13 @@ impl<'a> At<'a> {
     /// to it (INV-VALIDATE).
     #[inline]
     pub(super) fn validate(self) -> bool {
-        self.cell.validate(self.head)
+        self.cell.head.load(Ordering::Relaxed) == self.head.0
     }
 
     /// Replaces the head by the next. `None` if it is another by now.
     #[inline]
     pub(super) fn claim(self, next: Head) -> Option<()> {
-        self.cell.claim(self.head, next)
+        self.cell.head.compare_exchange(self.head.0, next.0, Ordering::AcqRel, Ordering::Relaxed).ok().map(drop)
     }
 
     /// Begins a resize: no permit is claimed from here on. `None` if the head has changed.

@@ -25,18 +25,16 @@ impl Plan {
     ///
     /// `last` is the plan that this one replaces, and from when on.
     pub(super) fn new(quotas: &[Quota], last: Option<(&Self, u64)>) -> Self {
-        if let Some(plan) = QuantisedPlan::of(&quotas[0]) {
-            let last = if let Some((Self::Quantised(last), _)) = last { Some(last) } else { None };
-            return Self::Quantised(plan.laid_out_as(last));
+        let quantised = || QuantisedPlan::of(&quotas[0]).map(Self::Quantised);
+        let account = || AccountPlan::of(quotas[0]).map(Self::Counter);
+        let mut plan = quantised().or_else(account).unwrap_or_else(|| Self::Log(LogPlan::new(quotas)));
+        if let Some((last, since)) = last {
+            plan.make_room_for(last);
+            if let (Self::Log(plan), Self::Log(last)) = (&mut plan, last) {
+                plan.follow(last, since);
+            }
         }
-        let before = if let Some((Self::Counter(last), _)) = last { Some(last) } else { None };
-        if let Some(plan) = AccountPlan::of(quotas[0], before) {
-            return Self::Counter(plan);
-        }
-        Self::Log(match last {
-            Some((Self::Log(last), since)) => LogPlan::after(last, quotas, since),
-            _ => LogPlan::new(quotas),
-        })
+        plan
     }
 
     /// Makes room for an export that the plan can have.
@@ -48,7 +46,6 @@ impl Plan {
     }
 
     /// Makes room in the heads of cells for the accounts of another plan.
-    #[cfg(feature = "snapshot")]
     pub(super) fn make_room_for(&mut self, other: &Self) {
         match (self, other) {
             (Self::Counter(plan), Self::Counter(other)) => plan.layout = plan.layout.max(other.layout),

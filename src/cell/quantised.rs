@@ -58,7 +58,6 @@
 //! The models are in `cell/quantised/loom_tests.rs`.
 
 mod algorithm;
-pub(super) mod blocks;
 mod decide;
 #[cfg(feature = "snapshot")]
 mod export;

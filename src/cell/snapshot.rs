@@ -1,10 +1,11 @@
 //! The cells of a limiter, to a snapshot and from it.
 
-use super::algorithm::Algorithm;
+use super::algorithm::Portable;
 use super::cells::{Cells, Seat, dispatch};
 use super::export::{Export, Import};
+use super::plan::Plan;
 use super::unchanged::Unchanged;
-use super::versions::{Version, Versions};
+use super::versions::{Scope, Version, Versions};
 use super::words::{Head, State};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
@@ -30,25 +31,23 @@ impl Cells {
         exports: impl Iterator<Item = (Fingerprint, &'a Export)>,
     ) -> Result<(), Unchanged> {
         for (key, quotas) in keys {
-            self.plans[key.plan()].make_room_for(quotas);
+            self.plans[key.plan()].first.plan.make_room_for(&Plan::new(quotas, None));
         }
         for (key, export) in exports {
-            self.plans.get_mut(key.plan()).into_iter().for_each(|plan| plan.make_room_for_export(export));
+            self.plans.get_mut(key.plan()).into_iter().for_each(|plan| plan.first.plan.make_room_for_export(export));
         }
-        keys.iter().try_for_each(|(key, quotas)| self.plans[key.plan()].restore(*key, quotas))
+        // As if from the beginning, so that all permits count that are imported later.
+        keys.iter().try_for_each(|(key, quotas)| self.plans[key.plan()].change(Scope::Key(*key), quotas, || 0))
     }
 
     /// Exports the permits of a cell, if any matter, and the version that they count under. Blocks
     /// no decision. `None` if the cell may no longer decide for the key.
-    pub(crate) fn export(&self, mut seat: Seat<'_>, clock: &impl Clock) -> Option<Option<(Export, &Version)>> {
-        loop {
+    pub(crate) fn export(&self, seat: Seat<'_>, clock: &impl Clock) -> Option<Option<(Export, &Version)>> {
+        seat.until_some(|seat| {
             let versions = self.plans[seat.plan].for_key(|| seat.cell.key());
-            let export = dispatch!(self.rules_by(versions), algorithm => algorithm.export(seat.at(), clock));
-            if let Some(export) = export {
-                return Some(export.map(|export| (export, versions.current)));
-            }
-            seat = seat.goes_on_at(seat.cell.head())?;
-        }
+            let export = dispatch!(self.rules_by(versions), algorithm => algorithm.export(seat.at(), clock))?;
+            Some(export.map(|export| (export, versions.current)))
+        })
     }
 
     /// A cell for a key with the permits that were exported `elapsed` nanoseconds ago, as far as

@@ -1,24 +1,24 @@
 //! The memory of all cells and rings, and the timestamp floor.
 
+use core::ops::Range;
+
 use once_cell::race::OnceBox;
 
 use super::descriptor::Descriptors;
-use super::log::ring::Ring;
 use super::memory::Cell;
-use super::quantised::blocks::Blocks;
-use super::words::{CLASSES, Head, MAX_SLOTS, RingRef, Slot};
+use super::words::{BLOCK_CLASSES, RING_CLASSES, RingRef, Slot};
 use crate::slab::{FIRST_PAGES, Slab};
 use crate::sync::{AtomicU64, CachePadded, Ordering};
 
 /// All the cells of a limiter and their rings.
 pub(super) struct Store {
+    /// Rings and blocks by size class, from class 1 on; class 0 is the slot inside the cell.
+    pub(super) slabs: [OnceBox<Slab>; RingRef::CLASSES],
     pub(super) cells: Slab<Cell, FIRST_PAGES>,
     /// The largest limit of a log.
     longest: usize,
-    /// Rings by size class, from class 1 on; class 0 is the slot inside the cell.
-    rings: [OnceBox<Slab>; CLASSES],
-    /// Blocks of steps, if a plan has them.
-    pub(super) blocks: Option<Box<Blocks>>,
+    /// The words of the largest block of steps; zero if there are none.
+    largest_block: usize,
     /// The next number for a sentinel (INV-SENTINEL).
     sentinels: CachePadded<AtomicU64>,
     /// The timestamp floor (INV-FLOOR): the latest end of a stamp that was lost with its cell, or
@@ -40,98 +40,68 @@ impl Store {
         let store = Self {
             cells: Slab::new(1, key_cap),
             longest,
-            rings: [const { OnceBox::new() }; CLASSES],
-            blocks: Blocks::up_to(largest_block),
+            largest_block,
+            slabs: [const { OnceBox::new() }; RingRef::CLASSES],
             sentinels: CachePadded(AtomicU64::new(0)),
             timestamp_floor: CachePadded(AtomicU64::new(0)),
             descriptors,
         };
         if cfg!(tollgate_loom) {
-            store.make_all_pools();
+            store.make_all_slabs();
         }
         store
     }
 
-    /// The ring of the cell. An outdated reference may name anything, even the anchor of an
-    /// account. Then any slot will do: the head will have changed.
-    #[inline]
-    pub(super) fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
-        if reference.is_ring() {
-            let rings = self.rings.get(reference.class()).and_then(OnceBox::get);
-            if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
-                return Ring::new(slots);
-            }
-        }
-        Ring::new(core::slice::from_ref(&cell.ring))
+    /// The words of a ring or block of this class. The smallest class that fits the largest limit,
+    /// or the largest block, has exactly so many: busy keys need that. Only reservations need longer
+    /// rings.
+    pub(super) fn words_of(&self, class: usize) -> usize {
+        let words = |class: usize| match class.checked_sub(BLOCK_CLASSES.start) {
+            None if class == 0 => 1,
+            None => 2 << class,
+            Some(0) => 4,
+            Some(size) => 2 << (3 * size),
+        };
+        let is_block = BLOCK_CLASSES.contains(&class);
+        let (first, largest) = if is_block { (BLOCK_CLASSES.start, self.largest_block) } else { (0, self.longest) };
+        let is_enough = words(class) >= largest && (class == first || words(class - 1) < largest);
+        if is_enough { largest } else { words(class) }
     }
 
-    #[inline]
-    fn slots_at(&self, reference: RingRef) -> Option<&[AtomicU64]> {
-        if !reference.is_ring() {
-            return None;
-        }
-        self.rings.get(reference.class())?.get()?.block_if_there(reference.block())
+    /// The smallest of these classes with this many words.
+    fn class_for(&self, classes: Range<usize>, words: usize) -> usize {
+        let last = classes.end - 1;
+        classes.into_iter().find(|&class| self.words_of(class) >= words).unwrap_or(last)
     }
 
-    /// Prefetches a cell. Returns the words that lead to its ring.
-    #[inline]
-    pub(super) fn prefetch(&self, id: u32) -> (Head, RingRef) {
-        let cell = self.cells.element_if_there(id);
-        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        cell.map_or((Head(0), RingRef(0)), |cell| (Head(read(&cell.head)), RingRef(read(&cell.ring))))
-    }
-
-    /// Prefetches the ring, if the reference names one.
-    #[inline]
-    pub(super) fn prefetch_ring(&self, head: Head, reference: RingRef) -> u64 {
-        let slot = self.slots_at(reference).and_then(|slots| slots.get(head.pos()));
-        slot.map_or(0, |slot| slot.load(Ordering::Relaxed))
-    }
-
-    /// The slots of a ring of this class: a power of two, or, for the smallest class that fits the
-    /// largest limit, exactly that limit. Only reservations need longer rings.
-    pub(super) fn slots_of(&self, class: usize) -> usize {
-        let slots = |class| if class == 0 { 1 } else { 2_usize << class };
-        let is_enough = slots(class) >= self.longest && (class == 0 || slots(class - 1) < self.longest);
-        if is_enough { self.longest } else { slots(class) }
-    }
-
-    /// The smallest class with this many slots.
-    fn class_for(&self, slots: usize) -> usize {
-        debug_assert!(slots <= MAX_SLOTS, "a ring of {slots} slots");
-        (0..CLASSES).find(|&class| self.slots_of(class) >= slots).unwrap_or(CLASSES - 1)
-    }
-
-    /// The pool for rings of this class.
-    pub(super) fn rings_of(&self, class: usize) -> &Slab {
-        // There are at most as many rings in use as cells.
-        self.rings[class].get_or_init(|| Box::new(Slab::new(self.slots_of(class), u32::MAX >> 1)))
+    /// The slab for rings or blocks of this class.
+    pub(super) fn slab_of(&self, class: usize) -> &Slab {
+        // There are at most as many in use as cells.
+        self.slabs[class].get_or_init(|| Box::new(Slab::new(self.words_of(class), u32::MAX >> 1)))
     }
 
     /// Makes the slabs before threads start: the model checker needs that.
-    fn make_all_pools(&self) {
-        for class in 1..=self.class_for(2 * self.longest) {
-            self.rings_of(class);
-        }
-        if let Some(blocks) = &self.blocks {
-            blocks.make_all_pools();
+    fn make_all_slabs(&self) {
+        let rings = 1..=self.class_for(RING_CLASSES, 2 * self.longest);
+        let blocks = BLOCK_CLASSES.start..=self.class_for(BLOCK_CLASSES, self.largest_block);
+        for class in rings.chain(blocks.filter(|_| self.largest_block > 0)) {
+            self.slab_of(class);
         }
     }
 
-    /// A ring of at least `slots` slots that the caller owns. All slots hold a sentinel, as if
-    /// published in the lap before `lap`.
-    pub(super) fn new_ring(&self, ring_parity: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
-        let class = self.class_for(slots);
-        let rings = self.rings_of(class);
-        let block = rings.alloc().expect("there are more blocks than there can be cells");
-        let number = self.next_sentinel();
-        let words = rings.block(block);
-        for word in words {
-            // Released, as in `write_last`: a reader of the block's last owner that sees it also
-            // sees that the head has moved.
-            word.store(Slot::sentinel(number, lap).0, Ordering::Release);
-        }
-        (RingRef::new(ring_parity, class, number, block), Ring::new(words))
+    /// A ring or block of at least so many words that the caller owns: its class, number and words.
+    pub(super) fn alloc(&self, classes: Range<usize>, words: usize) -> (usize, u32, &[AtomicU64]) {
+        let class = self.class_for(classes, words);
+        let slab = self.slab_of(class);
+        let block = slab.alloc().expect("there are more blocks than there can be cells");
+        (class, block, slab.block(block))
+    }
+
+    /// The words of a ring or a block, if the reference names one.
+    #[inline]
+    pub(super) fn words_at(&self, reference: RingRef) -> Option<&[AtomicU64]> {
+        let slab = self.slabs.get(reference.class()).filter(|_| reference.is_ring())?;
+        slab.get()?.block_if_there(reference.block())
     }
 
     /// A number for a sentinel that never returns (INV-SENTINEL).
@@ -144,11 +114,7 @@ impl Store {
     pub(super) fn drop_ring(&self, reference: RingRef, newest: Slot) {
         if reference.is_ring() {
             self.raise_timestamp_floor(newest.time());
-            let rings = match &self.blocks {
-                Some(blocks) if reference.is_block() => blocks.of(reference.class()),
-                _ => self.rings_of(reference.class()),
-            };
-            rings.free(reference.block());
+            self.slab_of(reference.class()).free(reference.block());
         }
     }
 
@@ -177,7 +143,6 @@ impl Store {
     pub(super) fn bytes(&self) -> usize {
         self.cells.bytes()
             + self.descriptors.as_ref().map_or(0, |descriptors| descriptors.bytes())
-            + self.blocks.as_ref().map_or(0, |blocks| blocks.bytes())
-            + self.rings.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
+            + self.slabs.iter().filter_map(OnceBox::get).map(|slab| slab.bytes() + size_of::<Slab>()).sum::<usize>()
     }
 }

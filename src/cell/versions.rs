@@ -22,8 +22,6 @@ use std::sync::PoisonError;
 
 use once_cell::race::OnceBox;
 
-#[cfg(feature = "snapshot")]
-use super::export::Export;
 use super::log::loosest::Loosest;
 use super::log::plan::LogPlan;
 use super::plan::Plan;
@@ -35,7 +33,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// All versions of a dimension's quotas.
 pub(crate) struct Versions {
-    first: Version,
+    pub(super) first: Version,
     /// The later versions: 1, then 2 and 3, then 4 to 7, and so on.
     later: OnceBox<[Chunk; CHUNKS]>,
     /// The number of later versions.
@@ -98,15 +96,12 @@ impl Version {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
     }
 
-    /// The version after `before`.
-    fn after(before: &Self, number: u64, since: u64, quotas: &[Quota]) -> Self {
-        let plan = Plan::new(quotas, Some((&before.plan, since)));
-        Self { number, since, plan, quotas: quotas.into(), most: most(quotas), before: before.number }
+    /// The version of validated quotas after `before`, if it is not the first.
+    fn new(quotas: &[Quota], number: u64, since: u64, before: Option<&Self>) -> Self {
+        let plan = Plan::new(quotas, before.map(|before| (&before.plan, since)));
+        let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
+        Self { number, since, plan, quotas: quotas.into(), most, before: before.map_or(0, |before| before.number) }
     }
-}
-
-fn most(quotas: &[Quota]) -> u32 {
-    quotas.iter().map(Quota::limit).min().unwrap_or(0)
 }
 
 impl Versions {
@@ -120,14 +115,7 @@ impl Versions {
 
     /// The same; about so many keys may have quotas of their own.
     pub(crate) fn with_own(quotas: &[Quota], keys: usize) -> Self {
-        let first = Version {
-            number: 0,
-            since: 0,
-            plan: Plan::new(quotas, None),
-            quotas: quotas.into(),
-            most: most(quotas),
-            before: 0,
-        };
+        let first = Version::new(quotas, 0, 0, None);
         let buckets = if keys == 0 { 0 } else { keys.next_power_of_two() };
         Self {
             changes: Mutex::new(()),
@@ -144,10 +132,7 @@ impl Versions {
     /// older than the version of the head.
     #[inline]
     pub(crate) fn current(&self) -> &Version {
-        match self.current.load(Ordering::Acquire) {
-            0 => &self.first,
-            number => self.later(number),
-        }
+        self.number(self.current.load(Ordering::Acquire))
     }
 
     /// The current version for a key, read as [`current`](Self::current) is.
@@ -190,6 +175,7 @@ impl Versions {
         usize::try_from(key.low >> 32).unwrap_or(0) & (self.own.len() - 1)
     }
 
+    #[inline]
     fn number(&self, number: u64) -> &Version {
         if number == 0 { &self.first } else { self.later(number) }
     }
@@ -252,9 +238,9 @@ impl Versions {
         if counts_refused(quotas) != counts_refused(&before.quotas) {
             return Err(Unchanged::OtherRefused);
         }
-        let version = Version::after(before, number, now().max(before.since), quotas);
+        let version = Version::new(quotas, number, now().max(before.since), Some(before));
         match (&version.plan, &self.first.plan) {
-            (Plan::Counter(plan), _) if !plan.layout.has_room_for(&plan.rule) => {
+            (Plan::Counter(plan), Plan::Counter(first)) if plan.layout > first.layout => {
                 return Err(Unchanged::TooLarge);
             }
             (Plan::Quantised(plan), Plan::Quantised(first)) => plan.can_follow(first)?,
@@ -293,25 +279,6 @@ impl Versions {
     #[cfg(feature = "snapshot")]
     pub(crate) fn of_single_keys(&self) -> impl Iterator<Item = (Fingerprint, &Version)> {
         self.own_keys().map(|own| (own.key, self.number(own.current.load(Ordering::Acquire))))
-    }
-
-    /// Makes room for accounts under these quotas of one key, before any key has a cell.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn make_room_for(&mut self, quotas: &[Quota]) {
-        self.first.plan.make_room_for(&Plan::new(quotas, None));
-    }
-
-    /// Makes room for an export, before any key has a cell.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn make_room_for_export(&mut self, export: &Export) {
-        self.first.plan.make_room_for_export(export);
-    }
-
-    /// Gives a key quotas of its own as if from the beginning, so that all permits count that are
-    /// imported later.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn restore(&self, key: Fingerprint, quotas: &[Quota]) -> Result<(), Unchanged> {
-        self.change(Scope::Key(key), quotas, || 0)
     }
 
     /// Bytes, with its own.

@@ -1,6 +1,9 @@
 //! The packed words of a cell, each with its layout and accessors.
 
+use core::ops::Range;
+
 use crate::quota::Quota;
+use crate::slab::low_half;
 
 /// The last time that fits in a slot: a little under 2^62 nanoseconds. Larger values mark links
 /// between free rings.
@@ -250,11 +253,6 @@ impl Ticket {
     pub(crate) const NUMBERS: u32 = 1 << 20;
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
-fn low_half(word: u64) -> u32 {
-    word as u32
-}
-
 /// One slot of a ring: the stamp of the permit that was last granted in it.
 ///
 /// ```text
@@ -319,16 +317,20 @@ impl Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingRef(pub(crate) u64);
 
-/// Size classes of rings: the slot in the cell, 4, 8, ... 2^24. Blocks of steps have the classes
-/// after these.
-pub(super) const CLASSES: usize = 24;
+/// Size classes of rings: the slot in the cell, 4, 8, ... 2^24.
+pub(super) const RING_CLASSES: Range<usize> = 0..24;
+
+/// Size classes of blocks of steps: 4, 16, 128, 1024, 8192 and 65,536 words.
+pub(super) const BLOCK_CLASSES: Range<usize> = 24..30;
 
 /// The most slots of a ring: twice the largest limit.
-pub(super) const MAX_SLOTS: usize = 2 << (CLASSES - 1);
+pub(super) const MAX_SLOTS: usize = 2 << (RING_CLASSES.end - 1);
 const _: () = assert!(MAX_SLOTS == 2 * Quota::MAX_LIMIT as usize && MAX_SLOTS <= 1 << Head::POS_BITS);
 
 impl RingRef {
     const RING: u64 = 2;
+    /// The classes that a reference can name.
+    pub(crate) const CLASSES: usize = 1 << 5;
     const CLASS_AT: u32 = 2;
     const TAG_AT: u32 = 7;
     const BLOCK_AT: u32 = 32;
@@ -359,6 +361,12 @@ impl RingRef {
     pub(crate) fn class(self) -> usize {
         let class = ((self.0 >> Self::CLASS_AT) & mask(5)) as usize;
         if self.is_ring() { class } else { 0 }
+    }
+
+    /// Whether it refers to a block of steps.
+    #[inline]
+    pub(crate) fn is_block(self) -> bool {
+        self.class() >= BLOCK_CLASSES.start
     }
 
     #[inline]

@@ -101,6 +101,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The quota's decision on the slow path, and whether it is by the key's own permits.
+    #[inline]
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
         match self.table.acquire(key, cost, clock) {
             Ok(status) => (status, true),

@@ -105,7 +105,11 @@ impl Rule {
     /// The anchor of an account that opens now: no later than now.
     #[inline]
     pub(crate) fn anchor_at(&self, now: u64) -> u64 {
-        ask!(self, anchor_at(now))
+        match self {
+            Self::Bucket(_) | Self::Queue(_) => now,
+            Self::Window(window) => window.anchor_at(now),
+            Self::Counter(counter) => counter.anchor_at(now),
+        }
     }
 
     /// An upper bound of `used`, at most 2^32.
@@ -133,7 +137,7 @@ impl Rule {
     /// The time from which an account with used permits is over, even if they are refunded later.
     pub(crate) fn ends_at(&self, account: Account) -> u64 {
         match self {
-            Self::Window(window) => window.ends_at(account),
+            Self::Window(window) => window.end_of(account.anchor),
             Self::Counter(counter) => counter.ends_at(account),
             _ => self.all_free_at(account),
         }
@@ -162,20 +166,15 @@ impl Rule {
     }
 
     /// Nanoseconds until [`remaining`](Self::remaining) grows, without further grants; zero if it
-    /// is the limit.
-    pub(crate) fn next_after(&self, account: Account, now: u64, remaining: u32) -> u64 {
-        if remaining >= self.limit() {
+    /// is the `limit`.
+    pub(crate) fn next_after(&self, account: Account, now: u64, remaining: u32, limit: u32) -> u64 {
+        if remaining >= limit {
             return 0;
         }
         match self.step(account, now, remaining + 1) {
             Step::Deny { wait_ns } => wait_ns,
             _ => 0,
         }
-    }
-
-    /// The most that can be had at once.
-    fn limit(&self) -> u32 {
-        ask!(self, limit())
     }
 
     /// The wait of a request that is admitted now, given the account before it. Zero except for

@@ -140,11 +140,6 @@ impl Bucket {
         anchor.saturating_add(self.stride.ns)
     }
 
-    #[inline]
-    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
-        now
-    }
-
     /// Never, if a new key starts with less than a full bucket: a full one then tells that the key
     /// is not new.
     pub(crate) fn over_at(&self, account: Account) -> u64 {
@@ -155,14 +150,8 @@ impl Bucket {
         account.anchor.saturating_add(self.rate.time_for(account.used))
     }
 
-    pub(crate) fn limit(&self) -> u32 {
-        u32::try_from(self.capacity).unwrap_or(u32::MAX)
-    }
-
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
-        let refilled = self.rate.flow(now.saturating_sub(account.anchor));
-        let lacking = self.rate.permits_of(self.rate.volume(account.used).saturating_sub(refilled));
-        u32::try_from(self.capacity.saturating_sub(lacking)).unwrap_or(u32::MAX)
+        u32::try_from(self.capacity.saturating_sub(self.lacks(account, now))).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn opening(&self, cost: u32) -> Opening {

@@ -154,10 +154,6 @@ impl Counter {
         self.over_at(account)
     }
 
-    pub(crate) fn limit(&self) -> u32 {
-        u32::try_from(self.limit).unwrap_or(u32::MAX)
-    }
-
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {
         let written = self.as_written(account);
         let next = self.one_on(written);

@@ -107,21 +107,12 @@ impl Queue {
         anchor.saturating_add(self.stride.ns)
     }
 
-    #[inline]
-    pub(crate) fn anchor_at(&self, now: u64) -> u64 {
-        now
-    }
-
     pub(crate) fn over_at(&self, account: Account) -> u64 {
         self.all_free_at(account)
     }
 
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {
         account.anchor.saturating_add(self.rate.time_for(account.used))
-    }
-
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit
     }
 
     /// The first place decides; the limit bounds the others.

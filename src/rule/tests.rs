@@ -158,7 +158,7 @@ impl Run {
         assert!(reset == 0 || !naive.is_free(u128::from(now + reset - 1)), "and not sooner");
         assert!(u128::from(reset) <= self.quota.window().as_nanos(), "never longer than the quota says");
         let remaining = naive.most(now);
-        let next = rule.next_after(account, now, remaining);
+        let next = rule.next_after(account, now, remaining, self.quota.limit());
         if remaining == self.quota.limit() {
             assert_eq!(next, 0, "all of it is left of {account:?} at {now}");
         } else {

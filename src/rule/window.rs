@@ -56,7 +56,7 @@ impl Window {
     }
 
     #[inline]
-    fn end_of(&self, start: u64) -> u64 {
+    pub(crate) fn end_of(&self, start: u64) -> u64 {
         match self.grid {
             Some(grid) => grid.end_of(start),
             None => start.saturating_add(self.window),
@@ -103,16 +103,8 @@ impl Window {
         if account.used == 0 { account.anchor } else { self.end_of(account.anchor) }
     }
 
-    pub(crate) fn ends_at(&self, account: Account) -> u64 {
-        self.end_of(account.anchor)
-    }
-
     pub(crate) fn all_free_at(&self, account: Account) -> u64 {
         self.over_at(account)
-    }
-
-    pub(crate) fn limit(&self) -> u32 {
-        u32::try_from(self.limit).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn remaining(&self, account: Account, now: u64) -> u32 {

@@ -49,7 +49,7 @@ impl Table {
     pub(crate) fn fast_decide(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<FastDecision> {
         let seat = self.current(self.route()).fast_find(fingerprint, &self.cells)?;
         // Read after the head (INV-CLOCK-LAST).
-        match self.cells.fast_decide(seat, cost, clock.now()) {
+        match self.cells.fast_decide(seat, cost, clock.now(), None) {
             None => self.decide_after_backoff(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
@@ -66,7 +66,7 @@ impl Table {
     ) -> Option<FastDecision> {
         let found = self.current(self.route()).fast_find(fingerprint, &self.cells);
         // Read after the head (INV-CLOCK-LAST).
-        found.and_then(|seat| self.cells.fast_status(seat, cost, clock.now(), left))
+        found.and_then(|seat| self.cells.fast_decide(seat, cost, clock.now(), Some(left)))
     }
 
     /// The answer to a peek, if the key is known and the fast path can tell.
@@ -99,7 +99,7 @@ impl Table {
             }
             (0..FIRST_BACKOFF << tries).for_each(|_| core::hint::spin_loop());
             let seat = self.cells.open_seat_for(id, head.incarnation(), fingerprint)?;
-            let decided = self.cells.fast_decide(seat, cost, clock.now());
+            let decided = self.cells.fast_decide(seat, cost, clock.now(), None);
             if decided.is_some() {
                 return decided;
             }

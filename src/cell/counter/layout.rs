@@ -1,6 +1,6 @@
 //! The layout of an account in the lower bits of its head.
 
-use crate::cell::words::{Head, Slot};
+use crate::cell::words::Head;
 use crate::rule::Rule;
 
 /// The kind of an era, which determines its anchor.
@@ -43,10 +43,6 @@ impl Layout {
         Self { used_bits: rule.used_below().next_power_of_two().ilog2().max(Self::LEAST_USED_BITS) }
     }
 
-    pub(in crate::cell) fn has_room_for(self, rule: &Rule) -> bool {
-        rule.used_below() <= 1 << self.used_bits
-    }
-
     /// The largest `used` of a head: no less than any limit that there is room for.
     pub(super) fn most_used(self) -> u64 {
         (1 << self.used_bits) - 1
@@ -58,16 +54,12 @@ impl Layout {
 
     #[inline]
     pub(super) fn used(self, head: Head) -> u64 {
-        if head.ring_parity() { 1 } else { self.used_field(head) }
+        if head.ring_parity() { 1 } else { self.used_before(head) }
     }
 
-    /// The permits that the replaced account had used.
-    pub(super) fn used_before(self, head: Head) -> u64 {
-        self.used_field(head)
-    }
-
+    /// The same number as the head has it: of an account that replaces another, what that had used.
     #[inline]
-    fn used_field(self, head: Head) -> u64 {
+    pub(super) fn used_before(self, head: Head) -> u64 {
         head.low_bits() & self.most_used()
     }
 
@@ -105,13 +97,8 @@ impl Layout {
         head.with_ring_parity(is_replacing).with_low_bits((upper << self.used_bits) | used)
     }
 
-    /// The head of the next era, under the same version.
-    pub(in crate::cell) fn next(self, head: Head, kind: EraKind, used: u64) -> Head {
-        self.with(head, self.era(head) + 1, self.version(head), kind, used)
-    }
-
     /// The head of the next era.
-    pub(super) fn next_by(self, head: Head, version: u64, kind: EraKind, used: u64) -> Head {
+    pub(in crate::cell) fn next(self, head: Head, version: u64, kind: EraKind, used: u64) -> Head {
         self.with(head, self.era(head) + 1, Self::version_of(version), kind, used)
     }
 
@@ -119,7 +106,7 @@ impl Layout {
     /// the same version.
     #[inline]
     pub(super) fn replaced(self, head: Head) -> Head {
-        self.with(head, self.era(head) + 1, self.version(head), EraKind::Replaces, self.used(head))
+        self.next(head, self.version(head), EraKind::Replaces, self.used(head))
     }
 
     /// The head of the same era with more used.
@@ -138,22 +125,5 @@ impl Layout {
     /// The eras from one head to a later one of the same incarnation.
     pub(super) fn eras_between(self, earlier: Head, later: Head) -> u64 {
         self.era(later).wrapping_sub(self.era(earlier)) & ((1 << (52 - self.era_at())) - 1)
-    }
-
-    /// Whether the era began with an advance.
-    pub(super) fn advances(self, head: Head) -> bool {
-        self.kind(head) == EraKind::Advances
-    }
-
-    /// The head and the slot of a cell whose first account is about to open.
-    pub(super) fn opening(self, free: Head, version: u64, used: u64, sentinel: u64) -> (Head, Slot) {
-        let head = self.next_by(free, version, EraKind::Opens, used);
-        (head, Slot::sentinel(sentinel, self.era(head)))
-    }
-
-    /// The head and the slot of a cell whose account was over before time began.
-    pub(super) fn closed(self, free: Head, sentinel: u64) -> (Head, Slot) {
-        let head = self.next(free, EraKind::Closes, 0);
-        (head, Slot::sentinel(sentinel, self.era(head) + 1).joined_on())
     }
 }

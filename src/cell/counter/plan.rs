@@ -5,7 +5,7 @@ use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;
 use crate::cell::words::TIME_ZERO;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
+use crate::decision::{Admission, Decision, FastDecision, Left, PerQuota, Status};
 use crate::quota::Quota;
 use crate::rule::{Account, Rule};
 
@@ -13,54 +13,31 @@ use crate::rule::{Account, Rule};
 pub(crate) struct AccountPlan {
     pub(in crate::cell) rule: Rule,
     pub(in crate::cell) layout: Layout,
-    quota: Quota,
+    /// The most permits that a request may ask for.
+    pub(super) limit: u32,
+    /// The longest time that a key matters after its last permit.
+    window: u64,
 }
 
 impl AccountPlan {
-    /// The plan of a validated quota, if an account counts it. It has the layout of the version
-    /// before it.
-    pub(in crate::cell) fn of(quota: Quota, before: Option<&Self>) -> Option<Self> {
+    /// The plan of a validated quota, if an account counts it.
+    pub(in crate::cell) fn of(quota: Quota) -> Option<Self> {
         let rule = Rule::of(quota, TIME_ZERO)?;
-        let layout = before.map_or_else(|| Layout::of(&rule), |before| before.layout);
-        Some(Self { rule, layout, quota })
-    }
-
-    /// The most permits that a request may ask for.
-    #[inline]
-    pub(super) fn limit(&self) -> u32 {
-        self.quota.limit()
-    }
-
-    /// The decision on the first request of a key.
-    fn first_decision(&self, cost: u32, lead: u64) -> Decision {
-        match self.rule.opening(cost).wait_ns {
-            None => Decision::Admitted(Admission::COUNTED),
-            Some(wait) => Decision::Denied(Denial::new(wait.saturating_add(lead), DenialReason::Quota, 0)),
-        }
-    }
-
-    /// The status of an account that was just opened with this `used`.
-    fn opened(&self, used: u64, time: u64, lead: u64) -> Status {
-        self.status(Account { anchor: self.rule.anchor_at(time + lead), used }, time)
-    }
-
-    /// The status of an account, as an admission.
-    pub(super) fn status(&self, account: Account, time: u64) -> Status {
-        Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(self.left(account, time)) }
+        Some(Self { rule, layout: Layout::of(&rule), limit: quota.limit(), window: quota.window_ns() })
     }
 
     /// The permits left of an account.
     pub(super) fn left(&self, account: Account, time: u64) -> Left {
-        let (rule, limit) = (&self.rule, self.quota.limit());
+        let (rule, limit) = (&self.rule, self.limit);
         let remaining = rule.remaining(account, time);
         let reset_after_ns = rule.reset_after(account, time);
-        Left { limit, remaining, next_after_ns: rule.next_after(account, time, remaining), reset_after_ns }
+        Left { limit, remaining, next_after_ns: rule.next_after(account, time, remaining, limit), reset_after_ns }
     }
 }
 
 impl NewKeys for AccountPlan {
     fn longest_window(&self) -> u64 {
-        self.quota.window_ns()
+        self.window
     }
 
     fn first_end(&self, cost: u32, time: u64) -> u64 {
@@ -68,14 +45,14 @@ impl NewKeys for AccountPlan {
         rule.over_at(Account { anchor: rule.anchor_at(time), used: rule.opening(cost).used })
     }
 
-    fn status_of_nothing(&self, cost: u32, time: u64) -> Status {
-        let unseen = self.rule.opening(0).used;
-        Status { decision: self.first_decision(cost, 0), ..self.opened(unseen, time, 0) }
-    }
-
-    fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status {
-        let used = self.rule.opening(cost).used;
-        Status { decision: self.first_decision(cost, lead), ..self.opened(used, time, lead) }
+    fn first_status(&self, cost: u32, charged: u32, time: u64, lead: u64) -> Status {
+        let rule = &self.rule;
+        let decision = match rule.opening(cost).wait_ns {
+            None => Decision::Admitted(Admission::COUNTED),
+            Some(wait) => FastDecision::denied(wait.saturating_add(lead), 0).into(),
+        };
+        let account = Account { anchor: rule.anchor_at(time + lead), used: rule.opening(charged).used };
+        Status { decision, left: PerQuota::one(self.left(account, time)) }
     }
 
     #[cfg(feature = "snapshot")]

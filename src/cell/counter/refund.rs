@@ -8,40 +8,32 @@
 //! advanced, once. After a second advance another account could have that time, so nothing comes
 //! back.
 
-use super::account_view::AccountState;
-use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Charge};
-use crate::cell::memory::At;
-use crate::cell::words::State;
+use super::view::{AccountState, Counter, View};
+use crate::cell::algorithm::{Charge, Refund};
+use crate::cell::descriptor::Part;
+use crate::cell::memory::{At, Cell};
 use crate::clock::Clock;
 
-impl<'a> Counter<'a> {
-    /// One attempt at a refund; `None` if the cell changed.
-    pub(super) fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
-        let head = at.head;
-        if head.state() == State::Held {
-            self.store.help_joint(head);
-            return None;
+impl<'a> Refund<'a> for Counter<'a> {
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge {
+        match part.mark {
+            0 => self.charge_in_era(cell, part.next, None),
+            mark => Charge { head: part.next, mark },
         }
-        let slot = at.cell.slot();
-        // Read after the head (INV-CLOCK-LAST).
-        let now = self.read(at, clock)?;
-        let running = match self.view.state(head, slot) {
-            AccountState::Running(running) => running,
-            AccountState::Over(_) => return at.validate().then_some(0),
-            AccountState::Unpublished => {
-                self.help(at, at.cell.reference(), now);
-                return None;
-            }
+    }
+
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        let (head, layout) = (at.head, self.plan.layout);
+        let View { slot, time, state } = self.view(at, clock)?;
+        let given = match state {
+            AccountState::Running(running) => self
+                .since(head, slot, &running, charge)
+                .and_then(|since| self.plan.rule.refund(running.account, time, cost, since))
+                .filter(|given| given.permits > 0),
+            AccountState::Over(_) => None,
         };
-        let given = self
-            .view
-            .since(head, slot, &running, charge)
-            .and_then(|since| self.view.rule().refund(running.account, now, cost, since))
-            .filter(|given| given.permits > 0);
-        match given {
-            None => at.validate().then_some(0),
-            Some(given) => at.claim(self.view.refunded(head, given.used)).map(|()| given.permits),
-        }
+        let Some(given) = given else { return at.validate().then_some(0) };
+        at.claim(layout.two_eras_on(head, layout.version(head), given.used))?;
+        Some(given.permits)
     }
 }

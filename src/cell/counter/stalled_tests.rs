@@ -44,9 +44,9 @@ impl One {
 
     /// Claims the next era and stalls.
     fn claim_and_stall(&self, kind: EraKind, used: u64) {
-        let Plan::Counter(plan) = self.0.plan(KEY) else { panic!("a log") };
+        let Plan::Counter(plan) = &self.0.versions(0).current().plan else { panic!("a log") };
         let head = self.cell().head();
-        self.cell().head.store(plan.layout.next(head, kind, used).0, Ordering::Release);
+        self.cell().head.store(plan.layout.next(head, plan.layout.version(head), kind, used).0, Ordering::Release);
     }
 
     /// Publishes the end of a closed account and stalls.

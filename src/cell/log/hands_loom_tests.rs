@@ -94,7 +94,7 @@ fn loom_a_ring_that_was_given_away_is_not_written() {
         let thread = thread::spawn(move || worker.remaining(14));
         assert_eq!(one.acquire(1, 13), 1);
         thread.join().unwrap();
-        let rings = one.cells.store.rings_of(1);
+        let rings = one.cells.store.slab_of(1);
         assert_eq!((rings.alloc(), rings.alloc()), (Some(0), Some(1)), "the list of free rings");
     });
 }
@@ -169,7 +169,7 @@ impl Sleeper {
         let ring = cells.store.ring(cell, reference);
         let (index, expected) = (head.pos(), ring.load(head.pos()));
         let next = head.advanced(1, ring.len());
-        cell.claim(head, next).unwrap();
+        CellAt { cell, head }.claim(next).unwrap();
         Self { ring: (id, reference), index, expected, stamp: Slot::new(time_of(at), false, head.lap()) }
     }
 

@@ -43,7 +43,7 @@ impl LogPlan {
     #[inline(never)]
     pub(super) fn write_left(&self, log: AsOf<'_>, granted: usize, left: &mut PerQuota) {
         if self.is_alone() {
-            left.set_one(self.left_of(self.widest(), log, granted));
+            left.set_one(self.left_of(&self.widest, log, granted));
         } else {
             self.write_left_of_each(log, granted, left);
         }
@@ -52,8 +52,8 @@ impl LogPlan {
     /// The permits left of the only quota if there are none until then.
     #[inline(always)]
     pub(super) fn none_left(&self, log: AsOf<'_>, until: u64) -> Left {
-        let bound = self.widest();
-        let reset_after_ns = (log.newest + bound.window()).saturating_sub(log.reading);
+        let bound = &self.widest;
+        let reset_after_ns = (log.newest + bound.window).saturating_sub(log.reading);
         let next_after_ns = until.saturating_sub(log.reading);
         Left { limit: bound.limit_shown(), remaining: 0, next_after_ns, reset_after_ns }
     }
@@ -65,15 +65,15 @@ impl LogPlan {
     #[inline]
     fn left_of(&self, bound: &Bound, log: AsOf<'_>, granted: usize) -> Left {
         // More may be live than the limit: it may have become less.
-        let live = log.ring.live_among(log.head, self.live_in(bound, log.time), bound.limit());
-        let live = (live + granted).min(bound.limit());
+        let live = log.ring.live_among(log.head, self.live_in(bound, log.time), bound.limit);
+        let live = (live + granted).min(bound.limit);
         if live == 0 {
             return Left::all(bound.limit_shown());
         }
         // When this stamp has expired, one less than the limit counts, or one less than now.
         let next = if live <= granted { log.time } else { log.back(live - granted) };
         let newest = if granted > 0 { log.time } else { log.newest };
-        let until_end = |stamp: u64| (stamp + bound.window()).saturating_sub(log.reading);
+        let until_end = |stamp: u64| (stamp + bound.window).saturating_sub(log.reading);
         Left {
             limit: bound.limit_shown(),
             remaining: bound.limit_shown() - shown(live),
@@ -88,14 +88,14 @@ impl LogPlan {
         PerQuota::of(self.given().iter().map(|bound| {
             let from_now = |time: u64| time.saturating_sub(log.reading);
             // The oldest of as many stamps as the limit, if it is live by then.
-            let full = (bound.limit() <= log.ring.len()).then(|| log.back(bound.limit()));
+            let full = (bound.limit <= log.ring.len()).then(|| log.back(bound.limit));
             let free_at =
-                full.filter(|&stamp| stamp >= self.live_in(bound, until)).map_or(0, |stamp| stamp + bound.window());
+                full.filter(|&stamp| stamp >= self.live_in(bound, until)).map_or(0, |stamp| stamp + bound.window);
             Left {
                 limit: bound.limit_shown(),
                 remaining: 0,
                 next_after_ns: from_now(free_at.max(until)),
-                reset_after_ns: from_now(until.saturating_add(bound.window())),
+                reset_after_ns: from_now(until.saturating_add(bound.window)),
             }
         }))
     }
@@ -108,7 +108,7 @@ impl LogPlan {
             if granted == 0 {
                 return all;
             }
-            let (remaining, wait) = (bound.limit().saturating_sub(granted), bound.window() + lead);
+            let (remaining, wait) = (bound.limit.saturating_sub(granted), bound.window + lead);
             Left { remaining: shown(remaining), next_after_ns: wait, reset_after_ns: wait, ..all }
         }))
     }

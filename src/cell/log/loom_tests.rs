@@ -347,7 +347,7 @@ fn loom_resizing_gives_every_other_ring_back() {
         let one = Arc::new(One::log(4, 1, 0));
         race(&one, &[(1, 5), (2, 6)]);
         assert_eq!(one.cells.free(one.id, one.incarnation, time_of(30), &At(30)), Freed::Gone);
-        let rings = one.cells.store.rings_of(1);
+        let rings = one.cells.store.slab_of(1);
         let ever = rings.handed_out();
         (0..ever).for_each(|_| assert!(rings.alloc().is_some()));
         assert_eq!(rings.handed_out(), ever, "a ring is lost");

@@ -12,9 +12,10 @@ use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves: at most so many stamps in any window, for each of
 /// them.
+#[derive(Default)]
 pub(crate) struct LogPlan {
     /// The quota with the most permits in the longest window. The ring is kept for it.
-    widest: Bound,
+    pub(super) widest: Bound,
     /// Quotas with fewer permits in shorter windows, most permits first. A quota with neither never
     /// denies.
     within: Box<[Bound]>,
@@ -25,16 +26,16 @@ pub(crate) struct LogPlan {
     /// The time at which this version began.
     since: u64,
     /// Whether refused requests count as well.
-    counts_refused: bool,
+    pub(super) counts_refused: bool,
     /// The largest limit of this version and those before.
     most: usize,
 }
 
 /// One sliding window log.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Bound {
-    limit: usize,
-    window: u64,
+    pub(super) limit: usize,
+    pub(super) window: u64,
     /// Which of the quotas it is, in the order in which they were given.
     quota: u8,
 }
@@ -42,7 +43,8 @@ pub(super) struct Bound {
 /// A refusal: the quota with the longest wait, and its end.
 #[derive(Clone, Copy)]
 pub(super) struct Refusal {
-    until: u64,
+    /// The time at which the request fits.
+    pub(super) until: u64,
     quota: u8,
 }
 
@@ -65,26 +67,16 @@ impl LogPlan {
         Self { widest, within, given, from: 0, since: 0, counts_refused, most: widest.limit }
     }
 
-    /// The limits of the next version. One since time zero comes from a snapshot, and every stamp
+    /// Begins after another version. One since time zero comes from a snapshot, and every stamp
     /// counts that is imported.
-    pub(in crate::cell) fn after(last: &Self, quotas: &[Quota], since: u64) -> Self {
-        let next = Self::new(quotas);
-        let from = if since == 0 { 0 } else { last.live_from(since) };
-        Self { from, since, most: next.most.max(last.most), ..next }
+    pub(in crate::cell) fn follow(&mut self, last: &Self, since: u64) {
+        self.from = if since == 0 { 0 } else { last.live_from(since) };
+        (self.since, self.most) = (since, self.most.max(last.most));
     }
 
     /// One quota, without a place among others.
     pub(super) fn one(limit: usize, window: u64) -> Self {
-        let widest = Bound { limit, window, quota: 0 };
-        Self {
-            widest,
-            within: Box::default(),
-            given: Box::default(),
-            from: 0,
-            since: 0,
-            counts_refused: false,
-            most: limit,
-        }
+        Self { widest: Bound { limit, window, quota: 0 }, most: limit, ..Self::default() }
     }
 
     /// The time to decide by at this reading: not before the version began (INV-VERSION).
@@ -122,12 +114,6 @@ impl LogPlan {
         if stamp < self.from { 0 } else { stamp.saturating_add(self.window()) }
     }
 
-    /// Whether refused requests count as well.
-    #[inline]
-    pub(super) fn counts_refused(&self) -> bool {
-        self.counts_refused
-    }
-
     /// Remembers as many stamps, as if the limit had been larger.
     #[cfg(feature = "snapshot")]
     pub(in crate::cell) fn remember(&mut self, stamps: usize) {
@@ -148,11 +134,6 @@ impl LogPlan {
     /// All given quotas, in order.
     pub(super) fn given(&self) -> &[Bound] {
         if self.is_alone() { core::slice::from_ref(&self.widest) } else { &self.given }
-    }
-
-    #[inline]
-    pub(super) fn widest(&self) -> &Bound {
-        &self.widest
     }
 
     fn each(&self) -> impl Iterator<Item = &Bound> {
@@ -217,20 +198,10 @@ impl LogPlan {
 }
 
 impl Bound {
-    #[inline]
-    pub(super) fn limit(&self) -> usize {
-        self.limit
-    }
-
     /// The limit, as it is shown.
     #[inline]
     pub(super) fn limit_shown(&self) -> u32 {
         u32::try_from(self.limit).unwrap_or(u32::MAX)
-    }
-
-    #[inline]
-    pub(super) fn window(&self) -> u64 {
-        self.window
     }
 }
 
@@ -243,12 +214,8 @@ impl NewKeys for LogPlan {
         if cost == 0 { time } else { time.saturating_add(self.window()) }
     }
 
-    fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
-        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(0, 0) }
-    }
-
-    fn first_status(&self, cost: u32, _time: u64, lead: u64) -> Status {
-        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(cost as usize, lead) }
+    fn first_status(&self, _cost: u32, charged: u32, _time: u64, lead: u64) -> Status {
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: self.left_of_new(charged as usize, lead) }
     }
 
     #[cfg(feature = "snapshot")]
@@ -267,11 +234,6 @@ impl NewKeys for LogPlan {
 }
 
 impl Refusal {
-    /// The time at which the request fits.
-    pub(super) fn until(self) -> u64 {
-        self.until
-    }
-
     /// The same, with a wait until `until` at least.
     pub(super) fn no_sooner_than(self, until: u64) -> Self {
         Self { until: self.until.max(until), ..self }

@@ -20,7 +20,7 @@ impl Ring<'_> {
     /// nothing was claimed.
     ///
     /// The caller has seen, at `head`, that the `cost` oldest stamps have expired at `time`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn claim(self, at: At<'_>, cost: usize, plan: &LogPlan, time: u64) -> Option<Published> {
         let head = at.head;
         let first = self.load(head.pos());
@@ -40,7 +40,7 @@ impl Ring<'_> {
     /// Publishes a claim of several permits that moved the head to `next`.
     #[inline(never)]
     pub(super) fn publish(self, at: At<'_>, next: Head, cost: usize, plan: &LogPlan, time: u64) -> Published {
-        let validate = || at.cell.validate(next);
+        let validate = || at.with(next).validate();
         if !self.publish_alone(at.head, cost, time, validate) {
             self.help(next, plan, time, validate);
             return Published::Unknown;

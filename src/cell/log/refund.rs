@@ -20,9 +20,34 @@
 //! were used.
 
 use super::view::{Log, View};
-use crate::cell::algorithm::Charge;
-use crate::cell::memory::At;
+use crate::cell::algorithm::{Charge, Refund};
+use crate::cell::descriptor::Part;
+use crate::cell::memory::{At, Cell};
 use crate::clock::Clock;
+
+impl<'a> Refund<'a> for Log<'a> {
+    fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge {
+        match part.rings {
+            None => self.charge_in_ring(At { cell, head: part.seen }, part.mark),
+            Some(_) => Charge { head: part.next, mark: part.mark },
+        }
+    }
+
+    fn refund(self, at: At<'a>, Charge { mark, .. }: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
+        let view = self.view(at, clock)?;
+        let now = view.live_at();
+        let live = view.live(self.plan.live_from(now));
+        let count = cost as usize;
+        let first = view.last(live).position(|stamp| stamp >= mark).unwrap_or(live);
+        // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
+        let latest = now.max(self.store.timestamp_floor());
+        if mark < self.plan.live_from(latest) || live - first < count {
+            return view.validate().then_some(0);
+        }
+        let resizing = at.begin_resize(at.head.state().resizing())?;
+        self.replace_without(resizing, &view, live, first..first + count).then_some(cost)
+    }
+}
 
 impl<'a> Log<'a> {
     /// A lower bound of the stamp of a claim of `cost` slots, whichever thread publishes it: see
@@ -53,21 +78,5 @@ impl<'a> Log<'a> {
             && reference.ring_parity() == head.ring_parity()
             && cell.refers_to(reference);
         Charge { head, mark: if is_there { stamp } else { lower_bound } }
-    }
-
-    /// One attempt to remove stamps; `None` if the cell changed.
-    pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
-        let view = self.view(at, clock)?;
-        let now = view.live_at();
-        let live = view.live(self.plan.live_from(now));
-        let count = cost as usize;
-        let first = view.last(live).position(|stamp| stamp >= mark).unwrap_or(live);
-        // Read after the ring: stamps that the ring lacks had expired by then, by any clock.
-        let latest = now.max(self.store.timestamp_floor());
-        if mark < self.plan.live_from(latest) || live - first < count {
-            return view.validate().then_some(0);
-        }
-        let resizing = at.begin_resize(at.head.state().resizing())?;
-        self.replace_without(resizing, &view, live, first..first + count).then_some(cost)
     }
 }

@@ -27,16 +27,16 @@
 
 use super::left::AsOf;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Attempt, Charge};
+use crate::cell::algorithm::{Algorithm, Charge};
 use crate::decision::{Decision, Status};
 
 impl<'a> Log<'a> {
     /// One attempt to refuse a request that counts.
-    pub(super) fn refuse_and_count(self, view: &View<'a>, cost: usize, denied: Decision) -> Attempt {
+    pub(super) fn refuse_and_count(self, view: &View<'a>, cost: usize, denied: Decision) -> Option<(Status, Charge)> {
         let (plan, at, time) = (self.plan, view.at, view.time);
         let live = view.live(plan.live_from(time)).min(plan.remembered().saturating_sub(cost));
-        let Some(resizing) = at.begin_resize(at.head.state().resizing()) else { return at.lost() };
-        let Some(new) = self.replacement(resizing, view, live + cost, time) else { return at.lost() };
+        let resizing = at.begin_resize(at.head.state().resizing())?;
+        let new = self.replacement(resizing, view, live + cost, time)?;
         let (next, later) = (resizing.head.on_new_ring(), new.later);
         let kept = view.last(live).map(|stamp| plan.postpone(stamp, time, later));
         new.ring.write_last(live + cost, kept.chain(core::iter::repeat_n(later, cost)), next.lap());
@@ -45,9 +45,9 @@ impl<'a> Log<'a> {
         let log = AsOf { ring: new.ring, head: next, newest: later, time: later, reading: view.reading };
         let left = plan.left(log, 0);
         if !self.offer(resizing, view.reference, later, new.offer) {
-            return at.lost();
+            return None;
         }
         let decision = refusal.map_or(denied, |refusal| refusal.denial(view.reading));
-        Attempt::Decided(Status { decision, left }, Charge::nothing(at.head))
+        Some((Status { decision, left }, Charge::nothing(at.head)))
     }
 }

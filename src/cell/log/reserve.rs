@@ -29,7 +29,7 @@
 use super::left::AsOf;
 use super::plan::Refusal;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Attempt, Charge};
+use crate::cell::algorithm::{Algorithm, Charge};
 use crate::decision::{Admission, Decision, Status};
 
 /// The longest ring whose positions fit in a head.
@@ -37,7 +37,13 @@ const LONGEST: usize = 1 << 24;
 
 impl<'a> Log<'a> {
     /// One attempt to reserve permits that fit within so many nanoseconds.
-    pub(super) fn reserve(self, view: &View<'a>, refusal: Refusal, cost: usize, within: u64) -> Attempt {
+    pub(super) fn reserve(
+        self,
+        view: &View<'a>,
+        refusal: Refusal,
+        cost: usize,
+        within: u64,
+    ) -> Option<(Status, Charge)> {
         let (plan, at, reading) = (self.plan, view.at, view.reading);
         let within = within.min(plan.window());
         // No stamp is earlier than the timestamp floor (INV-FLOOR).
@@ -47,22 +53,22 @@ impl<'a> Log<'a> {
         let live = view.live(plan.live_from(shown));
         // Live stamps by a clock behind the floor would be postponed, and this moment with them.
         let lags = shown < now && view.last(live).any(|stamp| plan.postpone(stamp, shown, now) != stamp);
-        let (moment, slots) = (refusal.until(), live + cost);
+        let (moment, slots) = (refusal.until, live + cost);
         let is_never = lags || slots > LONGEST;
         if is_never || moment.saturating_sub(reading) > within {
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             return self.told(view, decision);
         }
-        let Some(resizing) = at.begin_resize(at.head.state().resizing_to_reserved()) else { return at.lost() };
-        let Some(new) = self.replacement(resizing, view, slots, now) else { return at.lost() };
+        let resizing = at.begin_resize(at.head.state().resizing_to_reserved())?;
+        let new = self.replacement(resizing, view, slots, now)?;
         let stamps = view.last(live).chain(core::iter::repeat_n(moment, cost));
         new.ring.write_last(slots, stamps, resizing.head.on_new_ring().lap());
         let log = AsOf { ring: new.ring, head: resizing.head.on_new_ring(), newest: moment, time: moment, reading };
         let left = if reading < moment { plan.left_behind(log, moment) } else { plan.left(log, 0) };
         if !self.offer(resizing, view.reference, now, new.offer) {
-            return at.lost();
+            return None;
         }
         let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));
-        Attempt::Decided(Status { decision, left }, Charge { head: at.head, mark: moment })
+        Some((Status { decision, left }, Charge { head: at.head, mark: moment }))
     }
 }

@@ -1,6 +1,10 @@
 //! Reads a ring of stamps.
 
-use crate::cell::words::{Head, Slot};
+use once_cell::race::OnceBox;
+
+use crate::cell::memory::Cell;
+use crate::cell::store::Store;
+use crate::cell::words::{Head, MAX_SLOTS, RING_CLASSES, RingRef, Slot};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The slots of one ring. Through an outdated reference a ring may hold anything; the reader finds
@@ -15,6 +19,35 @@ pub(in crate::cell) struct Ring<'a> {
 pub(super) struct Place {
     pub(super) index: usize,
     pub(super) lap: u64,
+}
+
+impl Store {
+    /// The ring of the cell. An outdated reference may name anything, even the anchor of an
+    /// account. Then any slot will do: the head will have changed.
+    #[inline]
+    pub(in crate::cell) fn ring<'a>(&'a self, cell: &'a Cell, reference: RingRef) -> Ring<'a> {
+        if reference.is_ring() {
+            let rings = self.slabs[RING_CLASSES].get(reference.class()).and_then(OnceBox::get);
+            if let Some(slots) = rings.and_then(|rings| rings.block_if_there(reference.block())) {
+                return Ring { slots };
+            }
+        }
+        Ring { slots: core::slice::from_ref(&cell.ring) }
+    }
+
+    /// A ring of at least `slots` slots that the caller owns. All slots hold a sentinel, as if
+    /// published in the lap before `lap`.
+    pub(in crate::cell) fn new_ring(&self, ring_parity: bool, slots: usize, lap: u64) -> (RingRef, Ring<'_>) {
+        debug_assert!(slots <= MAX_SLOTS, "a ring of {slots} slots");
+        let (class, block, words) = self.alloc(RING_CLASSES, slots);
+        let number = self.next_sentinel();
+        for word in words {
+            // Released, as in `write_last`: a reader of the block's last owner that sees it also
+            // sees that the head has moved.
+            word.store(Slot::sentinel(number, lap).0, Ordering::Release);
+        }
+        (RingRef::new(ring_parity, class, number, block), Ring::new(words))
+    }
 }
 
 impl<'a> Ring<'a> {

@@ -313,10 +313,10 @@ fn a_sweep_reads_the_clock_again_before_it_frees_a_cell() {
 #[test]
 fn after_closing_an_account_that_is_over() {
     let one = One::of(&[Quota::token_bucket(3, 1, Duration::from_nanos(10))], 2);
-    let Plan::Counter(plan) = one.0.plan(KEY) else { unreachable!("a bucket") };
+    let Plan::Counter(plan) = &one.0.versions(0).current().plan else { unreachable!("a bucket") };
     let head = one.head();
     // In an era of its own, with the permits used.
-    let closed = plan.layout.next(head, crate::cell::counter::layout::EraKind::Closes, 2);
+    let closed = plan.layout.next(head, 0, crate::cell::counter::layout::EraKind::Closes, 2);
     one.word().compare_exchange(head.0, closed.0, Ordering::AcqRel, Ordering::Relaxed).unwrap();
     assert_eq!(one.0.free(0, 0, time_of(19), &At(19)), Freed::Live(time_of(20)));
     assert_eq!(one.0.free(0, 0, time_of(20), &At(20)), Freed::Gone);

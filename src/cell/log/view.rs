@@ -7,7 +7,7 @@ use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::versions::ForKey;
-use crate::cell::words::{RingRef, Slot, State, time_of};
+use crate::cell::words::{RingRef, Slot, time_of};
 use crate::clock::Clock;
 
 /// The log of one key.
@@ -42,17 +42,7 @@ impl<'a> Log<'a> {
     /// The log of a cell. `None` if the cell had to be helped, or has changed.
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
-        if head.state() == State::Held {
-            self.store.help_joint(head);
-            return None;
-        }
-        let reference = at.cell.reference();
-        if reference.ring_parity() != head.ring_parity() {
-            if head.state().is_resizing() {
-                self.open(at);
-            }
-            return None;
-        }
+        let reference = self.ring_of(at)?;
         // Before the clock, so that only a lagging clock shows less (INV-FLOOR).
         let timestamp_floor = self.store.timestamp_floor();
         // Read at each attempt: a reading from before a lost claim may be old (INV-CLOCK-LAST).

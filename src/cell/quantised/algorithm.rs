@@ -1,47 +1,16 @@
 //! A quantised log as an algorithm of cells.
 
-use super::history::low_half;
 use super::view::{Newest, Quantised};
-use crate::cell::algorithm::{Algorithm, Ask, Attempt, Charge, Draft, Known};
-use crate::cell::descriptor::Part;
-#[cfg(feature = "snapshot")]
-use crate::cell::export::{Export, Import};
+use crate::cell::algorithm::{Algorithm, Known};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
-use crate::clock::Clock;
-use crate::decision::{FastDecision, PerQuota, Status};
+use crate::slab::low_half;
 use crate::sync::Ordering;
 
 impl<'a> Algorithm<'a> for Quantised<'a> {
     fn store(self) -> &'a Store {
         self.store
-    }
-
-    #[inline(always)]
-    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64) -> Option<FastDecision> {
-        self.fast_decide(at, cost, reading)
-    }
-
-    fn fast_status(self, at: At<'a>, cost: u32, reading: u64, left: &mut PerQuota) -> Option<FastDecision> {
-        self.fast_status(at, cost, reading, left)
-    }
-
-    fn fast_peek(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
-        // The slow path costs little more.
-        None
-    }
-
-    fn attempt(self, ask: Ask, at: At<'a>, cost: u32, clock: &impl Clock) -> Attempt {
-        self.decide(ask, at, cost, clock)
-    }
-
-    fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
-        self.draft(at, cost, clock, left)
-    }
-
-    fn charge_of(self, _cell: &'a Cell, part: &Part) -> Charge {
-        Charge { head: part.next, mark: part.mark }
     }
 
     fn help(self, at: At<'a>, reference: RingRef, time: u64) {
@@ -81,10 +50,6 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
         }
     }
 
-    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
-        self.refund(at, charge.mark, cost, clock)
-    }
-
     fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
         let head = self.plan.opened(opened, false, cost);
         (self.new_empty_block(head), head)
@@ -98,17 +63,6 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
     fn opened(self, resizing: Head, reference: RingRef) -> Head {
         let block = self.block_of(reference);
         self.opened_by(resizing, block.map_or(0, |block| low_half(block.counts.load(Ordering::Acquire))))
-    }
-
-    #[cfg(feature = "snapshot")]
-    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
-        self.export(at, clock)
-    }
-
-    #[cfg(feature = "snapshot")]
-    fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head) {
-        let steps: &[_] = if let Export::Steps(steps) = export { steps } else { &[] };
-        self.import(opened, steps, import)
     }
 }
 

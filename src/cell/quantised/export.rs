@@ -3,7 +3,7 @@
 use super::history::Entry;
 use super::plan::QuantisedPlan;
 use super::view::{Contents, Newest, Quantised, View};
-use crate::cell::algorithm::Algorithm;
+use crate::cell::algorithm::{Algorithm, Portable};
 use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef};
@@ -23,9 +23,8 @@ impl QuantisedPlan {
     }
 }
 
-impl<'a> Quantised<'a> {
-    /// The steps that count. `None` if the cell had to be helped, or has changed.
-    pub(super) fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
+impl<'a> Portable<'a> for Quantised<'a> {
+    fn export(self, at: At<'a>, clock: &impl Clock) -> Option<Option<Export>> {
         let view = self.view(at, clock)?;
         let (View { history, time, .. }, plan) = (view, self.plan);
         let age = |step: u64| age(time, plan.steps.end_of(step));
@@ -37,11 +36,10 @@ impl<'a> Quantised<'a> {
         view.validate().then(|| (!export.is_empty()).then_some(Export::Steps(export)))
     }
 
-    /// The head and the block of a cell with an export.
-    ///
     /// Stamps rounded by another clock are rounded up again, by less than a step, but not past the
     /// present step: no permit is later than that.
-    pub(super) fn import(self, free: Head, export: &ExportedSteps, import: Import) -> (RingRef, Head) {
+    fn import(self, free: Head, export: &Export, import: Import) -> (RingRef, Head) {
+        let Export::Steps(export) = export else { return self.first(free, 0, false) };
         let plan = self.plan;
         let latest = plan.steps.step_of(import.now);
         let mut steps: Vec<(u64, u32)> = Vec::with_capacity(export.len());

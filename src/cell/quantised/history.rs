@@ -21,11 +21,13 @@
 //! later decision.
 
 use crate::decision::Left;
+use crate::slab::low_half;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The numbers of a quantised log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steps {
+    /// The most permits that a request may ask for.
     pub(super) limit: u32,
     /// The length of a step, in nanoseconds.
     pub(super) resolution: u64,
@@ -103,10 +105,27 @@ impl Entry {
     }
 }
 
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
-pub(super) fn low_half(word: u64) -> u32 {
-    word as u32
+/// A block.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    /// A [`Newest`](super::view::Newest).
+    pub(super) step: &'a AtomicU64,
+    /// `{ permits before the newest step: 32, permits that it began with: 32 }`
+    pub(super) counts: &'a AtomicU64,
+    /// The number of entries.
+    pub(super) length: &'a AtomicU64,
+    pub(super) entries: &'a [AtomicU64],
+}
+
+impl<'a> Block<'a> {
+    /// Words before the entries.
+    pub(super) const HEADER: usize = 3;
+
+    #[inline]
+    pub(super) fn of(words: &'a [AtomicU64]) -> Option<Self> {
+        let [step, counts, length, entries @ ..] = words else { return None };
+        Some(Self { step, counts, length, entries })
+    }
 }
 
 /// The decision on a request.

@@ -1,7 +1,6 @@
 //! The plan of a quantised log: its numbers, and its fields in a head.
 
-use super::blocks::Block;
-use super::history::{History, Steps, low_half};
+use super::history::{Block, Steps};
 use crate::cell::algorithm::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;
@@ -9,6 +8,7 @@ use crate::cell::unchanged::Unchanged;
 use crate::cell::words::{Head, State, TIME_ZERO};
 use crate::decision::{Admission, Decision, Left, PerQuota, Status};
 use crate::quota::{Kind, Quota};
+use crate::slab::low_half;
 
 /// A quantised log.
 ///
@@ -47,20 +47,9 @@ impl QuantisedPlan {
         if self.used_bits > first.used_bits { Err(Unchanged::TooLarge) } else { Ok(()) }
     }
 
-    /// The same, with room in the head for the limits of the last version.
-    pub(in crate::cell) fn laid_out_as(mut self, last: Option<&Self>) -> Self {
-        last.into_iter().for_each(|last| self.make_room_for(last));
-        self
-    }
-
     /// Makes room in the head for the limits of another plan.
     pub(in crate::cell) fn make_room_for(&mut self, other: &Self) {
         self.used_bits = self.used_bits.max(other.used_bits);
-    }
-
-    /// The most permits that a request may ask for.
-    pub(in crate::cell) fn limit(&self) -> u32 {
-        self.steps.limit
     }
 
     /// The most permits of a step that a head has room for: no less than any limit of the key.
@@ -101,15 +90,6 @@ impl QuantisedPlan {
     pub(super) fn refunded(&self, head: Head, permits: u32) -> Head {
         self.next(head, self.used(head).saturating_sub(permits))
     }
-
-    /// The status, as an admission.
-    pub(super) fn status(&self, history: &History<'_>, time: u64) -> Status {
-        admitted(history.left(&self.steps, time))
-    }
-}
-
-fn admitted(left: Left) -> Status {
-    Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(left) }
 }
 
 impl NewKeys for QuantisedPlan {
@@ -121,14 +101,16 @@ impl NewKeys for QuantisedPlan {
         if cost == 0 { time } else { self.steps.free_at(self.steps.step_of(time)) }
     }
 
-    fn status_of_nothing(&self, _cost: u32, _time: u64) -> Status {
-        admitted(Left::all(self.steps.limit))
-    }
-
-    fn first_status(&self, cost: u32, time: u64, lead: u64) -> Status {
-        let free_at = self.steps.free_at(self.steps.step_of(time.saturating_add(lead)));
-        let none = Left::none_for(self.steps.limit, free_at.saturating_sub(time));
-        admitted(Left { remaining: self.steps.limit.saturating_sub(cost), ..none })
+    fn first_status(&self, _cost: u32, charged: u32, time: u64, lead: u64) -> Status {
+        let limit = self.steps.limit;
+        let left = if charged == 0 {
+            Left::all(limit)
+        } else {
+            let free_at = self.steps.free_at(self.steps.step_of(time.saturating_add(lead)));
+            let none = Left::none_for(limit, free_at.saturating_sub(time));
+            Left { remaining: limit.saturating_sub(charged), ..none }
+        };
+        Status { decision: Decision::Admitted(Admission::COUNTED), left: PerQuota::one(left) }
     }
 
     #[cfg(feature = "snapshot")]

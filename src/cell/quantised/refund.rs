@@ -4,18 +4,22 @@
 //! replaced by one with fewer permits before each later step. A step without permits is left out.
 
 use super::view::{Contents, Newest, Quantised, View};
-use crate::cell::algorithm::Algorithm;
-use crate::cell::memory::At;
+use crate::cell::algorithm::{Algorithm, Charge, Refund};
+use crate::cell::descriptor::Part;
+use crate::cell::memory::{At, Cell};
 use crate::cell::words::State;
 use crate::clock::Clock;
 
-impl<'a> Quantised<'a> {
-    /// One attempt to refund permits of the step of this mark; `None` if the cell changed.
-    pub(super) fn refund(self, at: At<'a>, mark: u64, cost: u32, clock: &impl Clock) -> Option<u32> {
+impl<'a> Refund<'a> for Quantised<'a> {
+    fn charge_of(self, _cell: &'a Cell, part: &Part) -> Charge {
+        Charge { head: part.next, mark: part.mark }
+    }
+
+    fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32> {
         let view = self.view(at, clock)?;
         let (View { reference, history, time, .. }, plan) = (view, self.plan);
         let nothing = || view.validate().then_some(0);
-        let step = mark - 1;
+        let step = charge.mark - 1;
         // No charge is later than the newest step.
         let Some(age) = history.step.checked_sub(step) else { return nothing() };
         let begun = time.max(plan.steps.begin_of(history.step));

@@ -1,13 +1,13 @@
 //! A quantised log as of one head.
 
-use super::blocks::Block;
-use super::history::{Entry, History, low_half};
+use super::history::{Block, Entry, History};
 use super::plan::QuantisedPlan;
 use crate::cell::algorithm::Algorithm;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
-use crate::cell::words::{Head, RingRef, State, time_of};
+use crate::cell::words::{BLOCK_CLASSES, Head, RingRef, time_of};
 use crate::clock::Clock;
+use crate::slab::low_half;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The quantised log of one key.
@@ -69,11 +69,8 @@ impl<'a> Quantised<'a> {
     /// head that it will belong to.
     pub(super) fn new_block(self, head: Head, contents: Contents<impl Iterator<Item = Entry>>) -> RingRef {
         let Contents { newest, start, used, most, entries } = contents;
-        let pools = self.store.blocks.as_ref().expect("there are blocks where there is such a plan");
-        let class = pools.class_for(Block::HEADER + most);
-        let blocks = pools.of(class);
-        let number = blocks.alloc().expect("there are more blocks than there can be cells");
-        let block = Block::of(blocks.block(number)).expect("a block is longer than its header");
+        let (class, number, words) = self.store.alloc(BLOCK_CLASSES, Block::HEADER + most);
+        let block = Block::of(words).expect("a block is longer than its header");
         // Released: see "Orderings".
         let write = |word: &AtomicU64, value: u64| word.store(value, Ordering::Release);
         let mut length = 0;
@@ -97,7 +94,7 @@ impl<'a> Quantised<'a> {
     /// The block of a reference, which may be out of date.
     #[inline]
     pub(super) fn block_of(self, reference: RingRef) -> Option<Block<'a>> {
-        self.store.blocks.as_ref()?.block_of(reference)
+        if reference.is_block() { Block::of(self.store.words_at(reference)?) } else { None }
     }
 
     /// The steps of a key. `None` if the newest is not known yet.
@@ -113,21 +110,10 @@ impl<'a> Quantised<'a> {
 
     /// The view of a cell. `None` if the cell had to be helped, or has changed.
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
-        let head = at.head;
-        if head.state() == State::Held {
-            self.store.help_joint(head);
-            return None;
-        }
-        let reference = at.cell.reference();
-        if reference.ring_parity() != head.ring_parity() {
-            if head.state().is_resizing() {
-                self.open(at);
-            }
-            return None;
-        }
+        let reference = self.ring_of(at)?;
         // Read after the head (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
-        let Some(history) = self.history(head, reference) else {
+        let Some(history) = self.history(at.head, reference) else {
             self.help(at, reference, time);
             return None;
         };

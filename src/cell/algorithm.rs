@@ -86,12 +86,19 @@ pub(super) trait NewKeys {
 /// The decisions of an algorithm.
 pub(super) trait Decide<'a>: Copy {
     /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way,
-    /// and writes the permits left to `left`. `cost` is at least 1. The clock was read after the
-    /// head (INV-CLOCK-LAST).
-    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision>;
+    /// and writes the permits left to `left`. `cost` is at least 1. The clock is read after the
+    /// last claim was seen published (INV-CLOCK-LAST), and the version after the clock
+    /// (INV-VERSION).
+    fn fast_decide(
+        self,
+        at: At<'a>,
+        cost: u32,
+        clock: &impl Clock,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision>;
 
     /// The fast path of a peek, like [`fast_decide`](Self::fast_decide); `cost` may be zero.
-    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status>;
+    fn fast_peek(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Status>;
 
     /// The slow path: one attempt at a decision; `None` if the cell had to be helped, or has
     /// changed.

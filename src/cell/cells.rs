@@ -159,30 +159,29 @@ impl Cells {
     }
 
     /// The fast path: decides a request of `cost` permits, between 1 and the limit, and writes the
-    /// permits left to `left`; or returns `None`. The clock was read after the seat was found
-    /// (INV-CLOCK-LAST).
+    /// permits left to `left`; or returns `None`.
     #[inline(always)]
     pub(crate) fn fast_decide(
         &self,
         OpenSeat(seat): OpenSeat<'_>,
         cost: u32,
-        reading: u64,
+        clock: &impl Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, reading, left))
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, clock, left))
     }
 
-    /// The fast path of a peek. The clock was read after the seat was found (INV-CLOCK-LAST).
+    /// The fast path of a peek.
     #[inline(always)]
-    pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, reading: u64) -> Option<Status> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, reading))
+    pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
+        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, clock))
     }
 
     /// The same for tests, whose seats may be of any state.
     #[cfg(test)]
     pub(crate) fn fast_if_open(&self, seat: Seat<'_>, cost: u32, reading: u64) -> Option<crate::decision::Decision> {
         let seat = (seat.head.state() == State::Open).then_some(OpenSeat(seat))?;
-        self.fast_decide(seat, cost, reading, None).map(crate::decision::Decision::from)
+        self.fast_decide(seat, cost, &crate::noted::At(reading), None).map(crate::decision::Decision::from)
     }
 
     /// The slow path: decides a request of `cost` permits, between 1 and the limit (0 for a peek).

@@ -48,8 +48,7 @@ impl Table {
     #[inline(always)]
     pub(crate) fn fast_decide(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<FastDecision> {
         let seat = self.current(self.route()).fast_find(fingerprint, &self.cells)?;
-        // Read after the head (INV-CLOCK-LAST).
-        match self.cells.fast_decide(seat, cost, clock.now(), None) {
+        match self.cells.fast_decide(seat, cost, clock, None) {
             None => self.decide_after_backoff(seat.seat().id, seat.seat().head, fingerprint, cost, clock),
             decided => decided,
         }
@@ -65,15 +64,14 @@ impl Table {
         left: &mut PerQuota,
     ) -> Option<FastDecision> {
         let found = self.current(self.route()).fast_find(fingerprint, &self.cells);
-        // Read after the head (INV-CLOCK-LAST).
-        found.and_then(|seat| self.cells.fast_decide(seat, cost, clock.now(), Some(left)))
+        found.and_then(|seat| self.cells.fast_decide(seat, cost, clock, Some(left)))
     }
 
     /// The answer to a peek, if the key is known and the fast path can tell.
     #[inline(always)]
     pub(super) fn fast_peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
         let found = self.current(self.route()).fast_find(fingerprint, &self.cells);
-        found.and_then(|seat| self.cells.fast_peek(seat, cost, clock.now()))
+        found.and_then(|seat| self.cells.fast_peek(seat, cost, clock))
     }
 
     /// Retries after a lost claim.
@@ -99,7 +97,7 @@ impl Table {
             }
             (0..FIRST_BACKOFF << tries).for_each(|_| core::hint::spin_loop());
             let seat = self.cells.open_seat_for(id, head.incarnation(), fingerprint)?;
-            let decided = self.cells.fast_decide(seat, cost, clock.now(), None);
+            let decided = self.cells.fast_decide(seat, cost, clock, None);
             if decided.is_some() {
                 return decided;
             }

@@ -14,10 +14,22 @@ fn denied(wait_ns: u64) -> Decision {
 
 impl<'a> Decide<'a> for Counter<'a> {
     #[inline(always)]
-    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        let (kept_by, At { cell, head }, time) = (self.kept_by, at, time_of(reading));
+    fn fast_decide(
+        self,
+        at: At<'a>,
+        cost: u32,
+        clock: &impl Clock,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
+        let (kept_by, At { cell, head }) = (self.kept_by, at);
         let plan = kept_by.plan;
         let slot = cell.slot();
+        // After the anchor was seen (INV-CLOCK-LAST), and before the version is compared
+        // (INV-VERSION).
+        let time = time_of(clock.now());
+        if !kept_by.versions.is_current(|| cell.key()) {
+            return None;
+        }
         let Some(AccountState::Running(Running { account, is_current: true, .. })) = kept_by.state(head, slot) else {
             return None;
         };
@@ -52,9 +64,14 @@ impl<'a> Decide<'a> for Counter<'a> {
     }
 
     #[inline]
-    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
-        let (kept_by, plan, time) = (self.kept_by, self.plan, time_of(reading));
-        let state = kept_by.state(at.head, at.cell.slot())?;
+    fn fast_peek(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let (kept_by, plan, slot) = (self.kept_by, self.plan, at.cell.slot());
+        // As in `fast_decide`.
+        let time = time_of(clock.now());
+        if !kept_by.versions.is_current(|| at.cell.key()) {
+            return None;
+        }
+        let state = kept_by.state(at.head, slot)?;
         let AccountState::Running(Running { account, is_current: true, .. }) = state else { return None };
         if cost == 0 || cost > plan.limit {
             return None;

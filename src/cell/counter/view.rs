@@ -70,7 +70,7 @@ impl<'a> Counter<'a> {
             return None;
         }
         let slot = at.cell.slot();
-        // Read after the head (INV-CLOCK-LAST), at each attempt.
+        // Read after the anchor was seen (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
         // By an earlier quota, the reading might find an account over that goes on under the
         // present one (INV-VERSION).

@@ -12,14 +12,25 @@ use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Decide<'a> for Log<'a> {
     #[inline(always)]
-    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+    fn fast_decide(
+        self,
+        at: At<'a>,
+        cost: u32,
+        clock: &impl Clock,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
         let At { cell, head } = at;
         let ring = self.store.ring(cell, cell.reference());
         let newest = ring.newest(head)?;
         if newest.is_sentinel() {
             return None;
         }
-        let reading = time_of(reading);
+        // After the newest stamp was seen (INV-CLOCK-LAST), and before the version is compared
+        // (INV-VERSION).
+        let reading = time_of(clock.now());
+        if !self.versions.is_current(|| cell.key()) {
+            return None;
+        }
         let time = self.plan.not_before(reading).max(newest.time());
         let (cost, log) = (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading });
         if let Some(refusal) = self.plan.refusal(ring, head, time, cost) {
@@ -53,10 +64,15 @@ impl<'a> Decide<'a> for Log<'a> {
 
     /// The answer to a peek, also of a log that counts refused requests: a peek is not one.
     #[inline(always)]
-    fn fast_peek(self, at: At<'a>, cost: u32, reading: u64) -> Option<Status> {
+    fn fast_peek(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Status> {
         let At { cell, head } = at;
-        let (ring, reading) = (self.store.ring(cell, cell.reference()), time_of(reading));
+        let ring = self.store.ring(cell, cell.reference());
         let newest = ring.newest(head).filter(|newest| !newest.is_sentinel())?;
+        // As in `fast_decide`.
+        let reading = time_of(clock.now());
+        if !self.versions.is_current(|| cell.key()) {
+            return None;
+        }
         let time = self.plan.not_before(reading).max(newest.time());
         let refusal = if cost == 0 { None } else { self.plan.refusal(ring, head, time, cost as usize) };
         let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));

@@ -43,12 +43,13 @@ impl<'a> Log<'a> {
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let head = at.head;
         let reference = self.ring_of(at)?;
+        let ring = self.store.ring(at.cell, reference);
+        let newest = ring.newest(head);
         // Before the clock, so that only a lagging clock shows less (INV-FLOOR).
         let timestamp_floor = self.store.timestamp_floor();
-        // Read at each attempt: a reading from before a lost claim may be old (INV-CLOCK-LAST).
+        // Read at each attempt, after the newest stamp was seen (INV-CLOCK-LAST).
         let reading = time_of(clock.now());
-        let ring = self.store.ring(at.cell, reference);
-        let Some(newest) = ring.newest(head) else {
+        let Some(newest) = newest else {
             self.help(at, reference, reading);
             return None;
         };

@@ -10,13 +10,20 @@ use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Decide<'a> for Quantised<'a> {
     #[inline(always)]
-    fn fast_decide(self, at: At<'a>, cost: u32, reading: u64, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+    fn fast_decide(
+        self,
+        at: At<'a>,
+        cost: u32,
+        clock: &impl Clock,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
         let reference = at.cell.reference();
         if reference.ring_parity() != at.head.ring_parity() || cost > self.plan.steps.limit {
             return None;
         }
         let history = self.history(at.head, reference)?;
-        let (steps, time) = (&self.plan.steps, time_of(reading));
+        // After the newest step was seen (INV-CLOCK-LAST).
+        let (steps, time) = (&self.plan.steps, time_of(clock.now()));
         match history.verdict(steps, time, cost) {
             Verdict::Charge => {
                 // Before the claim, whose success shows that the loads were of this head
@@ -38,7 +45,7 @@ impl<'a> Decide<'a> for Quantised<'a> {
         }
     }
 
-    fn fast_peek(self, _at: At<'a>, _cost: u32, _reading: u64) -> Option<Status> {
+    fn fast_peek(self, _at: At<'a>, _cost: u32, _clock: &impl Clock) -> Option<Status> {
         // The slow path costs little more.
         None
     }

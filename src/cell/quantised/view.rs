@@ -111,9 +111,10 @@ impl<'a> Quantised<'a> {
     /// The view of a cell. `None` if the cell had to be helped, or has changed.
     pub(super) fn view(self, at: At<'a>, clock: &impl Clock) -> Option<View<'a>> {
         let reference = self.ring_of(at)?;
-        // Read after the head (INV-CLOCK-LAST), at each attempt.
+        let history = self.history(at.head, reference);
+        // Read after the newest step was seen (INV-CLOCK-LAST), at each attempt.
         let time = time_of(clock.now());
-        let Some(history) = self.history(at.head, reference) else {
+        let Some(history) = history else {
             self.help(at, reference, time);
             return None;
         };

@@ -26,7 +26,7 @@ pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
     ("status, denied, log", "denied, log", 1.5),
     ("status, denied, two logs", "denied, two logs", 2.7),
     ("status, denied, token bucket", "denied, token bucket", 1.5),
-    ("status, admitted, log", "admitted, log", 1.7),
+    ("status, admitted, log", "admitted, log", 1.8),
     ("status, admitted, token bucket", "admitted, token bucket", 2.0),
 ];
 

@@ -83,22 +83,29 @@ pub(super) trait NewKeys {
     }
 }
 
+/// An open cell whose last claim is published, and the time.
+#[derive(Clone, Copy)]
+pub(super) struct Fast<'a, N> {
+    pub(super) at: At<'a>,
+    pub(super) newest: N,
+    /// The clock, as it was read after the newest claim was seen (INV-CLOCK-LAST).
+    pub(super) reading: u64,
+}
+
 /// The decisions of an algorithm.
 pub(super) trait Decide<'a>: Copy {
+    /// The newest claim of a cell, once it is published.
+    type Newest: Copy;
+
+    /// The newest claim of an open cell. `None` if it is unpublished, or the fast path can't decide.
+    fn newest(store: &'a Store, at: At<'a>) -> Option<Self::Newest>;
+
     /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way,
-    /// and writes the permits left to `left`. `cost` is at least 1. The clock is read after the
-    /// last claim was seen published (INV-CLOCK-LAST), and the version after the clock
-    /// (INV-VERSION).
-    fn fast_decide(
-        self,
-        at: At<'a>,
-        cost: u32,
-        clock: &impl Clock,
-        left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision>;
+    /// and writes the permits left to `left`. `cost` is at least 1.
+    fn fast_decide(self, at: Fast<'a, Self::Newest>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision>;
 
     /// The fast path of a peek, like [`fast_decide`](Self::fast_decide); `cost` may be zero.
-    fn fast_peek(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Status>;
+    fn fast_peek(self, at: Fast<'a, Self::Newest>, cost: u32) -> Option<Status>;
 
     /// The slow path: one attempt at a decision; `None` if the cell had to be helped, or has
     /// changed.

@@ -1,6 +1,6 @@
 //! All the cells of a limiter: the algorithm of a key, and decisions by it.
 
-use super::algorithm::{Algorithm, Ask, Charge, Decide, NewKeys, Refund};
+use super::algorithm::{Algorithm, Ask, Charge, Decide, Fast, NewKeys, Refund};
 use super::counter::view::{Counter, KeptBy};
 use super::descriptor::{Descriptors, Part};
 use super::log::view::Log;
@@ -79,6 +79,25 @@ macro_rules! dispatch {
     };
 }
 pub(super) use dispatch;
+
+/// Calls the same method of the fast path of whichever algorithm it is. The algorithm is the same in
+/// each version. The clock is read after the newest claim was seen (INV-CLOCK-LAST), and the version
+/// after the clock (INV-VERSION).
+macro_rules! dispatch_fast {
+    ($cells:ident, $seat:ident, $clock:ident, $algorithm:ident, $fast:ident => $does:expr) => {
+        match &$cells.plans[$seat.plan].first.plan {
+            Plan::Log(_) => dispatch_fast!(Log, $cells, $seat, $clock, $algorithm, $fast => $does),
+            Plan::Counter(_) => dispatch_fast!(Counter, $cells, $seat, $clock, $algorithm, $fast => $does),
+            Plan::Quantised(_) => dispatch_fast!(Quantised, $cells, $seat, $clock, $algorithm, $fast => $does),
+        }
+    };
+    ($driver:ident, $cells:ident, $seat:ident, $clock:ident, $algorithm:ident, $fast:ident => $does:expr) => {{
+        let newest = $driver::newest(&$cells.store, $seat.at())?;
+        let $fast = Fast { at: $seat.at(), newest, reading: time_of($clock.now()) };
+        let Rules::$driver($algorithm) = $cells.rules_at($seat) else { return None };
+        $does
+    }};
+}
 
 impl Cells {
     /// Cells for keys of these plans, at least one and at most [`MAX_PLANS`].
@@ -168,13 +187,13 @@ impl Cells {
         clock: &impl Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_decide(seat.at(), cost, clock, left))
+        dispatch_fast!(self, seat, clock, algorithm, fast => algorithm.fast_decide(fast, cost, left))
     }
 
     /// The fast path of a peek.
     #[inline(always)]
     pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.fast_peek(seat.at(), cost, clock))
+        dispatch_fast!(self, seat, clock, algorithm, fast => algorithm.fast_peek(fast, cost))
     }
 
     /// The same for tests, whose seats may be of any state.

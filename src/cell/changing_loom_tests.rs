@@ -59,7 +59,7 @@ fn loom_a_log_gets_a_smaller_limit_while_it_is_claimed() {
 /// A helper does not know the version of a claim, and postpones it only as far as every version
 /// would.
 #[test]
-fn loom_a_log_is_published_by_somebody_who_knows_of_a_tighter_quota() {
+fn loom_a_log_is_published_by_a_helper_with_a_tighter_quota() {
     for (limit, window) in [(1, 10), (2, 40)] {
         explore(move || {
             let one = One::of(&[log(2, 10)], 1, 0);
@@ -82,7 +82,7 @@ fn loom_a_log_is_published_by_somebody_who_knows_of_a_tighter_quota() {
 
 /// The same, for a claim that only the second quota admits.
 #[test]
-fn loom_a_log_is_published_by_somebody_who_knows_of_a_looser_quota() {
+fn loom_a_log_is_published_by_a_helper_with_a_looser_quota() {
     explore(|| {
         let one = One::of(&[log(2, 40)], 1, 0);
         assert_eq!(one.acquire(1, 5), 1);
@@ -129,7 +129,7 @@ fn loom_a_log_is_published_as_of_the_change_by_a_clock_that_lags() {
 }
 
 #[test]
-fn loom_a_bucket_keeps_what_was_taken_while_it_changes() {
+fn loom_a_bucket_that_changes_keeps_its_charges() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(2, 10)], 1, 0));
         let change = spawned(&one, |one| one.change(bucket(4, 20), 5));
@@ -191,7 +191,7 @@ fn loom_an_account_that_is_over_opens_under_one_of_the_quotas() {
 /// A helper computes the end of an account under the version that it was written under, not under
 /// the next.
 #[test]
-fn loom_what_was_over_was_so_by_the_quota_that_it_was_kept_by() {
+fn loom_an_account_is_over_by_the_quota_that_it_was_written_under() {
     explore(|| {
         let one = Arc::new(One::of(&[bucket(1, 10)], 1, 0));
         let claims = spawned(&one, |one| one.acquire(1, 11));
@@ -240,7 +240,7 @@ fn loom_two_changes_are_one_after_the_other() {
 }
 
 #[test]
-fn loom_a_window_that_goes_on_counts_what_was_granted() {
+fn loom_a_window_that_goes_on_counts_its_grants() {
     explore(|| {
         let window = |limit, window| Quota::fixed_window(limit, nanos(window));
         let one = Arc::new(One::of(&[window(3, 10)], 1, 0));

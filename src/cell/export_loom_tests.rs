@@ -196,7 +196,7 @@ fn loom_long_export_while_permits_are_reserved_ahead() {
 
 /// The moment of a reservation comes, and the cell is open again.
 #[test]
-fn loom_export_when_what_was_reserved_has_come() {
+fn loom_export_once_a_reserved_permit_is_due() {
     explore(|| {
         let one = One::of(&log(2), 2, 0);
         assert!(one.reserve(1, 9, 5).is_some());

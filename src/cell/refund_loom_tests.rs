@@ -27,7 +27,7 @@ impl One {
 }
 
 #[test]
-fn loom_what_is_refunded_is_claimed_once() {
+fn loom_refunded_permits_are_claimed_once() {
     for quotas in [log(2), bucket(2)] {
         explore(move || {
             let (one, charged) = One::with_charges(&quotas, &[1, 1]);
@@ -43,7 +43,7 @@ fn loom_what_is_refunded_is_claimed_once() {
 }
 
 #[test]
-fn loom_long_two_refund_what_each_has_taken() {
+fn loom_long_two_refund_their_own_permits() {
     for quotas in [log(4), bucket(4)] {
         explore(move || {
             let (one, charged) = One::with_charges(&quotas, &[2, 1]);
@@ -58,7 +58,7 @@ fn loom_long_two_refund_what_each_has_taken() {
 }
 
 #[test]
-fn loom_what_has_left_its_window_is_not_refunded() {
+fn loom_expired_permits_are_not_refunded() {
     explore(|| {
         let (one, charged) = One::with_charges(&log(1), &[1]);
         let (one, first) = (Arc::new(one), charged[0]);
@@ -73,7 +73,7 @@ fn loom_what_has_left_its_window_is_not_refunded() {
 /// A ring that is replaced at 10 lacks the permit of 0, whose receipt a lagging clock shows at 9.
 /// Another thread may open the cell on the new ring before the thread that replaced it continues.
 #[test]
-fn loom_what_a_new_ring_leaves_out_is_not_refunded_by_a_clock_that_lags() {
+fn loom_permits_that_a_new_ring_lacks_are_not_refunded_by_a_clock_that_lags() {
     explore(|| {
         let one = One::of(&log(3), 0, 0);
         let [expired, _, other] = [0, 5, 7].map(|at| one.reserve(1, 0, at).unwrap().1);
@@ -89,7 +89,7 @@ fn loom_what_a_new_ring_leaves_out_is_not_refunded_by_a_clock_that_lags() {
 /// The same where the ring is replaced by one with a reservation: the permit of 10 took the place
 /// of the expired one.
 #[test]
-fn loom_what_has_expired_is_not_refunded_beside_a_reservation() {
+fn loom_expired_permits_are_not_refunded_beside_a_reservation() {
     explore(|| {
         let one = One::of(&log(1), 0, 0);
         let (_, expired) = one.reserve(1, 0, 0).unwrap();
@@ -105,7 +105,7 @@ fn loom_what_has_expired_is_not_refunded_beside_a_reservation() {
 /// A thread stalls between its reading and the replacement of the ring. Meanwhile the timestamp
 /// floor passes the end of a permit that was live at the reading.
 #[test]
-fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
+fn loom_a_cancellation_by_an_old_reading_postpones_no_permit() {
     explore(|| {
         let one = One::of(&log(1), 1, 0);
         let (_, ahead) = one.reserve(1, 10, 5).unwrap();
@@ -127,7 +127,7 @@ fn loom_who_cancels_by_a_reading_of_long_ago_puts_nothing_off() {
 /// Another thread reserves the place behind a claim, and so replaces its ring, before the claimant
 /// has looked at its stamp.
 #[test]
-fn loom_what_another_has_reserved_behind_is_refunded() {
+fn loom_a_reservation_behind_another_is_refunded() {
     explore_with(2, || {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 11).is_some());
@@ -141,7 +141,7 @@ fn loom_what_another_has_reserved_behind_is_refunded() {
 /// The same, long after the permit before it has expired: the claimant knows the stamp that it has
 /// published itself.
 #[test]
-fn loom_what_its_claimant_has_published_is_refunded() {
+fn loom_permits_published_by_their_claimant_are_refunded() {
     explore_with(2, || {
         let one = Arc::new(One::of(&log(1), 1, 0));
         let other = spawned(&one, |one| one.reserve(1, 10, 26).unwrap().0);
@@ -154,7 +154,7 @@ fn loom_what_its_claimant_has_published_is_refunded() {
 }
 
 #[test]
-fn loom_what_a_helper_has_postponed_is_refunded() {
+fn loom_permits_postponed_by_a_helper_are_refunded() {
     for quotas in [log(1), bucket(1)] {
         explore(move || {
             let (one, _) = One::with_charges(&quotas, &[1]);
@@ -171,7 +171,7 @@ fn loom_what_a_helper_has_postponed_is_refunded() {
 /// Clocks of two processors may differ, so a helper may publish a claim with a stamp before the
 /// time by which it was made.
 #[test]
-fn loom_what_a_helper_whose_clock_lags_has_published_is_refunded() {
+fn loom_permits_published_by_a_lagging_helper_are_refunded() {
     explore(|| {
         let (one, _) = One::with_charges(&log(4), &[1, 1]);
         let one = Arc::new(one);
@@ -186,7 +186,7 @@ fn loom_what_a_helper_whose_clock_lags_has_published_is_refunded() {
 
 /// The same, and the helper goes on to a claim of its own: in place, or in a larger ring.
 #[test]
-fn loom_what_a_claimant_whose_clock_lags_has_published_is_refunded() {
+fn loom_permits_published_by_a_lagging_claimant_are_refunded() {
     for (limit, before) in [(4, 2), (8, 3)] {
         explore(move || {
             let (one, _) = One::with_charges(&log(limit), &vec![1; before]);
@@ -206,7 +206,7 @@ fn loom_what_a_claimant_whose_clock_lags_has_published_is_refunded() {
 
 /// A slot that was claimed again says nothing about its claim before.
 #[test]
-fn loom_what_others_have_come_round_to_is_not_refunded() {
+fn loom_permits_of_a_slot_claimed_again_are_not_refunded() {
     explore(|| {
         let (one, _) = One::with_charges(&log(2), &[1, 1]);
         let one = Arc::new(one);

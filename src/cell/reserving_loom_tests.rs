@@ -65,7 +65,7 @@ fn loom_two_places_ahead_are_one_behind_the_other() {
 }
 
 #[test]
-fn loom_nobody_overtakes_what_is_reserved() {
+fn loom_no_claim_overtakes_a_reservation() {
     explore_with(2, || {
         let one = Arc::new(One::of(&log(2), 2, 0));
         // Both fit at 10, or the reservation and one of the claims; never before.
@@ -92,7 +92,7 @@ fn loom_a_reservation_is_cancelled_or_has_come() {
 }
 
 #[test]
-fn loom_what_a_cancelled_reservation_took_the_place_of_is_still_there() {
+fn loom_permits_displaced_by_a_cancelled_reservation_are_still_there() {
     explore_with(2, || {
         let one = Arc::new(One::of(&log(2), 2, 0));
         let other = spawned(&one, |one| {

@@ -212,7 +212,7 @@ fn loom_joint_an_account_is_read_while_it_is_held() {
 /// A request holds a cell and then finds its second key without a permit: that denies no other
 /// request.
 #[test]
-fn loom_joint_a_claim_that_is_aborted_denies_nobody() {
+fn loom_joint_an_aborted_claim_denies_no_request() {
     explore(1, || {
         let table = table(&[1, 1]);
         assert!(table.seat(key(0, 1), &At(0), &mut 0).is_ok() && table.seat(key(1, 1), &At(0), &mut 0).is_ok());
@@ -248,7 +248,7 @@ fn loom_joint_a_cell_is_forgotten_and_freed_meanwhile() {
 
 /// Granted permits have their stamp when the answer is returned, without a helper.
 #[test]
-fn loom_joint_what_is_granted_is_published() {
+fn loom_joint_a_granted_claim_is_published() {
     explore(1, || {
         let table = table(&[2, 2]);
         assert_eq!(table.all(&[Some(1), Some(1)], 1, 0), 1);
@@ -261,7 +261,7 @@ fn loom_joint_what_is_granted_is_published() {
 
 /// A helper with a lagging clock may publish the claim, and the refund works all the same.
 #[test]
-fn loom_joint_what_somebody_whose_clock_lags_has_published_is_refunded() {
+fn loom_joint_a_claim_published_by_a_lagging_clock_is_refunded() {
     explore(2, || {
         let table = table(&[4]);
         assert_eq!([0, 0].map(|at| table.all(&[Some(1)], 1, at)), [1, 1]);

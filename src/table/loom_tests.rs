@@ -99,7 +99,7 @@ fn about_to_turn(limit: u32, key_cap: usize) -> Arc<Table> {
 }
 
 #[test]
-fn loom_a_turn_keeps_what_is_live() {
+fn loom_a_turn_keeps_live_cells() {
     explore(2, || {
         let table = about_to_turn(1, 4);
         let (old, new) = race(&table, |table| table.one(1, 5), |table| table.one(3, 5));

@@ -1,9 +1,10 @@
 //! Decisions by an account.
 
 use super::view::{AccountState, Counter, KeptBy, Running, View};
-use crate::cell::algorithm::{Ask, Charge, Decide, Draft};
+use crate::cell::algorithm::{Ask, Charge, Decide, Draft, Fast};
 use crate::cell::memory::At;
-use crate::cell::words::time_of;
+use crate::cell::store::Store;
+use crate::cell::words::Slot;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, FastDecision, Left, PerQuota, Status};
 use crate::rule::{Account, Step};
@@ -13,23 +14,19 @@ fn denied(wait_ns: u64) -> Decision {
 }
 
 impl<'a> Decide<'a> for Counter<'a> {
+    type Newest = Slot;
+
     #[inline(always)]
-    fn fast_decide(
-        self,
-        at: At<'a>,
-        cost: u32,
-        clock: &impl Clock,
-        left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision> {
-        let (kept_by, At { cell, head }) = (self.kept_by, at);
+    fn newest(_store: &'a Store, at: At<'a>) -> Option<Slot> {
+        // The rule tells whether it is published.
+        Some(at.cell.slot())
+    }
+
+    #[inline(always)]
+    fn fast_decide(self, fast: Fast<'a, Slot>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        let Fast { at, newest: slot, reading: time } = fast;
+        let (kept_by, head) = (self.kept_by, at.head);
         let plan = kept_by.plan;
-        let slot = cell.slot();
-        // After the anchor was seen (INV-CLOCK-LAST), and before the version is compared
-        // (INV-VERSION).
-        let time = time_of(clock.now());
-        if !kept_by.versions.is_current(|| cell.key()) {
-            return None;
-        }
         let Some(AccountState::Running(Running { account, is_current: true, .. })) = kept_by.state(head, slot) else {
             return None;
         };
@@ -64,13 +61,9 @@ impl<'a> Decide<'a> for Counter<'a> {
     }
 
     #[inline]
-    fn fast_peek(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let (kept_by, plan, slot) = (self.kept_by, self.plan, at.cell.slot());
-        // As in `fast_decide`.
-        let time = time_of(clock.now());
-        if !kept_by.versions.is_current(|| at.cell.key()) {
-            return None;
-        }
+    fn fast_peek(self, fast: Fast<'a, Slot>, cost: u32) -> Option<Status> {
+        let Fast { at, newest: slot, reading: time } = fast;
+        let (kept_by, plan) = (self.kept_by, self.plan);
         let state = kept_by.state(at.head, slot)?;
         let AccountState::Running(Running { account, is_current: true, .. }) = state else { return None };
         if cost == 0 || cost > plan.limit {

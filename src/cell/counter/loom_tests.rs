@@ -63,7 +63,7 @@ fn loom_the_last_permit_before_an_advance_goes_to_one() {
 }
 
 #[test]
-fn loom_an_advance_is_the_same_whoever_makes_it_known() {
+fn loom_an_advance_is_the_same_in_each_thread() {
     explore(|| {
         let one = Arc::new(about_to_advance(3, 1));
         let worker = Arc::clone(&one);

@@ -96,7 +96,7 @@ fn loom_a_helper_whose_clock_lags_does_not_open_an_account_early() {
 
 /// The same on the slow path.
 #[test]
-fn loom_a_helper_whose_clock_lags_does_not_open_early_what_is_reserved() {
+fn loom_a_helper_whose_clock_lags_opens_no_reserved_account_early() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 1));
         let helper = spawned(&one, |one| [3, 4].map(|at| one.remaining(at)));
@@ -107,7 +107,7 @@ fn loom_a_helper_whose_clock_lags_does_not_open_early_what_is_reserved() {
 }
 
 #[test]
-fn loom_who_lags_gets_an_account_when_the_last_was_over() {
+fn loom_a_lagging_clock_opens_an_account_when_the_last_was_over() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 1));
         // The request at 3 is too early, unless the other has closed the account: then it gets the
@@ -234,7 +234,7 @@ fn loom_an_account_is_replaced_or_its_key_is_forgotten() {
 }
 
 #[test]
-fn loom_what_was_charged_since_is_refunded() {
+fn loom_permits_charged_since_are_refunded() {
     explore_both(|cost| {
         let one = Arc::new(bucket(cost, 2));
         let other = spawned(&one, move |one| {

@@ -3,34 +3,32 @@
 use super::left::AsOf;
 use super::publish::Published;
 use super::resize::Wanted;
+use super::ring::Ring;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Ask, Charge, Decide, Draft};
+use crate::cell::algorithm::{Ask, Charge, Decide, Draft, Fast};
 use crate::cell::memory::At;
-use crate::cell::words::{State, time_of};
+use crate::cell::store::Store;
+use crate::cell::words::{Slot, State};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Decide<'a> for Log<'a> {
+    type Newest = (Ring<'a>, Slot);
+
     #[inline(always)]
-    fn fast_decide(
-        self,
-        at: At<'a>,
-        cost: u32,
-        clock: &impl Clock,
-        left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision> {
-        let At { cell, head } = at;
-        let ring = self.store.ring(cell, cell.reference());
+    fn newest(store: &'a Store, At { cell, head }: At<'a>) -> Option<Self::Newest> {
+        let ring = store.ring(cell, cell.reference());
         let newest = ring.newest(head)?;
         if newest.is_sentinel() {
             return None;
         }
-        // After the newest stamp was seen (INV-CLOCK-LAST), and before the version is compared
-        // (INV-VERSION).
-        let reading = time_of(clock.now());
-        if !self.versions.is_current(|| cell.key()) {
-            return None;
-        }
+        Some((ring, newest))
+    }
+
+    #[inline(always)]
+    fn fast_decide(self, fast: Fast<'a, Self::Newest>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        let Fast { at, newest: (ring, newest), reading } = fast;
+        let head = at.head;
         let time = self.plan.not_before(reading).max(newest.time());
         let (cost, log) = (cost as usize, AsOf { ring, head, newest: newest.time(), time, reading });
         if let Some(refusal) = self.plan.refusal(ring, head, time, cost) {
@@ -64,15 +62,9 @@ impl<'a> Decide<'a> for Log<'a> {
 
     /// The answer to a peek, also of a log that counts refused requests: a peek is not one.
     #[inline(always)]
-    fn fast_peek(self, at: At<'a>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let At { cell, head } = at;
-        let ring = self.store.ring(cell, cell.reference());
-        let newest = ring.newest(head).filter(|newest| !newest.is_sentinel())?;
-        // As in `fast_decide`.
-        let reading = time_of(clock.now());
-        if !self.versions.is_current(|| cell.key()) {
-            return None;
-        }
+    fn fast_peek(self, fast: Fast<'a, Self::Newest>, cost: u32) -> Option<Status> {
+        let Fast { at, newest: (ring, newest), reading } = fast;
+        let head = at.head;
         let time = self.plan.not_before(reading).max(newest.time());
         let refusal = if cost == 0 { None } else { self.plan.refusal(ring, head, time, cost as usize) };
         let decision = refusal.map_or(Decision::Admitted(Admission::COUNTED), |refusal| refusal.denial(reading));

@@ -182,7 +182,7 @@ impl Sleeper {
 
 /// The next owner reads the timestamp floor while the ring is being freed.
 #[test]
-fn loom_a_late_publication_misses_who_takes_the_ring_just_then() {
+fn loom_a_late_publication_misses_a_claimant_that_takes_the_ring() {
     a_late_publication_misses_the_next_owner(|cells, first| {
         acquire(cells, first, 5, &At(10));
     });
@@ -220,7 +220,7 @@ fn a_late_publication_misses_the_next_owner(outgrows: fn(&Cells, Held)) {
 
 /// The same if the next owner takes the ring for a reservation.
 #[test]
-fn loom_a_late_publication_misses_who_reserves_in_the_ring_just_then() {
+fn loom_a_late_publication_misses_a_reservation_in_the_ring() {
     explore_with(2, || {
         let (cells, [first, second]) = two_cells([8, 1]);
         acquire(&cells, first, 3, &At(0));

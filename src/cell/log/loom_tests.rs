@@ -130,7 +130,7 @@ fn loom_long_a_ring_that_is_seen_two_growths_later_stays() {
 }
 
 #[test]
-fn loom_resizing_while_another_claims_what_expires() {
+fn loom_resizing_while_another_claims_an_expired_slot() {
     explore(|| {
         let one = Arc::new(One::log(2, 1, 0));
         let [at_nine, at_ten] = race(&one, &[(1, 9), (1, 10)])[..] else { panic!("two requests") };

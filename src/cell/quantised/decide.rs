@@ -1,29 +1,33 @@
 //! Decisions by a quantised log.
 
 use super::history::{History, Verdict};
-use super::view::{Contents, Newest, Quantised, View};
-use crate::cell::algorithm::{Algorithm, Ask, Charge, Decide, Draft};
+use super::view::{Contents, Newest, Quantised, View, history};
+use crate::cell::algorithm::{Algorithm, Ask, Charge, Decide, Draft, Fast};
 use crate::cell::memory::At;
-use crate::cell::words::{Head, RingRef, State, time_of};
+use crate::cell::store::Store;
+use crate::cell::words::{Head, RingRef, State};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, FastDecision, PerQuota, Status};
 
 impl<'a> Decide<'a> for Quantised<'a> {
+    type Newest = History<'a>;
+
     #[inline(always)]
-    fn fast_decide(
-        self,
-        at: At<'a>,
-        cost: u32,
-        clock: &impl Clock,
-        left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision> {
+    fn newest(store: &'a Store, at: At<'a>) -> Option<History<'a>> {
         let reference = at.cell.reference();
-        if reference.ring_parity() != at.head.ring_parity() || cost > self.plan.steps.limit {
+        if reference.ring_parity() != at.head.ring_parity() {
             return None;
         }
-        let history = self.history(at.head, reference)?;
-        // After the newest step was seen (INV-CLOCK-LAST).
-        let (steps, time) = (&self.plan.steps, time_of(clock.now()));
+        history(store, reference)
+    }
+
+    #[inline(always)]
+    fn fast_decide(self, fast: Fast<'a, History<'a>>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        let Fast { at, newest, reading: time } = fast;
+        if cost > self.plan.steps.limit {
+            return None;
+        }
+        let (steps, history) = (&self.plan.steps, History { used: self.plan.used(at.head), ..newest });
         match history.verdict(steps, time, cost) {
             Verdict::Charge => {
                 // Before the claim, whose success shows that the loads were of this head
@@ -45,7 +49,7 @@ impl<'a> Decide<'a> for Quantised<'a> {
         }
     }
 
-    fn fast_peek(self, _at: At<'a>, _cost: u32, _clock: &impl Clock) -> Option<Status> {
+    fn fast_peek(self, _fast: Fast<'a, History<'a>>, _cost: u32) -> Option<Status> {
         // The slow path costs little more.
         None
     }

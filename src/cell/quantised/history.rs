@@ -141,7 +141,7 @@ pub(super) enum Verdict {
 
 /// The steps of a key.
 #[derive(Clone, Copy)]
-pub(super) struct History<'a> {
+pub(in crate::cell) struct History<'a> {
     /// The newest step, and the permits granted in it.
     pub(super) step: u64,
     pub(super) used: u32,

@@ -94,18 +94,13 @@ impl<'a> Quantised<'a> {
     /// The block of a reference, which may be out of date.
     #[inline]
     pub(super) fn block_of(self, reference: RingRef) -> Option<Block<'a>> {
-        if reference.is_block() { Block::of(self.store.words_at(reference)?) } else { None }
+        block_of(self.store, reference)
     }
 
     /// The steps of a key. `None` if the newest is not known yet.
     #[inline]
     pub(super) fn history(self, head: Head, reference: RingRef) -> Option<History<'a>> {
-        let block = self.block_of(reference)?;
-        let step = Newest(block.step.load(Ordering::Acquire)).step()?;
-        let length = block.length.load(Ordering::Acquire);
-        let length = usize::try_from(length).map_or(0, |length| length.min(block.entries.len()));
-        let start = low_half(block.counts.load(Ordering::Acquire) >> 32);
-        Some(History { step, used: self.plan.used(head), start, entries: &block.entries[..length] })
+        Some(History { used: self.plan.used(head), ..history(self.store, reference)? })
     }
 
     /// The view of a cell. `None` if the cell had to be helped, or has changed.
@@ -120,6 +115,22 @@ impl<'a> Quantised<'a> {
         };
         Some(View { at, reference, history, time })
     }
+}
+
+fn block_of(store: &Store, reference: RingRef) -> Option<Block<'_>> {
+    if reference.is_block() { Block::of(store.words_at(reference)?) } else { None }
+}
+
+/// The steps of a block, with nothing used in the newest: the head has that number. `None` if the
+/// newest is not known yet.
+#[inline]
+pub(super) fn history(store: &Store, reference: RingRef) -> Option<History<'_>> {
+    let block = block_of(store, reference)?;
+    let step = Newest(block.step.load(Ordering::Acquire)).step()?;
+    let length = block.length.load(Ordering::Acquire);
+    let length = usize::try_from(length).map_or(0, |length| length.min(block.entries.len()));
+    let start = low_half(block.counts.load(Ordering::Acquire) >> 32);
+    Some(History { step, used: 0, start, entries: &block.entries[..length] })
 }
 
 impl View<'_> {

@@ -162,7 +162,8 @@ mod parsing {
         }
         let whole: u128 = whole.parse().map_err(|_| DurationError::TooLong)?;
         let nanos = whole.checked_mul(unit).ok_or(DurationError::TooLong)?;
-        // More than 15 digits are finer than a nanosecond even for weeks, unless the last are zeros.
+        // More than 15 digits are finer than a nanosecond even for weeks, unless the last are
+        // zeros.
         let digits = fraction.trim_end_matches('0');
         let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
         let part = digits.parse::<u128>().unwrap_or(0) * unit;

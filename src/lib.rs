@@ -130,9 +130,9 @@
 //! ```
 //!
 //! ## axum
-//! `cargo add tollgate tollgate-tower --features tollgate-tower/axum,tollgate-tower/tracing`. A layer
-//! limits each client address. The answer to a denied request is status 429, with `Retry-After` and
-//! `RateLimit`:
+//! `cargo add tollgate tollgate-tower --features tollgate-tower/axum,tollgate-tower/tracing`. A
+//! layer limits each client address. The answer to a denied request is status 429, with
+//! `Retry-After` and `RateLimit`:
 //!
 //! ```text
 //! let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(100))?);

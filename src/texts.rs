@@ -16,7 +16,8 @@ macro_rules! texts {
     };
 }
 
-/// Implements `Error` for an error of which these variants wrap another, and `From` for each of these.
+/// Implements `Error` for an error of which these variants wrap another, and `From` for each of
+/// these.
 macro_rules! wraps {
     ($error:ident { $($variant:ident($inner:ty)),+ }) => {
         impl core::error::Error for $error {

@@ -97,7 +97,8 @@ pub(super) trait Decide<'a>: Copy {
     /// The newest claim of a cell, once it is published.
     type Newest: Copy;
 
-    /// The newest claim of an open cell. `None` if it is unpublished, or the fast path can't decide.
+    /// The newest claim of an open cell. `None` if it is unpublished, or the fast path can't
+    /// decide.
     fn newest(store: &'a Store, at: At<'a>) -> Option<Self::Newest>;
 
     /// The fast path: decides on an open cell, if no other thread's claim or resize is in the way,
@@ -187,8 +188,9 @@ pub(super) trait Algorithm<'a>: Copy {
     /// taken.
     ///
     /// The offered ring lacks the stamps that had expired at the time `by`, or at that of the claim
-    /// in it. No permit was claimed in the old ring later than `by`. The timestamp floor is raised to `by` *before* the ring
-    /// changes, so a thread that sees the new ring sees the floor, too (INV-FLOOR).
+    /// in it. No permit was claimed in the old ring later than `by`. The timestamp floor is raised
+    /// to `by` *before* the ring changes, so a thread that sees the new ring sees the floor, too
+    /// (INV-FLOOR).
     fn offer(self, resizing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
         let store = self.store();
         // The reference that was read may be that of the ring two resizes later, which has the same

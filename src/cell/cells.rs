@@ -80,9 +80,9 @@ macro_rules! dispatch {
 }
 pub(super) use dispatch;
 
-/// Calls the same method of the fast path of whichever algorithm it is. The algorithm is the same in
-/// each version. The clock is read after the newest claim was seen (INV-CLOCK-LAST), and the version
-/// after the clock (INV-VERSION).
+/// Calls the same method of the fast path of whichever algorithm it is. The algorithm is the same
+/// in each version. The clock is read after the newest claim was seen (INV-CLOCK-LAST), and the
+/// version after the clock (INV-VERSION).
 macro_rules! dispatch_fast {
     ($cells:ident, $seat:ident, $clock:ident, $algorithm:ident, $fast:ident => $does:expr) => {
         match &$cells.plans[$seat.plan].first.plan {

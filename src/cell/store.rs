@@ -53,8 +53,8 @@ impl Store {
     }
 
     /// The words of a ring or block of this class. The smallest class that fits the largest limit,
-    /// or the largest block, has exactly so many: busy keys need that. Only reservations need longer
-    /// rings.
+    /// or the largest block, has exactly so many: busy keys need that. Only reservations need
+    /// longer rings.
     pub(super) fn words_of(&self, class: usize) -> usize {
         let words = |class: usize| match class.checked_sub(BLOCK_CLASSES.start) {
             None if class == 0 => 1,

@@ -7,8 +7,9 @@
 //!
 //! No permit is given up by outdated quotas. A thread that reads the clock after a change could
 //! otherwise find permits expired, or an account over, that are live under the new quotas. So the
-//! fast path reads the version after the clock, and the slow path checks after each reading that the
-//! version is still current. If it is, the change had not been made at that reading (INV-VERSION).
+//! fast path reads the version after the clock, and the slow path checks after each reading that
+//! the version is still current. If it is, the change had not been made at that reading
+//! (INV-VERSION).
 //!
 //! A change does not touch cells. A cell is read under the version that it was written under:
 //!

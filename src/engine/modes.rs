@@ -24,8 +24,8 @@ impl<C: Clock, F> Engine<C, F> {
         self.lists().is_some_and(|lists| lists.take_off(key))
     }
 
-    /// Decides a request of at least one permit. `ask` has the quota's decision, and whether it is by
-    /// the key's own permits.
+    /// Decides a request of at least one permit. `ask` has the quota's decision, and whether it is
+    /// by the key's own permits.
     #[inline(never)]
     pub(super) fn decide_in_modes(
         &self,

@@ -17,8 +17,8 @@ impl Policy {
     /// Requests may arrive at the same time. Dimensions are matched by name, in any order.
     /// [`JointLimiter::set_quotas`] does the same for one dimension.
     ///
-    /// All quotas are checked first, then they change dimension by dimension. A request in between may
-    /// be decided by new quotas of one dimension and old quotas of another.
+    /// All quotas are checked first, then they change dimension by dimension. A request in between
+    /// may be decided by new quotas of one dimension and old quotas of another.
     ///
     /// Keys with quotas of their own keep them. The other fields of the policy have no effect: the
     /// limiter keeps the key cap, shadow mode and penalties that it was built with.

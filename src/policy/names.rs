@@ -2,8 +2,8 @@
 
 use crate::quota::Algorithm;
 
-/// The name of each algorithm in policy files and in options of the program, and in words its fields
-/// besides `name` and `algorithm`.
+/// The name of each algorithm in policy files and in options of the program, and in words its
+/// fields besides `name` and `algorithm`.
 pub(super) const ALGORITHMS: [(&str, Algorithm, &str); 7] = [
     ("sliding-window-log", Algorithm::SlidingWindowLog, "`limit` and `per`"),
     ("token-bucket", Algorithm::TokenBucket, "`capacity`, `refill`, `per` and optionally `start`"),

@@ -205,8 +205,8 @@ impl Quota {
     ///   above [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
     ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
     /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
-    /// - for a quantised log, a window that is not a multiple of the resolution, or that has more than
-    ///   [`MAX_STEPS`](Self::MAX_STEPS) steps.
+    /// - for a quantised log, a window that is not a multiple of the resolution, or that has more
+    ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps.
     ///
     /// A name that is empty, is longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that
     /// no [name](Self::named) may have is an error, too.

@@ -137,8 +137,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   own, or none if that one has expired.
     /// - Several threads may take permits from a bucket, a queue or a counter while its account is
     ///   opened. If another thread refunds permits at that time, they may stay charged.
-    /// - A limiter rebuilds its index of keys as new keys come. A receipt from 255 rebuilds ago refunds
-    ///   none if its key was in constant use since.
+    /// - A limiter rebuilds its index of keys as new keys come. A receipt from 255 rebuilds ago
+    ///   refunds none if its key was in constant use since.
     ///
     /// # Errors
     ///
@@ -303,8 +303,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
     /// Refunds the permits of a receipt in one dimension after the other.
     ///
-    /// Returns the largest number of permits that were refunded in one dimension: all, or fewer. See
-    /// [`Limiter::refund`] for those that are not refunded.
+    /// Returns the largest number of permits that were refunded in one dimension: all, or fewer.
+    /// See [`Limiter::refund`] for those that are not refunded.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};

@@ -112,9 +112,9 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Self {
         let versions = || (0..dimensions).map(|dimension| table.version(dimension));
-        // The quotas and the permits, as of one version of the quotas of all keys: a change of these
-        // quotas meanwhile starts it anew. After a change of the quotas of one key, the quotas are
-        // those that its permits count under.
+        // The quotas and the permits, as of one version of the quotas of all keys: a change of
+        // these quotas meanwhile starts it anew. After a change of the quotas of one key, the
+        // quotas are those that its permits count under.
         let (of_all, own, keys) = loop {
             let of_all: Vec<&Version> = versions().collect();
             let mut own: BTreeMap<Key, &Version> =

@@ -15,8 +15,8 @@ pub(crate) enum ImportError {
 }
 
 impl Table {
-    /// Exports each key, while other threads decide, and the version that its permits count under. A
-    /// key that gets another cell meanwhile may appear twice: the last is the newer.
+    /// Exports each key, while other threads decide, and the version that its permits count under.
+    /// A key that gets another cell meanwhile may appear twice: the last is the newer.
     pub(crate) fn export(&self, clock: &impl Clock) -> impl Iterator<Item = (Fingerprint, Export, &Version)> {
         self.cells.numbers().filter_map(move |id| self.export_of(id, clock))
     }

@@ -127,8 +127,8 @@ impl Table {
         }
     }
 
-    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for a
-    /// new key as the request would, so both give the same answer.
+    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for
+    /// a new key as the request would, so both give the same answer.
     pub(crate) fn preview(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
         loop {
             if let Some(status) = self.peek_cell(fingerprint, cost, clock) {
@@ -260,8 +260,8 @@ impl Table {
         }
     }
 
-    /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted. An
-    /// error says when there may be a place for the key.
+    /// Finds or inserts: migrates the cell of a key, or makes one with the first permits granted.
+    /// An error says when there may be a place for the key.
     pub(super) fn find_or_insert(
         &self,
         route: Route,

@@ -26,9 +26,9 @@ pub(super) struct Extras<'a> {
     pub(super) told: Option<&'a mut JointStatus>,
 }
 
-/// The most cells without permits that a request makes: one for each key, and sixteen for cells that
-/// it has lost. Other requests may free such a cell to make room. Without a bound, two requests that
-/// need more places than there are could free each other's cells for ever.
+/// The most cells without permits that a request makes: one for each key, and sixteen for cells
+/// that it has lost. Other requests may free such a cell to make room. Without a bound, two
+/// requests that need more places than there are could free each other's cells for ever.
 pub(super) const MOST_MADE: usize = MAX_CELLS + 16;
 
 /// Each key of a request, with its dimension.
@@ -134,8 +134,8 @@ impl Table {
         }
     }
 
-    /// One attempt at a request that no key denied at its peek; `new` keys had no cell then. Returns
-    /// `None` if another thread was faster.
+    /// One attempt at a request that no key denied at its peek; `new` keys had no cell then.
+    /// Returns `None` if another thread was faster.
     pub(super) fn attempt_together(
         &self,
         asked: Together<'_>,

@@ -1,6 +1,5 @@
 //! A cell decides for one key.
 
-mod algorithm;
 mod cells;
 #[cfg(all(test, tollgate_loom))]
 mod changing_loom_tests;
@@ -8,6 +7,7 @@ mod changing_loom_tests;
 mod changing_tests;
 mod counter;
 mod descriptor;
+mod driver;
 #[cfg(all(test, tollgate_loom))]
 mod elapsed_loom_tests;
 #[cfg(feature = "snapshot")]
@@ -28,6 +28,8 @@ mod quantised;
 mod refund_loom_tests;
 #[cfg(all(test, tollgate_loom))]
 mod reserving_loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod reuse_tests;
 #[cfg(feature = "snapshot")]
 mod snapshot;
 mod store;
@@ -35,9 +37,9 @@ mod unchanged;
 mod versions;
 mod words;
 
-pub(crate) use algorithm::{Ask, Charge};
 pub(crate) use cells::{Cells, OpenSeat, Seat};
 pub(crate) use descriptor::{MAX_CELLS, Part};
+pub(crate) use driver::{Ask, Charge};
 #[cfg(feature = "snapshot")]
 pub(crate) use export::Export;
 pub(crate) use incarnation::Freed;

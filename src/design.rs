@@ -1,7 +1,8 @@
 //! How tollgate works, why it is right, and where it falls short.
 //!
 //! - [`glossary`]: the words of the code and of these pages.
-//! - [`internals`]: memory, states, claims, helpers, resizes; where to start reading.
+//! - [`internals`]: memory, claims, resizes, states; where to start reading.
+//! - [`proof`]: helpers; why some request always ends; why no window holds more than N.
 //! - [`table_and_clocks`]: how cells are found, made and freed; the key cap; clocks that lag.
 //! - [`algorithms`]: how each algorithm and feature uses that machinery; where a new one goes.
 //! - [`invariants`], [`more_invariants`]: what always holds, by name, with its tests.
@@ -16,11 +17,14 @@ macro_rules! chapters {
         $(
             #[doc = "[glossary]: crate::design::glossary"]
             #[doc = "[internals]: crate::design::internals"]
+            #[doc = "[proof]: crate::design::proof"]
             #[doc = "[table and clocks]: crate::design::table_and_clocks"]
             #[doc = "[algorithms]: crate::design::algorithms"]
             #[doc = "[invariants]: crate::design::invariants"]
             #[doc = "[more invariants]: crate::design::more_invariants"]
             #[doc = "[limitations]: crate::design::limitations"]
+            #[doc = "[evidence]: crate::design::evidence"]
+            #[doc = "[performance]: crate::design::performance"]
             #[doc = ""]
             #[doc = include_str!($file)]
             pub mod $name {}
@@ -31,6 +35,7 @@ macro_rules! chapters {
 chapters! {
     glossary "../docs/glossary.md"
     internals "../docs/internals.md"
+    proof "../docs/proof.md"
     table_and_clocks "../docs/table_and_clocks.md"
     algorithms "../docs/algorithms.md"
     invariants "../docs/invariants.md"

@@ -4,17 +4,17 @@
 //! Nothing is shared and nothing is rounded: integers, products of 128 bits, and divisions only for
 //! times and numbers that are shown, and for aligned windows.
 //!
-//! # The account and its steps
+//! # The account and the effects of requests
 //!
 //! An account has two numbers: an *anchor* (a time) and the permits *used* since. A driver claims a
 //! request by one swap of `used` and an era count, and then publishes the anchor of the new era in
 //! another word. The publication may come late, from another thread with a later reading. So there
 //! are three ways to admit:
 //!
-//! - [`Step::Charge`]: the anchor stays. `used` grows, so no head of the era returns (INV-HEAD).
-//! - [`Step::Advance`]: the new anchor is a function of the old one ([`Rule::advanced`]), the same
+//! - [`Effect::Charge`]: the anchor stays. `used` grows, so no head of the era returns (INV-HEAD).
+//! - [`Effect::Advance`]: the new anchor is a function of the old one ([`Rule::advanced`]), the same
 //!   in every thread.
-//! - [`Step::Open`]: the old account is over. The new anchor comes from any time that is not before
+//! - [`Effect::Open`]: the old account is over. The new anchor comes from any time that is not before
 //!   `now` ([`Rule::anchor_at`]). A rule that answers `Open` answers the same at every later time.
 //!   So for any published time the outcome is that of a request at that time.
 //!
@@ -39,5 +39,5 @@ mod rate;
 mod tests;
 mod window;
 
-pub(crate) use account::{Account, Since, Step};
+pub(crate) use account::{Account, Effect, Since};
 pub(crate) use any::Rule;

@@ -1,8 +1,8 @@
-//! All the cells of a limiter: the algorithm of a key, and decisions by it.
+//! All the cells of a limiter: the driver of a key, and decisions by it.
 
-use super::algorithm::{Algorithm, Ask, Charge, Decide, Fast, NewKeys, Refund};
 use super::counter::view::{Counter, KeptBy};
 use super::descriptor::{Descriptors, Part};
+use super::driver::{Ask, Charge, Decide, Driver, Fast, NewKeys, Refund};
 use super::log::view::Log;
 use super::memory::{At, Cell};
 use super::plan::Plan;
@@ -60,41 +60,41 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The algorithm of a key, with its current quotas.
+/// The driver of a key, with its current quotas.
 #[derive(Clone, Copy)]
-pub(super) enum Rules<'a> {
+pub(super) enum AnyDriver<'a> {
     Log(Log<'a>),
     Counter(Counter<'a>),
     Quantised(Quantised<'a>),
 }
 
-/// Calls the same method of whichever algorithm it is.
+/// Calls the same method of whichever driver it is.
 macro_rules! dispatch {
-    ($rules:expr, $algorithm:ident => $does:expr) => {
-        match $rules {
-            crate::cell::cells::Rules::Log($algorithm) => $does,
-            crate::cell::cells::Rules::Counter($algorithm) => $does,
-            crate::cell::cells::Rules::Quantised($algorithm) => $does,
+    ($any:expr, $driver:ident => $does:expr) => {
+        match $any {
+            crate::cell::cells::AnyDriver::Log($driver) => $does,
+            crate::cell::cells::AnyDriver::Counter($driver) => $does,
+            crate::cell::cells::AnyDriver::Quantised($driver) => $does,
         }
     };
 }
 pub(super) use dispatch;
 
-/// Calls the same method of the fast path of whichever algorithm it is. The algorithm is the same
+/// Calls the same method of the fast path of whichever driver it is. The driver is the same
 /// in each version. The clock is read after the newest claim was seen (INV-CLOCK-LAST), and the
 /// version after the clock (INV-VERSION).
 macro_rules! dispatch_fast {
-    ($cells:ident, $seat:ident, $clock:ident, $algorithm:ident, $fast:ident => $does:expr) => {
+    ($cells:ident, $seat:ident, $clock:ident, $driver:ident, $fast:ident => $does:expr) => {
         match &$cells.plans[$seat.plan].first.plan {
-            Plan::Log(_) => dispatch_fast!(Log, $cells, $seat, $clock, $algorithm, $fast => $does),
-            Plan::Counter(_) => dispatch_fast!(Counter, $cells, $seat, $clock, $algorithm, $fast => $does),
-            Plan::Quantised(_) => dispatch_fast!(Quantised, $cells, $seat, $clock, $algorithm, $fast => $does),
+            Plan::Log(_) => dispatch_fast!(Log, $cells, $seat, $clock, $driver, $fast => $does),
+            Plan::Counter(_) => dispatch_fast!(Counter, $cells, $seat, $clock, $driver, $fast => $does),
+            Plan::Quantised(_) => dispatch_fast!(Quantised, $cells, $seat, $clock, $driver, $fast => $does),
         }
     };
-    ($driver:ident, $cells:ident, $seat:ident, $clock:ident, $algorithm:ident, $fast:ident => $does:expr) => {{
-        let newest = $driver::newest(&$cells.store, $seat.at())?;
+    ($name:ident, $cells:ident, $seat:ident, $clock:ident, $driver:ident, $fast:ident => $does:expr) => {{
+        let newest = $name::newest(&$cells.store, $seat.at())?;
         let $fast = Fast { at: $seat.at(), newest, reading: time_of($clock.now()) };
-        let Rules::$driver($algorithm) = $cells.rules_at($seat) else { return None };
+        let AnyDriver::$name($driver) = $cells.driver_at($seat) else { return None };
         $does
     }};
 }
@@ -129,33 +129,33 @@ impl Cells {
         self.versions(key.plan()).current_for(key).plan.new_keys()
     }
 
-    /// The key's algorithm.
+    /// The key's driver.
     #[inline]
-    pub(super) fn rules(&self, key: Fingerprint) -> Rules<'_> {
-        self.rules_by(self.plans[key.plan()].for_key(|| key))
+    pub(super) fn driver(&self, key: Fingerprint) -> AnyDriver<'_> {
+        self.driver_by(self.plans[key.plan()].for_key(|| key))
     }
 
-    /// The algorithm of the key of a seat.
+    /// The driver of the key of a seat.
     #[inline(always)]
-    pub(super) fn rules_at(&self, seat: Seat<'_>) -> Rules<'_> {
-        self.rules_by(self.plans[seat.plan].for_key(|| seat.cell.key()))
+    pub(super) fn driver_at(&self, seat: Seat<'_>) -> AnyDriver<'_> {
+        self.driver_by(self.plans[seat.plan].for_key(|| seat.cell.key()))
     }
 
-    /// The algorithm of the key of this cell. If the cell has changed owner, this is some algorithm
+    /// The driver of the key of this cell. If the cell has changed owner, this is some algorithm
     /// of some plan.
-    pub(super) fn rules_of(&self, cell: &Cell) -> Rules<'_> {
+    pub(super) fn driver_of(&self, cell: &Cell) -> AnyDriver<'_> {
         let plan = Fingerprint::plan_in(cell.high.load(Ordering::Acquire));
         let versions = self.plans.get(plan).unwrap_or(&self.plans[0]);
-        self.rules_by(versions.for_key(|| cell.key()))
+        self.driver_by(versions.for_key(|| cell.key()))
     }
 
     #[inline]
-    pub(super) fn rules_by<'a>(&'a self, versions: ForKey<'a>) -> Rules<'a> {
+    pub(super) fn driver_by<'a>(&'a self, versions: ForKey<'a>) -> AnyDriver<'a> {
         let store = &self.store;
         match &versions.current.plan {
-            Plan::Log(plan) => Rules::Log(Log { store, plan, versions }),
-            Plan::Counter(plan) => Rules::Counter(Counter { store, kept_by: KeptBy { versions, plan } }),
-            Plan::Quantised(plan) => Rules::Quantised(Quantised { store, plan }),
+            Plan::Log(plan) => AnyDriver::Log(Log { store, plan, versions }),
+            Plan::Counter(plan) => AnyDriver::Counter(Counter { store, kept_by: KeptBy { versions, plan } }),
+            Plan::Quantised(plan) => AnyDriver::Quantised(Quantised { store, plan }),
         }
     }
 
@@ -187,13 +187,13 @@ impl Cells {
         clock: &impl Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        dispatch_fast!(self, seat, clock, algorithm, fast => algorithm.fast_decide(fast, cost, left))
+        dispatch_fast!(self, seat, clock, driver, fast => driver.fast_decide(fast, cost, left))
     }
 
     /// The fast path of a peek.
     #[inline(always)]
     pub(crate) fn fast_peek(&self, OpenSeat(seat): OpenSeat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        dispatch_fast!(self, seat, clock, algorithm, fast => algorithm.fast_peek(fast, cost))
+        dispatch_fast!(self, seat, clock, driver, fast => driver.fast_peek(fast, cost))
     }
 
     /// The same for tests, whose seats may be of any state.
@@ -217,14 +217,14 @@ impl Cells {
         cost: u32,
         clock: &impl Clock,
     ) -> Option<(Status, Charge)> {
-        let attempt = |seat| dispatch!(self.rules_at(seat), algorithm => algorithm.decide(ask, seat.at(), cost, clock));
+        let attempt = |seat| dispatch!(self.driver_at(seat), driver => driver.decide(ask, seat.at(), cost, clock));
         seat.until_some(attempt)
     }
 
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
     /// the head has changed, or the cell had to be helped.
     pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        dispatch!(self.rules_at(seat), algorithm => algorithm.decide(Ask::Peek, seat.at(), cost, clock))
+        dispatch!(self.driver_at(seat), driver => driver.decide(Ask::Peek, seat.at(), cost, clock))
             .map(|(status, _)| status)
     }
 
@@ -246,8 +246,7 @@ impl Cells {
         if seat.head.incarnation() != charge.head.incarnation() || charge.mark == 0 {
             return Some(0);
         }
-        let attempt =
-            |seat| dispatch!(self.rules_at(seat), algorithm => algorithm.refund(seat.at(), charge, cost, clock));
+        let attempt = |seat| dispatch!(self.driver_at(seat), driver => driver.refund(seat.at(), charge, cost, clock));
         seat.until_some(attempt)
     }
 
@@ -262,7 +261,7 @@ impl Cells {
         left: Option<&mut PerQuota>,
     ) -> Option<(Part, Admission)> {
         // A refund or a refused request may have stalled in a resize of a log.
-        let draft = dispatch!(self.rules_at(seat), algorithm => algorithm.prepare(seat.at(), cost, clock, left))?;
+        let draft = dispatch!(self.driver_at(seat), driver => driver.prepare(seat.at(), cost, clock, left))?;
         let part = Part { id: seat.id, seen: seat.head, next: draft.next, rings: draft.rings, mark: draft.mark };
         Some((part, draft.admission))
     }
@@ -276,14 +275,14 @@ impl Cells {
     pub(super) fn publish_at(&self, at: At<'_>, clock: &impl Clock) {
         if at.cell.head() == at.head {
             let reference = at.cell.reference();
-            dispatch!(self.rules_of(at.cell), algorithm => algorithm.help(at, reference, time_of(clock.now())));
+            dispatch!(self.driver_of(at.cell), driver => driver.help(at, reference, time_of(clock.now())));
         }
     }
 
     /// The charge of one part of a joint claim that is published.
     pub(crate) fn charge_of(&self, part: &Part) -> Charge {
         let cell = self.store.cells.element(part.id);
-        dispatch!(self.rules_of(cell), algorithm => algorithm.charge_of(cell, part))
+        dispatch!(self.driver_of(cell), driver => driver.charge_of(cell, part))
     }
 
     /// The answer to a peek by a key without a cell.

@@ -4,7 +4,7 @@
 //! holds the era's anchor. A request that the running account admits swaps the head alone. A
 //! request that begins an era claims it on the head and then publishes the anchor, as a log
 //! publishes a stamp. The thread that finds an unpublished era publishes it first (`help`,
-//! INV-PUBLISH). The rules are made for this: see [`Step`](crate::rule::Step).
+//! INV-PUBLISH). The rules are made for this: see [`Effect`](crate::rule::Effect).
 //!
 //! # Why a helper's clock can't hurt (INV-ANCHOR)
 //!
@@ -59,8 +59,8 @@
 //!
 //! The models are in `cell/counter/loom_tests.rs` and `cell/counter/over_loom_tests.rs`.
 
-mod algorithm;
 mod decide;
+mod driver;
 #[cfg(feature = "snapshot")]
 mod export;
 pub(super) mod layout;

@@ -43,7 +43,7 @@ pub(crate) struct Part {
     pub(super) next: Head,
     /// The cell's second word and the ring that replaces it, if one does.
     pub(super) rings: Option<(RingRef, RingRef)>,
-    /// As in [`Charge`](super::algorithm::Charge); zero if it is known later. For a log that
+    /// As in [`Charge`](super::driver::Charge); zero if it is known later. For a log that
     /// keeps its ring: a lower bound of the stamp. Not in the descriptor.
     pub(super) mark: u64,
 }

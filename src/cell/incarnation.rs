@@ -1,8 +1,8 @@
 //! The incarnations of a cell: allocated for a key with its first permits, then freed when all have
 //! expired, or forgotten.
 
-use super::algorithm::{Algorithm, Known};
-use super::cells::{Cells, Rules, Seat, dispatch};
+use super::cells::{AnyDriver, Cells, Seat, dispatch};
+use super::driver::{Driver, Known};
 use super::memory::At;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
@@ -30,9 +30,9 @@ impl Cells {
         let free = Head(cell.head.load(Ordering::Relaxed));
         let opened = free.with_state(State::Open);
         // See `free_memory`.
-        let elsewhere = RingRef(cell.ring.load(Ordering::Relaxed)).is_ring();
-        let (reference, head) =
-            dispatch!(self.rules(fingerprint), algorithm => algorithm.first(opened, cost, elsewhere));
+        let left = RingRef(cell.ring.load(Ordering::Relaxed));
+        let elsewhere = left.is_ring() || Slot(left.0).is_after_ring();
+        let (reference, head) = dispatch!(self.driver(fingerprint), driver => driver.first(opened, cost, elsewhere));
         cell.give_to(fingerprint, reference, head);
         Some(Seat { id, head, plan: fingerprint.plan(), cell })
     }
@@ -88,23 +88,23 @@ impl Cells {
                 _ => {}
             }
             let reference = cell.reference();
-            let rules = self.rules_of(cell);
-            let (end, newest) = match dispatch!(rules, algorithm => algorithm.known(at, reference)) {
+            let driver = self.driver_of(cell);
+            let (end, newest) = match dispatch!(driver, driver => driver.known(at, reference)) {
                 Known::Until(end, newest) => (end, newest),
                 Known::Unpublished => {
-                    dispatch!(rules, algorithm => algorithm.help(at, reference, time_of(clock.now())));
+                    dispatch!(driver, driver => driver.help(at, reference, time_of(clock.now())));
                     continue;
                 }
                 // Either a resize that is not finished, or the head has moved.
                 Known::OfAnotherRing => {
                     if head.state().is_resizing() {
-                        dispatch!(rules, algorithm => algorithm.open(at));
+                        dispatch!(driver, driver => driver.open(at));
                     }
                     continue;
                 }
             };
-            // Otherwise it may belong to the cell's next key.
-            if !at.validate() {
+            // Otherwise it may belong to the cell's next key, or the ring to another cell.
+            if !at.validate() || !cell.refers_to(reference) {
                 continue;
             }
             if head.state() != State::Dead {
@@ -113,14 +113,14 @@ impl Cells {
                     return Freed::Live(end.min(MAX_TIME));
                 }
                 // By other quotas it may be live.
-                if !dispatch!(rules, algorithm => algorithm.is_current(cell)) {
+                if !dispatch!(driver, driver => driver.is_current(cell)) {
                     continue;
                 }
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
             self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
             if head.state().is_resizing() {
-                dispatch!(rules, algorithm => algorithm.empty(at, reference, newest));
+                dispatch!(driver, driver => driver.empty(at, reference, newest));
                 continue;
             }
             let free = head.freed();
@@ -136,17 +136,21 @@ impl Cells {
     /// A thread that stalls in a resize may still want to replace the one slot that the cell once
     /// had by its ring. After a `forget`, that slot's stamp could return in the next incarnation if
     /// the clock stands still. So such a cell starts its next incarnation with a ring
-    /// (INV-REFERENCE). The reference that stays in the cell says so, until later stamps have come
-    /// and gone.
+    /// (INV-REFERENCE). The reference that stays in the cell says so, or a sentinel: that of an
+    /// account that was charged nothing, or one that a forgotten account leaves. It stays until
+    /// later stamps have come and gone.
     fn free_memory(&self, id: u32, newest: Slot, forgotten: bool) {
         let cell = self.store.cells.element(id);
         let reference = cell.reference();
         // The anchor of a closed account has the bit of a ring reference.
-        let is_log = !matches!(self.rules_of(cell), Rules::Counter(_));
+        let is_log = !matches!(self.driver_of(cell), AnyDriver::Counter(_));
         if is_log {
             self.store.drop_ring(reference, newest);
         }
-        if reference.is_ring() && !(is_log && (forgotten || newest.is_sentinel())) {
+        let stays = if is_log { forgotten || newest.is_sentinel() } else { Slot(reference.0).is_after_ring() };
+        if forgotten && !is_log {
+            cell.ring.store(Slot::sentinel_after_ring(0, 0).0, Ordering::Release);
+        } else if reference.is_ring() && !stays {
             cell.ring.store(0, Ordering::Release);
         }
         self.store.cells.free(id);
@@ -185,17 +189,17 @@ impl Cells {
 
     /// Whether the ring of an open cell has never held a stamp.
     fn is_empty(&self, at: At<'_>) -> bool {
-        let known = dispatch!(self.rules_of(at.cell), algorithm => algorithm.known(at, at.cell.reference()));
+        let known = dispatch!(self.driver_of(at.cell), driver => driver.known(at, at.cell.reference()));
         matches!(known, Known::Until(_, newest) if newest.is_sentinel())
     }
 
     /// Takes one step towards an open cell without stamps, unless another ring is offered first.
     fn empty_what_grows(&self, resizing: At<'_>, clock: &impl Clock) {
         let reference = resizing.cell.reference();
-        dispatch!(self.rules_of(resizing.cell), algorithm => match algorithm.known(resizing, reference) {
-            Known::Until(_, newest) => algorithm.empty(resizing, reference, newest),
-            Known::Unpublished => algorithm.help(resizing, reference, time_of(clock.now())),
-            Known::OfAnotherRing => algorithm.open(resizing),
+        dispatch!(self.driver_of(resizing.cell), driver => match driver.known(resizing, reference) {
+            Known::Until(_, newest) => driver.empty(resizing, reference, newest),
+            Known::Unpublished => driver.help(resizing, reference, time_of(clock.now())),
+            Known::OfAnotherRing => driver.open(resizing),
         });
     }
 
@@ -261,11 +265,11 @@ impl Cells {
             }
             // An unpublished claim was made just now; a ring that was just replaced has live
             // stamps.
-            let end = match dispatch!(self.rules_of(cell), algorithm => algorithm.known(at, reference)) {
+            let end = match dispatch!(self.driver_of(cell), driver => driver.known(at, reference)) {
                 Known::Until(end, _) => end,
                 Known::Unpublished | Known::OfAnotherRing => claimed_now,
             };
-            if at.validate() {
+            if at.validate() && cell.refers_to(reference) {
                 return Some((head.incarnation(), end));
             }
         }

@@ -2,9 +2,9 @@
 
 #![allow(unused_imports, reason = "each test needs some of it")]
 
-pub(super) use super::algorithm::{Algorithm, Ask, Charge, Decide, Known, Refund};
-pub(super) use super::cells::{Cells, Rules, Seat, dispatch};
+pub(super) use super::cells::{AnyDriver, Cells, Seat, dispatch};
 pub(super) use super::descriptor::{MAX_CELLS, Part};
+pub(super) use super::driver::{Ask, Charge, Decide, Driver, Known, Refund};
 #[cfg(feature = "snapshot")]
 pub(super) use super::export::Export;
 pub(super) use super::incarnation::Freed;

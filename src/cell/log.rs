@@ -47,8 +47,8 @@
 //!
 //! The models are in `cell/log/*loom_tests.rs`.
 
-mod algorithm;
 mod decide;
+mod driver;
 #[cfg(feature = "snapshot")]
 mod export;
 #[cfg(all(test, tollgate_loom))]

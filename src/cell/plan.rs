@@ -1,7 +1,7 @@
 //! Plans: quotas of one kind, made ready to decide by.
 
-use super::algorithm::NewKeys;
 use super::counter::plan::AccountPlan;
+use super::driver::NewKeys;
 #[cfg(feature = "snapshot")]
 use super::export::Export;
 use super::log::plan::LogPlan;

@@ -57,8 +57,8 @@
 //!
 //! The models are in `cell/quantised/loom_tests.rs`.
 
-mod algorithm;
 mod decide;
+mod driver;
 #[cfg(feature = "snapshot")]
 mod export;
 mod history;

@@ -1,7 +1,7 @@
 //! The cells of a limiter, to a snapshot and from it.
 
-use super::algorithm::Portable;
 use super::cells::{Cells, Seat, dispatch};
+use super::driver::Portable;
 use super::export::{Export, Import};
 use super::plan::Plan;
 use super::unchanged::Unchanged;
@@ -45,7 +45,7 @@ impl Cells {
     pub(crate) fn export(&self, seat: Seat<'_>, clock: &impl Clock) -> Option<Option<(Export, &Version)>> {
         seat.until_some(|seat| {
             let versions = self.plans[seat.plan].for_key(|| seat.cell.key());
-            let export = dispatch!(self.rules_by(versions), algorithm => algorithm.export(seat.at(), clock))?;
+            let export = dispatch!(self.driver_by(versions), driver => driver.export(seat.at(), clock))?;
             Some(export.map(|export| (export, versions.current)))
         })
     }
@@ -64,8 +64,7 @@ impl Cells {
         let cell = self.store.cells.element(id);
         let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
         let import = Import { now, elapsed };
-        let (reference, head) =
-            dispatch!(self.rules(fingerprint), algorithm => algorithm.import(opened, export, import));
+        let (reference, head) = dispatch!(self.driver(fingerprint), driver => driver.import(opened, export, import));
         cell.give_to(fingerprint, reference, head);
         Some((id, head.incarnation()))
     }

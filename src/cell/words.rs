@@ -13,6 +13,8 @@ pub(crate) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
 /// the longest window (2^60 - 1), so such times serve as sentinels.
 pub(crate) const TIME_ZERO: u64 = (1 << 60) + SENTINEL_END;
 const SENTINEL_END: u64 = 1 << 40;
+/// Set in the number of a [`Slot::sentinel_after_ring`] only: other sentinels of cells have less.
+const AFTER_RING: u64 = SENTINEL_END >> 1;
 
 /// A clock reading as a time. A reading past the end (109 years after the clock's origin) becomes
 /// [`MAX_TIME`], at which no stamp expires: a limiter may then deny too much, but not admit too
@@ -287,6 +289,17 @@ impl Slot {
     #[inline]
     pub(crate) fn is_sentinel(self) -> bool {
         self.time() < SENTINEL_END
+    }
+
+    /// A sentinel for the account of a cell in which a thread may still want to replace the one
+    /// slot of an earlier key by its ring.
+    pub(crate) fn sentinel_after_ring(number: u64, lap: u64) -> Self {
+        Self::sentinel(number | AFTER_RING, lap)
+    }
+
+    /// Whether it is such a sentinel.
+    pub(crate) fn is_after_ring(self) -> bool {
+        self.is_sentinel() && self.time() & AFTER_RING != 0
     }
 
     /// The same slot, joined to the next.

@@ -1,4 +1,4 @@
-//! An account, and the steps of a request on it.
+//! An account, and the effects of a request on it.
 
 /// A key's account: `used` permits charged since `anchor` (a time in nanoseconds). The counter
 /// packs two counts into `used`.
@@ -11,7 +11,7 @@ pub(crate) struct Account {
 
 /// The decision on a request, and the account after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum Effect {
     /// Admitted, charged to the running account: only `used` changes, and it grows.
     Charge { used: u64 },
     /// Admitted; the account continues with the anchor

@@ -1,6 +1,6 @@
 //! Any of the rules.
 
-use super::account::{Account, Given, Opening, Since, Step, saturated};
+use super::account::{Account, Effect, Given, Opening, Since, saturated};
 use super::bucket::Bucket;
 use super::counter::Counter;
 use super::queue::Queue;
@@ -59,17 +59,17 @@ impl Rule {
 
     /// Decides a request of `cost` permits, at least 1 and at most the limit.
     #[inline]
-    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
-        ask!(self, step(account, now, cost))
+    pub(crate) fn effect(&self, account: Account, now: u64, cost: u32) -> Effect {
+        ask!(self, effect(account, now, cost))
     }
 
     /// Decides a request that accepts a wait of `within`, and returns the wait. Only buckets and
     /// queues let requests wait, a bucket at most as long as it takes to fill.
-    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Step, u64) {
-        match (self, self.step(account, now, cost)) {
-            (Self::Bucket(bucket), Step::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
-            (Self::Queue(queue), step) => queue.reserve(account, now, step, within),
-            (_, step) => (step, 0),
+    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Effect, u64) {
+        match (self, self.effect(account, now, cost)) {
+            (Self::Bucket(bucket), Effect::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
+            (Self::Queue(queue), effect) => queue.reserve(account, now, effect, within),
+            (_, effect) => (effect, 0),
         }
     }
 
@@ -96,7 +96,7 @@ impl Rule {
         }
     }
 
-    /// The anchor after [`Step::Advance`].
+    /// The anchor after [`Effect::Advance`].
     #[inline]
     pub(crate) fn advanced(&self, anchor: u64) -> u64 {
         ask!(self, advanced(anchor))
@@ -171,8 +171,8 @@ impl Rule {
         if remaining >= limit {
             return 0;
         }
-        match self.step(account, now, remaining + 1) {
-            Step::Deny { wait_ns } => wait_ns,
+        match self.effect(account, now, remaining + 1) {
+            Effect::Deny { wait_ns } => wait_ns,
             _ => 0,
         }
     }

@@ -24,7 +24,7 @@
 //! are the same account. The second replaces the first as soon as a charge would bring n to T + C
 //! or more:
 //!
-//! - n is less than T + C before any step, and at most T + 2C - 1 - T = 2C - 1 after an advance,
+//! - n is less than T + C before any request, and at most T + 2C - 1 - T = 2C - 1 after an advance,
 //!   which is less than T + C because T >= C: one advance is enough. [`Rate::stride`] chooses T so
 //!   that T + 2C <= 2^32.
 //! - The charge was admitted, so `(t - b) * r / P >= n + c - C >= T`: the new anchor is not later
@@ -37,7 +37,7 @@
 //! `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic cell rate algorithm, which
 //! agrees for evenly spaced permits).
 
-use super::account::{Account, Given, Opening, Since, Step};
+use super::account::{Account, Effect, Given, Opening, Since};
 use super::rate::{Rate, Stride};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,36 +65,40 @@ impl Bucket {
     }
 
     #[inline]
-    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+    pub(crate) fn effect(&self, account: Account, now: u64, cost: u32) -> Effect {
         let cost = u64::from(cost);
         let refilled = self.rate.flow(now.saturating_sub(account.anchor));
         if self.rate.volume(account.used) <= refilled {
-            return Step::Open { used: cost };
+            return Effect::Open { used: cost };
         }
         let used = account.used + cost;
         let owed = used.saturating_sub(self.capacity);
         if self.rate.volume(owed) > refilled {
             let passes_at = account.anchor.saturating_add(self.rate.time_for(owed));
-            return Step::Deny { wait_ns: passes_at.saturating_sub(now) };
+            return Effect::Deny { wait_ns: passes_at.saturating_sub(now) };
         }
-        if used < self.advances_at { Step::Charge { used } } else { Step::Advance { used: used - self.stride.permits } }
+        if used < self.advances_at {
+            Effect::Charge { used }
+        } else {
+            Effect::Advance { used: used - self.stride.permits }
+        }
     }
 
     /// Decides a request that is denied now, passes after `wait_ns`, and accepts a wait of
     /// `within`.
-    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, wait_ns: u64, within: u64) -> (Step, u64) {
+    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, wait_ns: u64, within: u64) -> (Effect, u64) {
         let longest = self.rate.time_within(self.capacity).min(within);
         if wait_ns > longest {
-            return (Step::Deny { wait_ns: wait_ns - longest }, 0);
+            return (Effect::Deny { wait_ns: wait_ns - longest }, 0);
         }
         let used = account.used + u64::from(cost);
         let has_passed = || self.rate.flow(now.saturating_sub(account.anchor)) >= self.rate.volume(self.stride.permits);
-        let step = if used >= self.advances_at && has_passed() {
-            Step::Advance { used: used - self.stride.permits }
+        let effect = if used >= self.advances_at && has_passed() {
+            Effect::Advance { used: used - self.stride.permits }
         } else {
-            Step::Charge { used }
+            Effect::Charge { used }
         };
-        (step, wait_ns)
+        (effect, wait_ns)
     }
 
     pub(crate) fn refund(&self, account: Account, now: u64, cost: u32, since: Since) -> Option<Given> {
@@ -183,23 +187,23 @@ mod tests {
     fn fractions_of_a_permit_are_kept() {
         // Three every ten nanoseconds.
         let bucket = Bucket::new(5, 3, 10, 5);
-        assert_eq!(bucket.step(at(100, 5), 103, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(bucket.step(at(100, 5), 104, 1), Step::Charge { used: 6 });
-        assert_eq!(bucket.step(at(100, 6), 106, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(bucket.step(at(100, 6), 107, 1), Step::Charge { used: 7 });
-        assert_eq!(bucket.step(at(100, 5), 100, 5), Step::Deny { wait_ns: 17 });
+        assert_eq!(bucket.effect(at(100, 5), 103, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(bucket.effect(at(100, 5), 104, 1), Effect::Charge { used: 6 });
+        assert_eq!(bucket.effect(at(100, 6), 106, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(bucket.effect(at(100, 6), 107, 1), Effect::Charge { used: 7 });
+        assert_eq!(bucket.effect(at(100, 5), 100, 5), Effect::Deny { wait_ns: 17 });
         assert_eq!([100, 104, 107, 116, 117].map(|now| bucket.remaining(at(100, 5), now)), [0, 1, 2, 4, 5]);
     }
 
     #[test]
     fn a_full_bucket_holds_no_more_than_its_capacity() {
         let bucket = Bucket::new(5, 1, 10, 5);
-        assert_eq!(bucket.step(at(100, 5), 149, 5), Step::Deny { wait_ns: 1 });
-        assert_eq!(bucket.step(at(100, 5), 150, 5), Step::Open { used: 5 });
-        assert_eq!(bucket.step(at(100, 5), 1_000_000, 5), Step::Open { used: 5 });
+        assert_eq!(bucket.effect(at(100, 5), 149, 5), Effect::Deny { wait_ns: 1 });
+        assert_eq!(bucket.effect(at(100, 5), 150, 5), Effect::Open { used: 5 });
+        assert_eq!(bucket.effect(at(100, 5), 1_000_000, 5), Effect::Open { used: 5 });
         assert_eq!(bucket.over_at(at(100, 5)), 150);
         // A time before the anchor counts as the anchor.
-        assert_eq!(bucket.step(at(100, 5), 90, 1), Step::Deny { wait_ns: 20 });
+        assert_eq!(bucket.effect(at(100, 5), 90, 1), Effect::Deny { wait_ns: 20 });
     }
 
     #[test]
@@ -208,8 +212,8 @@ mod tests {
         assert_eq!(bucket.opening(0), Opening { used: 3, wait_ns: None });
         assert_eq!(bucket.opening(2), Opening { used: 5, wait_ns: None });
         assert_eq!(bucket.opening(3), Opening { used: 3, wait_ns: Some(10) });
-        assert_eq!(bucket.step(at(0, 3), 9, 3), Step::Deny { wait_ns: 1 });
-        assert_eq!(bucket.step(at(0, 3), 10, 3), Step::Charge { used: 6 });
+        assert_eq!(bucket.effect(at(0, 3), 9, 3), Effect::Deny { wait_ns: 1 });
+        assert_eq!(bucket.effect(at(0, 3), 10, 3), Effect::Charge { used: 6 });
         assert_eq!(bucket.over_at(at(0, 3)), u64::MAX);
         assert_eq!(bucket.all_free_at(at(0, 3)), 30);
         assert_eq!(Bucket::new(5, 1, 10, 0).opening(1), Opening { used: 5, wait_ns: Some(10) });
@@ -221,7 +225,7 @@ mod tests {
         let before = at(7, bucket.advances_at - 1);
         let now = before.anchor + bucket.rate.time_for(before.used);
         // One permit is lacking, or less: it holds all but one.
-        let Step::Advance { used } = bucket.step(before, now - 1, 1) else { panic!("{bucket:?}") };
+        let Effect::Advance { used } = bucket.effect(before, now - 1, 1) else { panic!("{bucket:?}") };
         let after = at(bucket.advanced(before.anchor), used);
         assert!(after.anchor <= now);
         let plain = at(before.anchor, before.used + 1);
@@ -235,12 +239,12 @@ mod tests {
     fn the_slowest_and_the_fastest() {
         const YEAR: u64 = 31_557_600_000_000_000;
         let slow = Bucket::new(36, 1, YEAR, 36);
-        assert_eq!(slow.step(at(1 << 61, 36), (1 << 61) + 1, 36), Step::Deny { wait_ns: 36 * YEAR - 1 });
+        assert_eq!(slow.effect(at(1 << 61, 36), (1 << 61) + 1, 36), Effect::Deny { wait_ns: 36 * YEAR - 1 });
         let fast = Bucket::new(1 << 30, 1 << 30, 1, 1 << 30);
-        assert_eq!(fast.step(at(0, 1 << 30), 0, 1 << 30), Step::Deny { wait_ns: 1 });
-        assert_eq!(fast.step(at(0, 1 << 30), 1, 1 << 30), Step::Open { used: 1 << 30 });
+        assert_eq!(fast.effect(at(0, 1 << 30), 0, 1 << 30), Effect::Deny { wait_ns: 1 });
+        assert_eq!(fast.effect(at(0, 1 << 30), 1, 1 << 30), Effect::Open { used: 1 << 30 });
         // Nonsense is answered somehow.
-        assert!(matches!(slow.step(at(u64::MAX, u32::MAX.into()), u64::MAX, u32::MAX), Step::Deny { .. }));
+        assert!(matches!(slow.effect(at(u64::MAX, u32::MAX.into()), u64::MAX, u32::MAX), Effect::Deny { .. }));
         assert_eq!(slow.over_at(at(u64::MAX, u32::MAX.into())), u64::MAX);
     }
 }

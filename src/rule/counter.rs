@@ -22,7 +22,7 @@
 //! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains",
 //! Cloudflare 2017, <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
 
-use super::account::{Account, Given, Since, Step, saturated};
+use super::account::{Account, Effect, Given, Since, saturated};
 use super::window::Grid;
 
 const COUNT_BITS: u32 = 16;
@@ -79,23 +79,23 @@ impl Counter {
     }
 
     #[inline]
-    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+    pub(crate) fn effect(&self, account: Account, now: u64, cost: u32) -> Effect {
         let cost = u64::from(cost);
         let written = self.as_written(account);
         let next = self.one_on(written);
         // An account without permits is like none.
         if next.end <= now || account.used == 0 {
-            return Step::Open { used: cost };
+            return Effect::Open { used: cost };
         }
         let (counts, admitted) = if now < written.end {
-            (written, Step::Charge { used: account.used + cost })
+            (written, Effect::Charge { used: account.used + cost })
         } else {
-            (next, Step::Advance { used: (next.previous << COUNT_BITS) | cost })
+            (next, Effect::Advance { used: (next.previous << COUNT_BITS) | cost })
         };
         if self.fits(counts, now, cost) {
             admitted
         } else {
-            Step::Deny { wait_ns: self.passes_at(counts, cost).saturating_sub(now) }
+            Effect::Deny { wait_ns: self.passes_at(counts, cost).saturating_sub(now) }
         }
     }
 
@@ -188,21 +188,21 @@ mod tests {
         assert_eq!(counter.remaining(account, 75 * second), 0);
         // 31 of 42 weigh 44.3 seconds.
         let passes_at = 120 * second - 31 * 60 * second / 42;
-        assert_eq!(counter.step(account, 75 * second, 1), Step::Deny { wait_ns: passes_at - 75 * second });
-        assert_eq!(counter.step(account, passes_at, 1), Step::Charge { used: 42 << 16 | 19 });
+        assert_eq!(counter.effect(account, 75 * second, 1), Effect::Deny { wait_ns: passes_at - 75 * second });
+        assert_eq!(counter.effect(account, passes_at, 1), Effect::Charge { used: 42 << 16 | 19 });
     }
 
     #[test]
     fn the_next_window_weighs_the_current_count() {
         let counter = Counter::new(10, 100, 0);
         // The current count alone is in the way: half of it has to fade.
-        assert_eq!(counter.step(at(0, 3, 8), 99, 6), Step::Deny { wait_ns: 51 });
-        assert_eq!(counter.step(at(0, 3, 8), 149, 6), Step::Deny { wait_ns: 1 });
-        assert_eq!(counter.step(at(0, 3, 8), 150, 6), Step::Advance { used: 8 << 16 | 6 });
+        assert_eq!(counter.effect(at(0, 3, 8), 99, 6), Effect::Deny { wait_ns: 51 });
+        assert_eq!(counter.effect(at(0, 3, 8), 149, 6), Effect::Deny { wait_ns: 1 });
+        assert_eq!(counter.effect(at(0, 3, 8), 150, 6), Effect::Advance { used: 8 << 16 | 6 });
         assert_eq!(counter.advanced(0), 100);
-        assert_eq!(counter.step(at(0, 0, 10), 0, 10), Step::Deny { wait_ns: 200 });
-        assert_eq!(counter.step(at(0, 0, 10), 199, 10), Step::Deny { wait_ns: 1 });
-        assert_eq!(counter.step(at(0, 0, 10), 200, 10), Step::Open { used: 10 });
+        assert_eq!(counter.effect(at(0, 0, 10), 0, 10), Effect::Deny { wait_ns: 200 });
+        assert_eq!(counter.effect(at(0, 0, 10), 199, 10), Effect::Deny { wait_ns: 1 });
+        assert_eq!(counter.effect(at(0, 0, 10), 200, 10), Effect::Open { used: 10 });
         assert_eq!(counter.over_at(at(0, 3, 8)), 200);
         assert_eq!(counter.over_at(at(0, 3, 0)), 100);
     }
@@ -212,9 +212,9 @@ mod tests {
         let counter = Counter::new(10, 100, 30);
         assert_eq!([0, 29, 30, 129, 130].map(|now| counter.anchor_at(now)), [0, 0, 30, 30, 130]);
         assert_eq!(counter.advanced(0), 30);
-        assert_eq!(counter.step(at(0, 0, 10), 29, 1), Step::Deny { wait_ns: 11 });
-        assert_eq!(counter.step(at(0, 0, 10), 40, 1), Step::Advance { used: 10 << 16 | 1 });
-        assert_eq!(counter.step(at(0, 0, 10), 130, 1), Step::Open { used: 1 });
+        assert_eq!(counter.effect(at(0, 0, 10), 29, 1), Effect::Deny { wait_ns: 11 });
+        assert_eq!(counter.effect(at(0, 0, 10), 40, 1), Effect::Advance { used: 10 << 16 | 1 });
+        assert_eq!(counter.effect(at(0, 0, 10), 130, 1), Effect::Open { used: 1 });
     }
 
     #[test]
@@ -224,6 +224,6 @@ mod tests {
         assert!(full.used < 1 << 32);
         assert_eq!(counter.over_at(full), (1 << 60) - 2);
         assert_eq!(counter.remaining(full, 1 << 58), 0);
-        assert!(matches!(counter.step(at(u64::MAX, 65_535, 65_535), u64::MAX, u32::MAX), Step::Open { .. }));
+        assert!(matches!(counter.effect(at(u64::MAX, 65_535, 65_535), u64::MAX, u32::MAX), Effect::Open { .. }));
     }
 }

@@ -33,7 +33,7 @@
 //! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue
 //! with an even outflow.
 
-use super::account::{Account, Given, Since, Step};
+use super::account::{Account, Effect, Given, Since};
 use super::rate::{Rate, Stride};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,29 +54,29 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+    pub(crate) fn effect(&self, account: Account, now: u64, cost: u32) -> Effect {
         let cost = u64::from(cost);
         let gone = now.saturating_sub(account.anchor);
         let taken = self.rate.volume(account.used);
         if taken <= self.rate.flow(gone) {
-            return Step::Open { used: cost };
+            return Effect::Open { used: cost };
         }
         // From the reading, even if that is before the anchor: the delay is never longer than the
         // maximum.
         if taken > self.rate.flow(now.saturating_add(self.max_delay).saturating_sub(account.anchor)) {
-            return Step::Deny { wait_ns: self.delay_ns(account, now).saturating_sub(self.max_delay) };
+            return Effect::Deny { wait_ns: self.delay_ns(account, now).saturating_sub(self.max_delay) };
         }
         if account.used < self.advances_at {
-            Step::Charge { used: account.used + cost }
+            Effect::Charge { used: account.used + cost }
         } else {
-            Step::Advance { used: account.used - self.stride.permits + cost }
+            Effect::Advance { used: account.used - self.stride.permits + cost }
         }
     }
 
-    /// Decides a request with this step, if its delay is at most `within`, too.
-    pub(crate) fn reserve(&self, account: Account, now: u64, step: Step, within: u64) -> (Step, u64) {
+    /// The effect of a request, if its delay is at most `within`, too.
+    pub(crate) fn reserve(&self, account: Account, now: u64, effect: Effect, within: u64) -> (Effect, u64) {
         let (delay, longest) = (self.delay_ns(account, now), self.max_delay.min(within));
-        if delay > longest { (Step::Deny { wait_ns: delay - longest }, 0) } else { (step, delay) }
+        if delay > longest { (Effect::Deny { wait_ns: delay - longest }, 0) } else { (effect, delay) }
     }
 
     /// Only the last place can be refunded: those behind it have been told theirs.
@@ -146,12 +146,12 @@ mod tests {
         // Three every ten nanoseconds, a delay of up to seven: three places.
         let queue = Queue::new(3, 3, 10, 7);
         assert_eq!([1, 2, 3].map(|used| queue.delay_ns(at(100, used), 100)), [4, 7, 10]);
-        assert_eq!(queue.step(at(100, 2), 100, 1), Step::Charge { used: 3 });
-        assert_eq!(queue.step(at(100, 3), 100, 1), Step::Deny { wait_ns: 3 });
-        assert_eq!(queue.step(at(100, 3), 102, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(queue.step(at(100, 3), 103, 1), Step::Charge { used: 4 });
-        assert_eq!(queue.step(at(100, 3), 109, 1), Step::Charge { used: 4 });
-        assert_eq!(queue.step(at(100, 3), 110, 1), Step::Open { used: 1 });
+        assert_eq!(queue.effect(at(100, 2), 100, 1), Effect::Charge { used: 3 });
+        assert_eq!(queue.effect(at(100, 3), 100, 1), Effect::Deny { wait_ns: 3 });
+        assert_eq!(queue.effect(at(100, 3), 102, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(queue.effect(at(100, 3), 103, 1), Effect::Charge { used: 4 });
+        assert_eq!(queue.effect(at(100, 3), 109, 1), Effect::Charge { used: 4 });
+        assert_eq!(queue.effect(at(100, 3), 110, 1), Effect::Open { used: 1 });
         assert_eq!(queue.over_at(at(100, 3)), 110);
     }
 
@@ -159,17 +159,17 @@ mod tests {
     fn the_first_place_decides_and_the_cost_takes_the_others() {
         let queue = Queue::new(6, 1, 100, 500);
         assert_eq!(queue.remaining(at(0, 5), 0), 6);
-        assert_eq!(queue.step(at(0, 5), 0, 6), Step::Charge { used: 11 });
+        assert_eq!(queue.effect(at(0, 5), 0, 6), Effect::Charge { used: 11 });
         assert_eq!(queue.remaining(at(0, 11), 0), 0);
-        assert_eq!(queue.step(at(0, 11), 0, 1), Step::Deny { wait_ns: 600 });
+        assert_eq!(queue.effect(at(0, 11), 0, 1), Effect::Deny { wait_ns: 600 });
         assert_eq!(queue.delay_ns(at(0, 11), 600), 500);
     }
 
     #[test]
     fn without_a_delay_it_admits_when_it_is_empty() {
         let queue = Queue::new(1, 1, 100, 0);
-        assert_eq!(queue.step(at(0, 1), 99, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(queue.step(at(0, 1), 100, 1), Step::Open { used: 1 });
+        assert_eq!(queue.effect(at(0, 1), 99, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(queue.effect(at(0, 1), 100, 1), Effect::Open { used: 1 });
     }
 
     /// So the delay is never longer than the maximum, and `remaining` tells whether a request is
@@ -178,10 +178,10 @@ mod tests {
     fn a_clock_that_went_back_waits_as_long_as_it_says() {
         let queue = Queue::new(6, 1, 100, 500);
         assert_eq!((queue.delay_ns(at(1000, 1), 600), queue.remaining(at(1000, 1), 600)), (500, 6));
-        assert_eq!(queue.step(at(1000, 1), 600, 1), Step::Charge { used: 2 });
+        assert_eq!(queue.effect(at(1000, 1), 600, 1), Effect::Charge { used: 2 });
         assert_eq!((queue.delay_ns(at(1000, 1), 599), queue.remaining(at(1000, 1), 599)), (501, 0));
-        assert_eq!(queue.step(at(1000, 1), 599, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(queue.step(at(1000, 1), 0, 1), Step::Deny { wait_ns: 600 });
+        assert_eq!(queue.effect(at(1000, 1), 599, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(queue.effect(at(1000, 1), 0, 1), Effect::Deny { wait_ns: 600 });
     }
 
     #[test]
@@ -189,8 +189,8 @@ mod tests {
         let queue = Queue::new(1 << 30, (1 << 30) - 3, 1_000_003, 1_000_000);
         let before = at(7, queue.advances_at + (1 << 30) - 1);
         let now = before.anchor + queue.rate.time_for(before.used) - queue.max_delay;
-        assert!(matches!(queue.step(before, now - 1, 1), Step::Deny { wait_ns: 1 }));
-        let Step::Advance { used } = queue.step(before, now, 1 << 30) else { panic!("{queue:?}") };
+        assert!(matches!(queue.effect(before, now - 1, 1), Effect::Deny { wait_ns: 1 }));
+        let Effect::Advance { used } = queue.effect(before, now, 1 << 30) else { panic!("{queue:?}") };
         let after = at(queue.advanced(before.anchor), used);
         assert!(after.anchor <= now);
         let plain = at(before.anchor, before.used + (1 << 30));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::any::nanos;
 use super::oracle::{Meter, Naive};
-use super::{Account, Rule, Step};
+use super::{Account, Effect, Rule};
 use crate::quota::{Kind, Quota};
 use traffic::{Cost, Gap, LATE_ORIGIN, lengths, quota, requests};
 
@@ -71,22 +71,22 @@ impl Run {
         let admitted = self.naive.admits(now, cost);
         assert_eq!(admitted, cost <= self.rule.remaining(before, now), "admitted exactly if as much remains");
         let Some(account) = self.account else { return self.open(now, published, cost) };
-        let step = self.rule.step(account, now, cost);
-        assert_eq!(!matches!(step, Step::Deny { .. }), admitted, "{step:?}");
+        let effect = self.rule.effect(account, now, cost);
+        assert_eq!(!matches!(effect, Effect::Deny { .. }), admitted, "{effect:?}");
         if admitted {
             assert_eq!(i128::from(self.rule.delay_ns(account, now)), self.naive.delay(now), "the delay in the queue");
         }
-        let (account, counts_at) = match step {
-            Step::Charge { used } => {
+        let (account, counts_at) = match effect {
+            Effect::Charge { used } => {
                 assert!(used > account.used, "a head never returns");
                 (Account { used, ..account }, now)
             }
-            Step::Advance { used } => (Account { anchor: self.rule.advanced(account.anchor), used }, now),
-            Step::Open { used } => {
+            Effect::Advance { used } => (Account { anchor: self.rule.advanced(account.anchor), used }, now),
+            Effect::Open { used } => {
                 self.check_late_opening(account, now, published, cost);
                 (Account { anchor: self.rule.anchor_at(published), used }, published)
             }
-            Step::Deny { wait_ns } => {
+            Effect::Deny { wait_ns } => {
                 self.check_wait(account, now, cost, wait_ns);
                 return Err(wait_ns);
             }
@@ -128,7 +128,7 @@ impl Run {
         assert!(wait > 0);
         for (time, passes) in [(now + wait, true), (now + wait - 1, false)] {
             assert_eq!(self.naive.admits(time, cost), passes, "by the oracle, {wait} after {now}");
-            let denied = matches!(self.rule.step(account, time, cost), Step::Deny { .. });
+            let denied = matches!(self.rule.effect(account, time, cost), Effect::Deny { .. });
             assert_eq!(!denied, passes, "by the rule, {wait} after {now}");
         }
     }
@@ -136,12 +136,12 @@ impl Run {
     /// An account that is over at one time is over at every later one, and where it opens later it
     /// is as if the request had come later: at no time does that leave more permits.
     fn check_late_opening(&self, account: Account, now: u64, published: u64, cost: u32) {
-        let step = self.rule.step(account, now, cost);
-        assert_eq!(self.rule.step(account, published, cost), step);
+        let effect = self.rule.effect(account, now, cost);
+        assert_eq!(self.rule.effect(account, published, cost), effect);
         assert!(
             now >= self.rule.over_at(account) || self.quota.start().is_some_and(|start| start < self.quota.limit())
         );
-        let Step::Open { used } = step else { panic!("{step:?}") };
+        let Effect::Open { used } = effect else { panic!("{effect:?}") };
         let [early, late] = [now, published].map(|time| Account { anchor: self.rule.anchor_at(time), used });
         for length in lengths(self.quota) {
             let time = published.saturating_add(length);
@@ -171,7 +171,7 @@ impl Run {
         } else {
             assert_eq!(over_at.max(now), now + reset);
             if account.used > 0 {
-                let opens = |time| matches!(rule.step(account, time, 1), Step::Open { .. });
+                let opens = |time| matches!(rule.effect(account, time, 1), Effect::Open { .. });
                 assert!(opens(over_at) && !opens(over_at - 1), "{account:?} is over at {over_at}");
             }
         }
@@ -236,7 +236,7 @@ proptest! {
     ) {
         let rule = Rule::of(quota, origin).expect("not a log");
         let account = Account { anchor, used: used.into() };
-        let _ = (rule.step(account, now, cost), rule.advanced(anchor), rule.opening(cost), rule.anchor_at(now));
+        let _ = (rule.effect(account, now, cost), rule.advanced(anchor), rule.opening(cost), rule.anchor_at(now));
         let _ = (rule.over_at(account), rule.remaining(account, now), rule.delay_ns(account, now));
         prop_assert!(rule.reset_after(account, now) <= rule.over_at(account));
         prop_assert!(rule.anchor_at(now) <= now);

@@ -10,7 +10,7 @@
 //! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis'
 //! `INCR`.
 
-use super::account::{Account, Given, Since, Step};
+use super::account::{Account, Effect, Given, Since};
 
 /// Aligned windows: one begins at `first` and at every whole number of windows after it. Before
 /// `first` there is the rest of a window that began before time did; its anchor is zero.
@@ -64,16 +64,16 @@ impl Window {
     }
 
     #[inline]
-    pub(crate) fn step(&self, account: Account, now: u64, cost: u32) -> Step {
+    pub(crate) fn effect(&self, account: Account, now: u64, cost: u32) -> Effect {
         let end = self.end_of(account.anchor);
         let used = account.used + u64::from(cost);
         // A window whose permits were all refunded is like none.
         if end <= now || account.used == 0 {
-            Step::Open { used: cost.into() }
+            Effect::Open { used: cost.into() }
         } else if used <= self.limit {
-            Step::Charge { used }
+            Effect::Charge { used }
         } else {
-            Step::Deny { wait_ns: end - now }
+            Effect::Deny { wait_ns: end - now }
         }
     }
 
@@ -125,10 +125,10 @@ mod tests {
     fn a_window_is_half_open() {
         let window = Window::new(3, 10, None);
         assert_eq!(window.anchor_at(17), 17);
-        assert_eq!(window.step(at(17, 2), 26, 1), Step::Charge { used: 3 });
-        assert_eq!(window.step(at(17, 2), 26, 2), Step::Deny { wait_ns: 1 });
-        assert_eq!(window.step(at(17, 2), 27, 2), Step::Open { used: 2 });
-        assert_eq!(window.step(at(17, 3), 9, 1), Step::Deny { wait_ns: 18 });
+        assert_eq!(window.effect(at(17, 2), 26, 1), Effect::Charge { used: 3 });
+        assert_eq!(window.effect(at(17, 2), 26, 2), Effect::Deny { wait_ns: 1 });
+        assert_eq!(window.effect(at(17, 2), 27, 2), Effect::Open { used: 2 });
+        assert_eq!(window.effect(at(17, 3), 9, 1), Effect::Deny { wait_ns: 18 });
         assert_eq!([26, 27].map(|now| window.remaining(at(17, 2), now)), [1, 3]);
         assert_eq!(window.over_at(at(17, 2)), 27);
     }
@@ -139,9 +139,9 @@ mod tests {
         // Before the first boundary there is the rest of a window.
         assert_eq!([0, 3, 4, 13, 14].map(|now| window.anchor_at(now)), [0, 0, 4, 4, 14]);
         assert_eq!([0, 4, 14].map(|start| window.end_of(start)), [4, 14, 24]);
-        assert_eq!(window.step(at(4, 3), 13, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(window.step(at(0, 3), 3, 1), Step::Deny { wait_ns: 1 });
-        assert_eq!(window.step(at(0, 3), 4, 1), Step::Open { used: 1 });
+        assert_eq!(window.effect(at(4, 3), 13, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(window.effect(at(0, 3), 3, 1), Effect::Deny { wait_ns: 1 });
+        assert_eq!(window.effect(at(0, 3), 4, 1), Effect::Open { used: 1 });
         assert_eq!(Window::new(3, 10, Some(0)).anchor_at(9), 0);
     }
 }

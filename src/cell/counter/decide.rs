@@ -1,13 +1,13 @@
 //! Decisions by an account.
 
 use super::view::{AccountState, Counter, KeptBy, Running, View};
-use crate::cell::algorithm::{Ask, Charge, Decide, Draft, Fast};
+use crate::cell::driver::{Ask, Charge, Decide, Draft, Fast};
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::words::Slot;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, FastDecision, Left, PerQuota, Status};
-use crate::rule::{Account, Step};
+use crate::rule::{Account, Effect};
 
 fn denied(wait_ns: u64) -> Decision {
     FastDecision::denied(wait_ns, 0).into()
@@ -33,20 +33,20 @@ impl<'a> Decide<'a> for Counter<'a> {
         if cost > plan.limit {
             return None;
         }
-        let (decided, after) = match plan.rule.step(account, time, cost) {
-            Step::Charge { used } => {
+        let (decided, after) = match plan.rule.effect(account, time, cost) {
+            Effect::Charge { used } => {
                 at.claim(plan.layout.charged(head, used))?;
                 (FastDecision::admitted(plan.rule.delay_ns(account, time)), Account { used, ..account })
             }
-            Step::Deny { wait_ns } => {
+            Effect::Deny { wait_ns } => {
                 at.validate().then_some(())?;
                 (FastDecision::denied(wait_ns, 0), account)
             }
-            Step::Open { used } => {
+            Effect::Open { used } => {
                 kept_by.opens_again(at, slot, account, used, time)?;
                 (FastDecision::admitted(0), Account { anchor: plan.rule.anchor_at(time), used })
             }
-            Step::Advance { .. } => return None,
+            Effect::Advance { .. } => return None,
         };
         if let Some(left) = left {
             left.set_one(if cost == 1 && !decided.is_admitted() {
@@ -69,10 +69,10 @@ impl<'a> Decide<'a> for Counter<'a> {
         if cost == 0 || cost > plan.limit {
             return None;
         }
-        let decision = match plan.rule.step(account, time, cost) {
-            Step::Deny { wait_ns } => denied(wait_ns),
-            Step::Charge { .. } => Decision::Admitted(Admission::delayed(plan.rule.delay_ns(account, time))),
-            Step::Open { .. } | Step::Advance { .. } => return None,
+        let decision = match plan.rule.effect(account, time, cost) {
+            Effect::Deny { wait_ns } => denied(wait_ns),
+            Effect::Charge { .. } => Decision::Admitted(Admission::delayed(plan.rule.delay_ns(account, time))),
+            Effect::Open { .. } | Effect::Advance { .. } => return None,
         };
         at.validate().then_some(Status { decision, left: PerQuota::one(plan.left(account, time)) })
     }
@@ -90,30 +90,30 @@ impl<'a> Decide<'a> for Counter<'a> {
             // Nothing has been used since.
             AccountState::Over(since) => (None, Account { anchor: since, used: 0 }),
         };
-        let step = match running {
-            _ if cost > limit => Step::Deny { wait_ns: u64::MAX },
-            Some(_) if cost == 0 => Step::Charge { used: account.used },
-            Some(_) => rule.step(account, time, cost),
-            None => Step::Open { used: cost.into() },
+        let effect = match running {
+            _ if cost > limit => Effect::Deny { wait_ns: u64::MAX },
+            Some(_) if cost == 0 => Effect::Charge { used: account.used },
+            Some(_) => rule.effect(account, time, cost),
+            None => Effect::Open { used: cost.into() },
         };
-        let (step, delay) = match ask {
+        let (effect, delay) = match ask {
             Ask::Reserve { within } if running.is_some() && cost <= limit => rule.reserve(account, time, cost, within),
-            _ => (step, rule.delay_ns(account, time)),
+            _ => (effect, rule.delay_ns(account, time)),
         };
-        let step = if running.is_some() { KeptBy::goes_on(slot, account, time, step) } else { step };
+        let effect = if running.is_some() { KeptBy::goes_on(slot, account, time, effect) } else { effect };
         let told = |decision, account, charge| {
             Some((Status { decision, left: PerQuota::one(self.plan.left(account, time)) }, charge))
         };
-        let decision = match step {
-            Step::Deny { wait_ns } => denied(wait_ns),
+        let decision = match effect {
+            Effect::Deny { wait_ns } => denied(wait_ns),
             _ => Decision::Admitted(Admission::delayed(delay)),
         };
-        if ask == Ask::Peek || matches!(step, Step::Deny { .. }) {
+        if ask == Ask::Peek || matches!(effect, Effect::Deny { .. }) {
             at.validate().then_some(())?;
             return told(decision, account, Charge::nothing(head));
         }
-        match (running.and_then(|running| self.next(head, slot, &running, step)), step) {
-            (Some((next, mark, after)), Step::Advance { .. }) => {
+        match (running.and_then(|running| self.next(head, slot, &running, effect)), effect) {
+            (Some((next, mark, after)), Effect::Advance { .. }) => {
                 let charge = self.begin(at, next, slot, time)?;
                 told(decision, after, Charge { mark, ..charge })
             }
@@ -121,7 +121,7 @@ impl<'a> Decide<'a> for Counter<'a> {
                 at.claim(next)?;
                 told(decision, after, Charge { head: next, mark })
             }
-            (None, Step::Open { used }) if slot.joined() => {
+            (None, Effect::Open { used }) if slot.joined() => {
                 let (next, time, after) = self.opening(head, slot, used, time);
                 let charge = self.begin(at, next, slot, time)?;
                 told(decision, after, charge)
@@ -144,11 +144,11 @@ impl<'a> Decide<'a> for Counter<'a> {
             }
             AccountState::Running(running) => {
                 let account = running.account;
-                let step = KeptBy::goes_on(slot, account, time, rule.step(account, time, cost));
-                if let Step::Open { .. } = step {
+                let effect = KeptBy::goes_on(slot, account, time, rule.effect(account, time, cost));
+                if let Effect::Open { .. } = effect {
                     self.close(at, slot, time);
                 }
-                (account, self.next(head, slot, &running, step)?)
+                (account, self.next(head, slot, &running, effect)?)
             }
             AccountState::Over(since) if slot.joined() => {
                 // Nothing has been used since. The mark is known once it is published.

@@ -2,7 +2,7 @@
 
 use super::layout::EraKind;
 use super::view::{AccountState, Counter, Running, View};
-use crate::cell::algorithm::{Algorithm, Portable};
+use crate::cell::driver::{Driver, Portable};
 use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef, Slot};

@@ -1,7 +1,7 @@
 //! The plan of a quota that is counted by an account.
 
 use super::layout::Layout;
-use crate::cell::algorithm::NewKeys;
+use crate::cell::driver::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;
 use crate::cell::words::TIME_ZERO;

@@ -9,8 +9,8 @@
 //! back.
 
 use super::view::{AccountState, Counter, View};
-use crate::cell::algorithm::{Charge, Refund};
 use crate::cell::descriptor::Part;
+use crate::cell::driver::{Charge, Refund};
 use crate::cell::memory::{At, Cell};
 use crate::clock::Clock;
 

@@ -4,14 +4,14 @@
 
 use super::layout::{EraKind, Layout};
 use super::plan::AccountPlan;
-use crate::cell::algorithm::{Algorithm, Charge};
+use crate::cell::driver::{Charge, Driver};
 use crate::cell::memory::{At, Cell};
 use crate::cell::plan::Plan;
 use crate::cell::store::Store;
 use crate::cell::versions::{ForKey, Version};
 use crate::cell::words::{Head, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
-use crate::rule::{Account, Rule, Since, Step};
+use crate::rule::{Account, Effect, Rule, Since};
 use crate::sync::Ordering;
 
 /// The account of a cell whose era is published.
@@ -87,7 +87,7 @@ impl<'a> Counter<'a> {
     /// The next head of a closed account, the time at which another opens, and that one.
     pub(super) fn opening(&self, head: Head, slot: Slot, used: u64, time: u64) -> (Head, u64, Account) {
         let next = self.plan.layout.next(head, self.number(), EraKind::Opens, used);
-        // A key with a cell and no permits: see `Algorithm::help`.
+        // A key with a cell and no permits: see `Driver::help`.
         let time = if slot.is_sentinel() { time.max(self.store.timestamp_floor()) } else { time };
         (next, time, Account { anchor: self.plan.rule.anchor_at(time.max(slot.time())), used })
     }
@@ -194,29 +194,35 @@ impl<'a> KeptBy<'a> {
         }
     }
 
-    /// The step of a request that would open an account in place of this one. If nothing is used of
-    /// this one, and it opened no earlier than `time`, it goes on instead: published times must
+    /// The effect of a request that would open an account in place of this one. If nothing is used
+    /// of this one, and it opened no earlier than `time`, it goes on instead: published times must
     /// rise (INV-RISE).
-    pub(super) fn goes_on(slot: Slot, account: Account, time: u64, step: Step) -> Step {
-        match step {
-            Step::Open { used } if account.used == 0 && time <= slot.time() => Step::Charge { used },
-            step => step,
+    pub(super) fn goes_on(slot: Slot, account: Account, time: u64, effect: Effect) -> Effect {
+        match effect {
+            Effect::Open { used } if account.used == 0 && time <= slot.time() => Effect::Charge { used },
+            effect => effect,
         }
     }
 
-    /// The next head, the time in the slot and the account, after a step that continues a running
-    /// account of the current version.
-    pub(super) fn next(&self, head: Head, slot: Slot, running: &Running, step: Step) -> Option<(Head, u64, Account)> {
+    /// The next head, the time in the slot and the account, after an effect that continues a
+    /// running account of the current version.
+    pub(super) fn next(
+        &self,
+        head: Head,
+        slot: Slot,
+        running: &Running,
+        effect: Effect,
+    ) -> Option<(Head, u64, Account)> {
         let layout = self.plan.layout;
-        match step {
-            Step::Charge { used } => {
+        match effect {
+            Effect::Charge { used } => {
                 Some((layout.charged(head, used), slot.time(), Account { used, ..running.account }))
             }
-            Step::Advance { used } => {
+            Effect::Advance { used } => {
                 let anchor = self.plan.rule.advanced(running.account.anchor);
                 Some((layout.next(head, self.number(), EraKind::Advances, used), anchor, Account { anchor, used }))
             }
-            Step::Open { .. } | Step::Deny { .. } => None,
+            Effect::Open { .. } | Effect::Deny { .. } => None,
         }
     }
 

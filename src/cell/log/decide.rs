@@ -5,7 +5,7 @@ use super::publish::Published;
 use super::resize::Wanted;
 use super::ring::Ring;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Ask, Charge, Decide, Draft, Fast};
+use crate::cell::driver::{Ask, Charge, Decide, Draft, Fast};
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::words::{Slot, State};

@@ -1,7 +1,7 @@
 //! Exports a log, and imports it under another clock.
 
 use super::view::Log;
-use crate::cell::algorithm::Portable;
+use crate::cell::driver::Portable;
 use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef, Slot, State};

@@ -1,7 +1,7 @@
 //! The plan of a log: its quotas, made ready to decide by.
 
 use super::ring::Ring;
-use crate::cell::algorithm::NewKeys;
+use crate::cell::driver::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;
 use crate::cell::words::Head;

@@ -13,15 +13,15 @@
 //! - the clock;
 //! - the newest stamp, unless stamps are reserved: it says how late claims in place were;
 //! - the timestamp floor, which each resize raises to the time by which it leaves stamps out (see
-//!   [`offer`](crate::cell::algorithm::Algorithm::offer)).
+//!   [`offer`](crate::cell::driver::Driver::offer)).
 //!
 //! A clock that never goes back reads no less than the floor, so it loses nothing by this. After a
 //! clock is set back, nothing comes back until it has caught up; the permits then expire as if they
 //! were used.
 
 use super::view::{Log, View};
-use crate::cell::algorithm::{Charge, Refund};
 use crate::cell::descriptor::Part;
+use crate::cell::driver::{Charge, Refund};
 use crate::cell::memory::{At, Cell};
 use crate::clock::Clock;
 

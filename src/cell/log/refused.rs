@@ -27,7 +27,7 @@
 
 use super::left::AsOf;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Charge};
+use crate::cell::driver::{Charge, Driver};
 use crate::decision::{Decision, Status};
 
 impl<'a> Log<'a> {

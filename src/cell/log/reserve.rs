@@ -29,7 +29,7 @@
 use super::left::AsOf;
 use super::plan::Refusal;
 use super::view::{Log, View};
-use crate::cell::algorithm::{Algorithm, Charge};
+use crate::cell::driver::{Charge, Driver};
 use crate::decision::{Admission, Decision, Status};
 
 /// The longest ring whose positions fit in a head.

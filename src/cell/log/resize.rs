@@ -4,7 +4,7 @@
 use super::left::AsOf;
 use super::ring::Ring;
 use super::view::{Log, View};
-use crate::cell::algorithm::Algorithm;
+use crate::cell::driver::Driver;
 use crate::cell::memory::At;
 use crate::cell::words::{RingRef, State, time_of};
 use crate::clock::Clock;
@@ -66,7 +66,8 @@ impl<'a> Log<'a> {
         let reading = view.time.max(time_of(clock.now()));
         let time = reading.max(timestamp_floor);
         // All that were live at the view's time, for which the quotas were current (INV-VERSION).
-        let kept = view.last(live).map(|stamp| plan.postpone(stamp, reading, time));
+        // Also those that have expired since must be live at the floor (INV-LATE).
+        let kept = view.last(live).map(|stamp| plan.postpone(stamp, view.time, timestamp_floor));
         new.write_last(live + cost, kept.chain(core::iter::repeat_n(time, cost)), next.lap());
         let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
         Larger { offer, time, left }

@@ -102,8 +102,51 @@ fn in_the_middle_of_publishing_several() {
 /// The ring and the limits.
 fn parts(one: &One) -> (Ring<'_>, &LogPlan) {
     let cell = one.0.store.cells.element(0);
-    let Rules::Log(log) = one.0.rules(KEY) else { panic!("not a log") };
+    let AnyDriver::Log(log) = one.0.driver(KEY) else { panic!("not a log") };
     (one.0.store.ring(cell, cell.reference()), log.plan)
+}
+
+/// A clock that shows 9, and from the second reading on 11. A key that shares the rings is
+/// forgotten after the first.
+struct ForgetsOnce<'a>(&'a Cells, (u32, u64), AtomicU64);
+
+impl Clock for ForgetsOnce<'_> {
+    fn now(&self) -> u64 {
+        let Self(cells, (id, incarnation), readings) = self;
+        if readings.fetch_add(1, Ordering::Relaxed) > 0 {
+            return 11;
+        }
+        assert!(cells.forget(*id, *incarnation, &At(10)));
+        assert_eq!(cells.free(*id, *incarnation, time_of(10), &At(10)), Freed::Gone);
+        9
+    }
+}
+
+#[test]
+fn before_publishing_until_another_key_has_copied_the_expected_stamp_into_the_ring() {
+    let one = One::new(4, 1);
+    let cells = &one.0;
+    let other = Fingerprint::new(3, 4 << 4);
+    let (id, incarnation) = cells.create(other, 1).unwrap();
+    cells.grant(id, incarnation, &At(0));
+    let ask = |cost, at| cells.decide(Ask::Acquire, cells.seat_for(id, incarnation, other).unwrap(), cost, &At(at));
+    assert!(ask(3, 0).unwrap().is_admitted() && ask(2, 10).unwrap().is_admitted());
+    // The claimant of the third slot has seen its stamp expire. Another thread publishes the claim.
+    let cell = cells.store.cells.element(id);
+    let (head, ring) = (cell.head(), cells.store.ring(cell, cell.reference()));
+    let expected = ring.slot(2).load(Ordering::Acquire);
+    assert_eq!(Slot(expected).time(), time_of(0));
+    let late = Slot::new(time_of(10), false, head.lap());
+    CellAt { cell, head }.claim(head.advanced(1, 4)).unwrap();
+    assert_eq!(ask(2, 10).unwrap().remaining(), 1);
+    // The first key has the same stamp, live at 9 and not at 11. It grows into the other's ring.
+    let clock = ForgetsOnce(cells, (id, incarnation), AtomicU64::new(0));
+    let seat = cells.seat_for(0, 0, KEY).unwrap();
+    assert!(cells.decide(Ask::Acquire, seat, 1, &clock).unwrap().is_admitted());
+    assert!(core::ptr::eq(ring.slot(2), parts(&one).0.slot(2)), "another ring");
+    let swap = ring.slot(2).compare_exchange(expected, late.0, Ordering::Release, Ordering::Relaxed);
+    assert!(swap.is_err(), "a stamp of another key");
+    assert_eq!(one.ask(Ask::Peek, 0, 11).remaining(), 3);
 }
 
 #[test]

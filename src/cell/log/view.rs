@@ -3,7 +3,7 @@
 use super::left::AsOf;
 use super::plan::{LogPlan, Refusal};
 use super::ring::Ring;
-use crate::cell::algorithm::Algorithm;
+use crate::cell::driver::Driver;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::versions::ForKey;

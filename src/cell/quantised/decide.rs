@@ -2,7 +2,7 @@
 
 use super::history::{History, Verdict};
 use super::view::{Contents, Newest, Quantised, View, history};
-use crate::cell::algorithm::{Algorithm, Ask, Charge, Decide, Draft, Fast};
+use crate::cell::driver::{Ask, Charge, Decide, Draft, Driver, Fast};
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, State};

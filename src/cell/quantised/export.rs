@@ -3,7 +3,7 @@
 use super::history::Entry;
 use super::plan::QuantisedPlan;
 use super::view::{Contents, Newest, Quantised, View};
-use crate::cell::algorithm::{Algorithm, Portable};
+use crate::cell::driver::{Driver, Portable};
 use crate::cell::export::{Export, Import, age};
 use crate::cell::memory::At;
 use crate::cell::words::{Head, RingRef};

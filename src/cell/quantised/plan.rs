@@ -1,7 +1,7 @@
 //! The plan of a quantised log: its numbers, and its fields in a head.
 
 use super::history::{Block, Steps};
-use crate::cell::algorithm::NewKeys;
+use crate::cell::driver::NewKeys;
 #[cfg(feature = "snapshot")]
 use crate::cell::export::Export;
 use crate::cell::unchanged::Unchanged;

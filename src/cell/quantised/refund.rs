@@ -4,8 +4,8 @@
 //! replaced by one with fewer permits before each later step. A step without permits is left out.
 
 use super::view::{Contents, Newest, Quantised, View};
-use crate::cell::algorithm::{Algorithm, Charge, Refund};
 use crate::cell::descriptor::Part;
+use crate::cell::driver::{Charge, Driver, Refund};
 use crate::cell::memory::{At, Cell};
 use crate::cell::words::State;
 use crate::clock::Clock;

@@ -45,7 +45,7 @@ fn stalled(at: Stalls) -> (Cells, u32, u64) {
     if at == Stalls::Resizing {
         return (cells, id, incarnation);
     }
-    let Rules::Quantised(quantised) = cells.rules_of(cell) else { unreachable!() };
+    let AnyDriver::Quantised(quantised) = cells.driver_of(cell) else { unreachable!() };
     let reference = cell.reference();
     let history = quantised.history(resizing, reference).unwrap();
     let step = quantised.plan.steps.step_of(time_of(11));
@@ -141,4 +141,21 @@ fn no_head_returns_when_permits_are_refunded() {
     }
     heads.sort_unstable();
     assert!(heads.windows(2).all(|two| two[0] != two[1]));
+}
+
+/// A step drops what has expired when it begins. If its own permits are refunded and the cell is
+/// freed, a clock that lags finds a new cell, but no earlier step.
+#[test]
+fn a_cell_that_is_freed_without_permits_leaves_the_floor_at_its_step() {
+    let (cells, id, incarnation) = stalled(Stalls::New);
+    cells.grant(id, incarnation, &At(1));
+    let (_, charge) = ask(&cells, id, incarnation, Ask::Acquire, 4, 55).unwrap();
+    let seat = cells.seat_for(id, incarnation, KEY).unwrap();
+    assert_eq!(cells.refund(seat, charge, 4, &At(55)), Some(4));
+    assert_eq!(cells.free(id, incarnation, time_of(50), &At(50)), Freed::Live(time_of(51)));
+    assert_eq!(cells.free(id, incarnation, time_of(55), &At(55)), Freed::Gone);
+    let next = cells.create(KEY, 1).unwrap();
+    cells.grant(next.0, next.1, &At(8));
+    let left = [70, 80, 81].map(|at| ask(&cells, next.0, next.1, Ask::Peek, 0, at).unwrap().0.remaining());
+    assert_eq!(left, [3, 4, 4]);
 }

@@ -2,7 +2,7 @@
 
 use super::history::{Block, Entry, History};
 use super::plan::QuantisedPlan;
-use crate::cell::algorithm::Algorithm;
+use crate::cell::driver::Driver;
 use crate::cell::memory::At;
 use crate::cell::store::Store;
 use crate::cell::words::{BLOCK_CLASSES, Head, RingRef, time_of};

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::traffic::YEAR;
 use crate::quota::Quota;
-use crate::rule::{Account, Rule, Step};
+use crate::rule::{Account, Effect, Rule};
 
 /// What a key is granted that takes whatever remains, at uneven times, how often its anchor
 /// advanced, and when that was over.
@@ -18,13 +18,13 @@ fn take_all(quota: Quota, requests: u64, mut gap: impl FnMut(u64) -> u64) -> (u1
         if cost == 0 {
             continue;
         }
-        account = match rule.step(account, now, cost) {
-            Step::Charge { used } => Account { used, ..account },
-            Step::Advance { used } => {
+        account = match rule.effect(account, now, cost) {
+            Effect::Charge { used } => Account { used, ..account },
+            Effect::Advance { used } => {
                 advances += 1;
                 Account { anchor: rule.advanced(account.anchor), used }
             }
-            step => panic!("never full, never short: {step:?}"),
+            effect => panic!("never full, never short: {effect:?}"),
         };
         granted += u128::from(cost);
     }
@@ -64,17 +64,17 @@ fn a_queue_under_pressure_does_not_drift() {
         let (mut places, mut now, mut advances) = (1_u128, 0, 0);
         for request in 0..1_000_000_u32 {
             let cost = 1 + request.wrapping_mul(7_919) % quota.limit();
-            account = match rule.step(account, now, cost) {
-                Step::Charge { used } => Account { used, ..account },
-                Step::Advance { used } => {
+            account = match rule.effect(account, now, cost) {
+                Effect::Charge { used } => Account { used, ..account },
+                Effect::Advance { used } => {
                     advances += 1;
                     Account { anchor: rule.advanced(account.anchor), used }
                 }
-                Step::Deny { wait_ns } => {
+                Effect::Deny { wait_ns } => {
                     now += wait_ns;
                     continue;
                 }
-                Step::Open { .. } => panic!("never empty"),
+                Effect::Open { .. } => panic!("never empty"),
             };
             places += u128::from(cost);
             let leaves = (places * u128::from(period)).div_ceil(leak.into());

@@ -1,4 +1,4 @@
-//! The traits that each algorithm implements, and the types of their results.
+//! The traits that each driver implements, and the types of their results.
 
 use super::descriptor::Part;
 #[cfg(feature = "snapshot")]
@@ -92,7 +92,7 @@ pub(super) struct Fast<'a, N> {
     pub(super) reading: u64,
 }
 
-/// The decisions of an algorithm.
+/// The decisions of a driver.
 pub(super) trait Decide<'a>: Copy {
     /// The newest claim of a cell, once it is published.
     type Newest: Copy;
@@ -118,7 +118,7 @@ pub(super) trait Decide<'a>: Copy {
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft>;
 }
 
-/// The refunds of an algorithm.
+/// The refunds of a driver.
 pub(super) trait Refund<'a>: Copy {
     /// The charge of one part of a joint claim that is published.
     fn charge_of(self, cell: &'a Cell, part: &Part) -> Charge;
@@ -127,7 +127,7 @@ pub(super) trait Refund<'a>: Copy {
     fn refund(self, at: At<'a>, charge: Charge, cost: u32, clock: &impl Clock) -> Option<u32>;
 }
 
-/// The exports and imports of an algorithm.
+/// The exports and imports of a driver.
 #[cfg(feature = "snapshot")]
 pub(super) trait Portable<'a>: Copy {
     /// Exports the permits that matter now. `None` if the cell had to be helped, or has changed.
@@ -137,8 +137,8 @@ pub(super) trait Portable<'a>: Copy {
     fn import(self, opened: Head, export: &Export, import: Import) -> (RingRef, Head);
 }
 
-/// An algorithm for the key of one cell, with the memory of the cells and the quotas of the key.
-pub(super) trait Algorithm<'a>: Copy {
+/// The driver of the key of one cell, with the memory of the cells and the quotas of the key.
+pub(super) trait Driver<'a>: Copy {
     fn store(self) -> &'a Store;
 
     /// Helps: publishes the last claim if it is unpublished (INV-PUBLISH). Proposes `time`, or the
@@ -194,8 +194,9 @@ pub(super) trait Algorithm<'a>: Copy {
     fn offer(self, resizing: At<'a>, old: RingRef, by: u64, offer: RingRef) -> bool {
         let store = self.store();
         // The reference that was read may be that of the ring two resizes later, which has the same
-        // ring parity. Then the head has moved on (INV-REFERENCE).
-        if !resizing.validate() {
+        // ring parity. Then the head has moved on (INV-REFERENCE). Or the old ring was given away
+        // before it was read, and `by` may be anything. Then the cell has another (INV-VALIDATE).
+        if !resizing.validate() || !resizing.cell.refers_to(old) {
             store.drop_unused_ring(offer);
             return false;
         }

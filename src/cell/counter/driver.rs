@@ -1,13 +1,13 @@
-//! An account as an algorithm of cells.
+//! The driver of accounts.
 
 use super::layout::EraKind;
 use super::view::Counter;
-use crate::cell::algorithm::{Algorithm, Known};
+use crate::cell::driver::{Driver, Known};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 
-impl<'a> Algorithm<'a> for Counter<'a> {
+impl<'a> Driver<'a> for Counter<'a> {
     fn store(self) -> &'a Store {
         self.store
     }
@@ -27,15 +27,16 @@ impl<'a> Algorithm<'a> for Counter<'a> {
 
     /// The account opens with its first request. With a cost of zero it is over since before time
     /// began, unless a new key has used something from the start.
-    fn first(self, opened: Head, cost: u32, _elsewhere: bool) -> (RingRef, Head) {
+    fn first(self, opened: Head, cost: u32, elsewhere: bool) -> (RingRef, Head) {
         let (layout, number) = (self.plan.layout, self.versions.current.number);
         let used = self.plan.rule.opening(cost).used;
         let kind = if used == 0 { EraKind::Closes } else { EraKind::Opens };
         let head = layout.next(opened, number, kind, used);
+        let sentinel = if elsewhere { Slot::sentinel_after_ring } else { Slot::sentinel };
         let slot = match kind {
             // Published.
-            EraKind::Closes => Slot::sentinel(opened.sentinel_number(), layout.era(head) + 1).joined_on(),
-            _ => Slot::sentinel(opened.sentinel_number(), layout.era(head)),
+            EraKind::Closes => sentinel(opened.sentinel_number(), layout.era(head) + 1).joined_on(),
+            _ => sentinel(opened.sentinel_number(), layout.era(head)),
         };
         (RingRef(slot.0), head)
     }

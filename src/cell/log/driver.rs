@@ -1,13 +1,13 @@
-//! A log as an algorithm of cells.
+//! The driver of logs.
 
 use super::plan::LogPlan;
 use super::view::Log;
-use crate::cell::algorithm::{Algorithm, Known};
+use crate::cell::driver::{Driver, Known};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 
-impl<'a> Algorithm<'a> for Log<'a> {
+impl<'a> Driver<'a> for Log<'a> {
     fn store(self) -> &'a Store {
         self.store
     }

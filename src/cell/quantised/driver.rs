@@ -1,14 +1,14 @@
-//! A quantised log as an algorithm of cells.
+//! The driver of quantised logs.
 
 use super::view::{Newest, Quantised};
-use crate::cell::algorithm::{Algorithm, Known};
+use crate::cell::driver::{Driver, Known};
 use crate::cell::memory::{At, Cell};
 use crate::cell::store::Store;
 use crate::cell::words::{Head, RingRef, Slot};
 use crate::slab::low_half;
 use crate::sync::Ordering;
 
-impl<'a> Algorithm<'a> for Quantised<'a> {
+impl<'a> Driver<'a> for Quantised<'a> {
     fn store(self) -> &'a Store {
         self.store
     }
@@ -38,15 +38,16 @@ impl<'a> Algorithm<'a> for Quantised<'a> {
             return Known::OfAnotherRing;
         }
         let steps = &self.plan.steps;
-        let newest = match self.history(head, reference) {
-            Some(history) => history.newest(),
-            None if self.plan.used(head) > 0 => return Known::Unpublished,
-            None => None,
+        let Some(history) = self.history(head, reference) else {
+            let is_empty = self.plan.used(head) == 0;
+            return if is_empty { Known::Until(0, Slot::sentinel(0, 0)) } else { Known::Unpublished };
         };
-        match newest {
+        // What had expired when the newest step began is not in the block (INV-FLOOR).
+        let begun = steps.begin_of(history.step);
+        match history.newest() {
             // The timestamp floor must be no later than a reading of some clock.
-            Some(step) => Known::Until(steps.free_at(step), Slot::new(steps.begin_of(step), false, 0)),
-            None => Known::Until(0, Slot::sentinel(0, 0)),
+            Some(step) => Known::Until(steps.free_at(step).max(begun), Slot::new(steps.begin_of(step), false, 0)),
+            None => Known::Until(begun, Slot::sentinel(0, 0)),
         }
     }
 

@@ -274,18 +274,23 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
 
     /// The number of blocks that can be allocated, up to `most`; an estimate.
     pub(crate) fn room_up_to(&self, most: usize) -> usize {
-        let unused = self.max_blocks.saturating_sub(self.handed_out());
-        let mut room = most.min(usize::try_from(unused).unwrap_or(usize::MAX));
-        let mut block = low_half(self.free.top.load(Ordering::Acquire));
-        while room < most
-            && let Some(number) = block.checked_sub(1)
-            // The link of a block that was allocated meanwhile may name any block.
-            && let Some([first, ..]) = self.block_if_there(number)
-        {
-            room += 1;
-            block = low_half(first.link().load(Ordering::Relaxed) & !LINK);
+        loop {
+            let unused = self.max_blocks.saturating_sub(self.handed_out());
+            let mut room = most.min(usize::try_from(unused).unwrap_or(usize::MAX));
+            let top = self.free.top.load(Ordering::Acquire);
+            let mut block = low_half(top);
+            while room < most
+                && let Some(number) = block.checked_sub(1)
+                && let Some([first, ..]) = self.block_if_there(number)
+            {
+                room += 1;
+                block = low_half(first.link().load(Ordering::Acquire) & !LINK);
+            }
+            // The link of a block that was allocated meanwhile may name any block, or none.
+            if room == most || self.free.top.load(Ordering::Relaxed) == top {
+                return room;
+            }
         }
-        room
     }
 
     /// Bytes on the heap.

@@ -132,7 +132,13 @@ impl Cells {
     /// The key's driver.
     #[inline]
     pub(super) fn driver(&self, key: Fingerprint) -> AnyDriver<'_> {
-        self.driver_by(self.plans[key.plan()].for_key(|| key))
+        self.driver_by(self.versions_of(key))
+    }
+
+    /// The versions of the key's quotas.
+    #[inline]
+    pub(super) fn versions_of(&self, key: Fingerprint) -> ForKey<'_> {
+        self.plans[key.plan()].for_key(|| key)
     }
 
     /// The driver of the key of a seat.

@@ -184,3 +184,52 @@ fn an_account_that_goes_on_is_not_closed() {
         assert_eq!([25, 1008, 1009, 2009].map(|at| one.remaining(at)), [0, 0, 1, 2]);
     }
 }
+
+/// A change reads the clock and stalls, and permits are granted before its quotas are current.
+#[test]
+fn permits_of_later_than_the_change_are_charged_to_it() {
+    // Two places, and one leaves every ten nanoseconds.
+    let queue = Quota::leaky_queue(1, nanos(10), nanos(10));
+    for (before, after) in [(bucket(10), bucket(10)), (bucket(10), bucket(20)), (queue, queue)] {
+        for scope in SCOPES {
+            // Two, and one more every ten nanoseconds.
+            let granted: Vec<_> = [0].into_iter().chain((0..10).map(|nth| nth * 10)).map(|at| (1, at)).collect();
+            let one = One::new(before, scope, &granted);
+            one.cells.versions(0).change(scope, &[after], || time_of(9)).unwrap();
+            assert_eq!(one.remaining(90), 0, "{before:?} {after:?}");
+            assert!(one.ask(Ask::Acquire, 1, &At(90)).0.is_denied());
+        }
+    }
+}
+
+/// The stamps of a key had expired before its quotas changed, and its cell is freed by the new ones.
+#[test]
+fn the_timestamp_floor_rises_to_a_change_after_which_no_stamp_counts() {
+    for scope in SCOPES {
+        let one = One::new(log(10), scope, &[(1, 5)]);
+        one.cells.versions(0).change(scope, &[log(100)], || time_of(CHANGED + 10)).unwrap();
+        assert_eq!(one.cells.free(0, 0, time_of(CHANGED + 10), &At(CHANGED + 10)), Freed::Gone);
+        assert!(one.cells.store.timestamp_floor() >= time_of(15), "a clock that is set back to 5 repeats the stamp");
+    }
+}
+
+/// A request's cost was checked before the limit became smaller.
+#[test]
+fn a_cell_of_a_new_key_is_made_by_the_quotas_of_that_moment() {
+    let kinds: [fn(u32) -> Quota; 3] = [
+        |limit| Quota::new(limit, nanos(10)),
+        |limit| Quota::fixed_window(limit, nanos(10)),
+        |limit| Quota::quantised_log(limit, nanos(10), nanos(1)),
+    ];
+    for quota in kinds {
+        let cells = Cells::together([3, 3].map(|limit| Versions::new(&[quota(limit)])).into(), 4);
+        cells.versions(0).change(Scope::All, &[quota(2)], || time_of(0)).unwrap();
+        let (id, incarnation) = cells.create(KEY, 3).unwrap();
+        cells.grant(id, incarnation, &At(1));
+        let seat = || cells.seat_for(id, incarnation, KEY).unwrap();
+        let ask = |ask, cost| cells.decide(ask, seat(), cost, &At(1)).unwrap();
+        assert_eq!(ask(Ask::Peek, 0).remaining(), 2, "{:?}", quota(2));
+        assert!(cells.prepare(seat(), 3, &At(1), None).is_none() && ask(Ask::Acquire, 3).is_denied());
+        assert!(ask(Ask::Acquire, 2).is_admitted());
+    }
+}

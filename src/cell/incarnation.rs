@@ -19,12 +19,14 @@ pub(crate) enum Freed {
 }
 
 impl Cells {
-    /// A cell for a new key with `cost` permits claimed and unpublished. The caller owns it until
-    /// it inserts the cell into the index. `None` if all cells are taken.
+    /// A cell for a new key, and the permits that are claimed in it and unpublished: `cost`, or
+    /// none if that exceeds the limit. (The limit may have become smaller since the request was
+    /// checked.) The caller owns the cell until it inserts it into the index. `None` if all cells
+    /// are taken.
     ///
     /// The permits get their stamp once the cell is reachable, from
     /// [`publish_first`](Self::publish_first) or from a helper (INV-FIRST).
-    pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<Seat<'_>> {
+    pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<(Seat<'_>, u32)> {
         let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let free = Head(cell.head.load(Ordering::Relaxed));
@@ -32,9 +34,11 @@ impl Cells {
         // See `free_memory`.
         let left = RingRef(cell.ring.load(Ordering::Relaxed));
         let elsewhere = left.is_ring() || Slot(left.0).is_after_ring();
-        let (reference, head) = dispatch!(self.driver(fingerprint), driver => driver.first(opened, cost, elsewhere));
+        let versions = self.versions_of(fingerprint);
+        let claimed = versions.current.check_cost(cost).map_or(0, |()| cost);
+        let (reference, head) = dispatch!(self.driver_by(versions), driver => driver.first(opened, claimed, elsewhere));
         cell.give_to(fingerprint, reference, head);
-        Some(Seat { id, head, plan: fingerprint.plan(), cell })
+        Some((Seat { id, head, plan: fingerprint.plan(), cell }, claimed))
     }
 
     /// Publishes the first permits of a cell that was just inserted. If its head has moved, another
@@ -118,37 +122,40 @@ impl Cells {
                 }
             }
             // Before the cell is free: a thread that finds its key gone must see the floor.
-            self.store.raise_timestamp_floor(if head.state() == State::Dead { newest.time() } else { end });
+            let floor = if head.state() == State::Dead { newest.time() } else { end };
+            self.store.raise_timestamp_floor(floor);
             if head.state().is_resizing() {
                 dispatch!(driver, driver => driver.empty(at, reference, newest));
                 continue;
             }
             let free = head.freed();
             if at.claim(free).is_some() {
-                self.free_memory(id, newest, head.state() == State::Dead);
+                self.free_memory(id, newest, floor <= newest.time());
                 return Freed::Gone;
             }
         }
     }
 
-    /// Frees the memory of a cell whose head the caller has set free.
+    /// Frees the memory of a cell whose head the caller has set free. `may_return` says that the
+    /// newest stamp or anchor is no earlier than the timestamp floor, so the next key may have it.
     ///
     /// A thread that stalls in a resize may still want to replace the one slot that the cell once
     /// had by its ring. After a `forget`, that slot's stamp could return in the next incarnation if
     /// the clock stands still. So such a cell starts its next incarnation with a ring
     /// (INV-REFERENCE). The reference that stays in the cell says so, or a sentinel: that of an
-    /// account that was charged nothing, or one that a forgotten account leaves. It stays until
-    /// later stamps have come and gone.
-    fn free_memory(&self, id: u32, newest: Slot, forgotten: bool) {
+    /// account that was charged nothing, or one that another account leaves. It stays until later
+    /// stamps have come and gone.
+    fn free_memory(&self, id: u32, newest: Slot, may_return: bool) {
         let cell = self.store.cells.element(id);
         let reference = cell.reference();
-        // The anchor of a closed account has the bit of a ring reference.
+        // The anchor of a running account has the bit of a ring reference.
         let is_log = !matches!(self.driver_of(cell), AnyDriver::Counter(_));
         if is_log {
             self.store.drop_ring(reference, newest);
         }
-        let stays = if is_log { forgotten || newest.is_sentinel() } else { Slot(reference.0).is_after_ring() };
-        if forgotten && !is_log {
+        let is_sentinel = newest.is_sentinel();
+        let stays = is_log && (may_return || is_sentinel);
+        if may_return && !is_sentinel && !is_log {
             cell.ring.store(Slot::sentinel_after_ring(0, 0).0, Ordering::Release);
         } else if reference.is_ring() && !stays {
             cell.ring.store(0, Ordering::Release);
@@ -281,7 +288,7 @@ impl Cells {
 impl Cells {
     /// A new cell and its incarnation.
     pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
-        self.new_cell(fingerprint, cost).map(|created| (created.id, created.head.incarnation()))
+        self.new_cell(fingerprint, cost).map(|(created, _)| (created.id, created.head.incarnation()))
     }
 
     pub(crate) fn grant(&self, id: u32, incarnation: u64, clock: &impl Clock) {

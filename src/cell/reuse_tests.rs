@@ -27,8 +27,12 @@ fn window() -> Fingerprint {
 /// word that a thread still expects.
 fn outgrown(grants: u64) -> (Cells, u64, u64) {
     let window = Duration::from_nanos(10);
-    let plans = [Quota::new(2, window), Quota::fixed_window(1, window)].map(|quota| Versions::new(&[quota]));
-    let cells = Cells::together(plans.into(), 1);
+    outgrown_in([Quota::new(2, window), Quota::fixed_window(1, window)], grants)
+}
+
+/// The same, for a log and an account of these quotas.
+fn outgrown_in(quotas: [Quota; 2], grants: u64) -> (Cells, u64, u64) {
+    let cells = Cells::together(quotas.map(|quota| Versions::new(&[quota])).into(), 1);
     assert_eq!(cells.create(LOG, 1), Some((0, 0)));
     cells.grant(0, 0, &At(0));
     let admits = |at| {
@@ -72,6 +76,61 @@ fn before_replacing_a_slot_until_a_log_has_the_cell_after_an_account() {
             assert_eq!(cells.create(LOG, 1), Some((0, incarnation)));
             cells.grant(0, incarnation, &At(now));
             assert_ne!(word(&cells), expected, "{grants} {costs:?}");
+        }
+    }
+}
+
+#[test]
+fn before_replacing_a_slot_until_an_account_has_the_cell() {
+    for grants in 3..=6 {
+        let (cells, now, expected) = outgrown(grants);
+        assert_eq!(cells.create(window(), 1), Some((0, 1)));
+        cells.grant(0, 1, &At(now));
+        assert_ne!(word(&cells), expected, "{grants} grants");
+    }
+}
+
+/// A bucket of which everything was refunded is over when it opened, so the next key's stamp may be
+/// its anchor.
+#[test]
+fn before_replacing_a_slot_until_a_log_has_the_cell_after_a_refund() {
+    let bucket = Fingerprint::new(5, 6 << 4).in_dimension(1);
+    let plans = [Quota::new(2, Duration::from_nanos(10)), Quota::token_bucket(4, 1, Duration::from_nanos(10))];
+    for grants in 3..=6 {
+        let (cells, now, expected) = outgrown_in(plans, grants);
+        assert_eq!(cells.create(bucket, 0), Some((0, 1)));
+        let seat = || cells.seat_for(0, 1, bucket).unwrap();
+        let (status, charge) = cells.decide_refundable(Ask::Acquire, seat(), 2, &At(now)).unwrap();
+        assert!(status.is_admitted());
+        assert_eq!(cells.refund(seat(), charge, 2, &At(now)), Some(2));
+        assert_eq!(cells.free(0, 1, time_of(now), &At(now)), Freed::Gone);
+        for incarnation in 2..4 {
+            assert_eq!(cells.create(LOG, 1), Some((0, incarnation)));
+            cells.grant(0, incarnation, &At(now));
+            assert_ne!(word(&cells), expected, "{grants} grants");
+            assert!(cells.forget(0, incarnation, &At(now)));
+            assert_eq!(cells.free(0, incarnation, time_of(now), &At(now)), Freed::Gone);
+        }
+    }
+}
+
+/// A reserved stamp comes from a snapshot. It raises no timestamp floor when its key is forgotten.
+#[cfg(feature = "snapshot")]
+#[test]
+fn before_replacing_a_slot_with_a_reserved_stamp_until_a_log_has_the_cell() {
+    for laps in 0..2 {
+        let cells = Cells::new([Versions::new(&[Quota::new(2, Duration::from_nanos(10))])].into(), 1);
+        (0..laps).for_each(|_| cells.discard(cells.create(LOG, 1).unwrap().0));
+        assert_eq!(cells.import(LOG, &Export::Stamps(vec![-500]), 0, time_of(0)), Some((0, 0)));
+        let expected = word(&cells);
+        cells.replace_and_stall(cells.seat_for(0, 0, LOG).unwrap());
+        assert!(cells.forget(0, 0, &At(0)));
+        assert_eq!(cells.free(0, 0, time_of(0), &At(0)), Freed::Gone);
+        for (incarnation, at) in [(1, 0), (2, 500)] {
+            assert_eq!(cells.create(LOG, 1), Some((0, incarnation)));
+            cells.grant(0, incarnation, &At(at));
+            assert_ne!(word(&cells), expected, "incarnation {incarnation}");
+            assert_eq!(cells.free(0, incarnation, time_of(at + 10), &At(at + 10)), Freed::Gone);
         }
     }
 }

@@ -302,9 +302,21 @@ impl Slot {
         self.is_sentinel() && self.time() & AFTER_RING != 0
     }
 
-    /// The same slot, joined to the next.
-    pub(crate) fn joined_on(self) -> Self {
-        Self(self.0 | 2)
+    /// The anchor of an account that is running. A thread may still want to replace the one slot
+    /// that a log had in this cell: no such word equals a slot (INV-REFERENCE).
+    pub(crate) fn running(anchor: u64, era: u64) -> Self {
+        Self::new(anchor, true, era)
+    }
+
+    /// The time since when an account is over.
+    pub(crate) fn over(since: u64, era: u64) -> Self {
+        Self::new(since, false, era)
+    }
+
+    /// Whether the account is over.
+    #[inline]
+    pub(crate) fn is_over(self) -> bool {
+        self.0 & 2 == 0
     }
 
     #[inline]

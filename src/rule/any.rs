@@ -63,10 +63,20 @@ impl Rule {
         ask!(self, effect(account, now, cost))
     }
 
-    /// Decides a request that accepts a wait of `within`, and returns the wait. Only buckets and
-    /// queues let requests wait, a bucket at most as long as it takes to fill.
-    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, within: u64) -> (Effect, u64) {
-        match (self, self.effect(account, now, cost)) {
+    /// Decides a request to an account that is over, of which nothing is used.
+    pub(crate) fn effect_once_over(&self, over: Account, now: u64, cost: u32) -> Effect {
+        match self {
+            // By a clock that lags, it may not be over yet.
+            Self::Queue(queue) if cost > 0 => queue.effect(over, now, cost),
+            _ => Effect::Open { used: cost.into() },
+        }
+    }
+
+    /// The effect of a request that accepts a wait of `within`, and its wait, in place of the
+    /// effect of one that accepts none. Only buckets and queues let requests wait, a bucket at most
+    /// as long as it takes to fill.
+    pub(crate) fn reserve(&self, account: Account, now: u64, cost: u32, effect: Effect, within: u64) -> (Effect, u64) {
+        match (self, effect) {
             (Self::Bucket(bucket), Effect::Deny { wait_ns }) => bucket.reserve(account, now, cost, wait_ns, within),
             (Self::Queue(queue), effect) => queue.reserve(account, now, effect, within),
             (_, effect) => (effect, 0),
@@ -89,8 +99,8 @@ impl Rule {
             (Self::Bucket(bucket), Self::Bucket(other)) => {
                 Some(Account { anchor: at, used: bucket.lacks_after(other, account, at) })
             }
-            (Self::Queue(queue), Self::Queue(_)) => {
-                Some(Account { anchor: at, used: queue.places_in(other.all_free_at(account).saturating_sub(at)) })
+            (Self::Queue(queue), Self::Queue(other)) => {
+                Some(Account { anchor: at, used: queue.places_after(other, account, at) })
             }
             _ => None,
         }

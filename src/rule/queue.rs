@@ -59,7 +59,11 @@ impl Queue {
         let gone = now.saturating_sub(account.anchor);
         let taken = self.rate.volume(account.used);
         if taken <= self.rate.flow(gone) {
-            return Effect::Open { used: cost };
+            // Before the anchor if the clock lags.
+            return match account.anchor.saturating_sub(now).checked_sub(self.max_delay) {
+                Some(wait_ns @ 1..) => Effect::Deny { wait_ns },
+                _ => Effect::Open { used: cost },
+            };
         }
         // From the reading, even if that is before the anchor: the delay is never longer than the
         // maximum.
@@ -92,9 +96,15 @@ impl Queue {
         Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
-    /// The places that leave in so many nanoseconds, rounded up, as far as the queue is that long.
-    pub(crate) fn places_in(&self, ns: u64) -> u64 {
-        self.rate.permits_of(self.rate.flow(ns)).min(2 * u64::from(self.limit))
+    /// The places taken of this queue when it replaces another: those that leave until the other's
+    /// next one, rounded up, as far as the queue is that long. Those that the other can't have had
+    /// at that time were taken later, and are all taken of this one, as far as there is room.
+    pub(crate) fn places_after(&self, other: &Self, account: Account, at: u64) -> u64 {
+        let until = other.all_free_at(account).saturating_sub(at);
+        let places_in = |ns: u64| self.rate.permits_of(self.rate.flow(ns));
+        let of_then = until.min(other.rate.time_for(2 * u64::from(other.limit)));
+        let places = places_in(of_then).min(2 * u64::from(self.limit));
+        places.saturating_add(places_in(until - of_then)).min(self.used_below() - 1)
     }
 
     /// An upper bound of `used`: see the head of this file.

@@ -54,3 +54,25 @@ fn loom_pool_with_the_same_top_again() {
         assert_eq!(slab.alloc(), None);
     });
 }
+
+/// Two blocks are free at each moment. A thread that counts them follows the link of one that
+/// another thread allocates, and writes over.
+#[test]
+fn loom_free_blocks_are_counted_while_one_is_allocated() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    crate::sync::check_model(&model, || {
+        let slab = Arc::new(<Slab>::new(2, 3));
+        for block in [slab.alloc(), slab.alloc(), slab.alloc()].into_iter().flatten() {
+            slab.free(block);
+        }
+        let counts = Arc::clone(&slab);
+        let thread = thread::spawn(move || assert_eq!(counts.room_up_to(2), 2));
+        for _ in 0..2 {
+            let block = slab.alloc().unwrap();
+            slab.block(block)[0].store(0, Ordering::Release);
+            slab.free(block);
+        }
+        thread.join().unwrap();
+    });
+}

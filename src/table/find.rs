@@ -105,8 +105,7 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(), Unchanged> {
         self.cells.versions(plan).change(scope, quotas, || time_of(clock.now()))?;
-        // Cells may be idle sooner than a sweep has noted.
-        self.turns.note_forgotten();
+        self.note_idle();
         Ok(())
     }
 
@@ -122,7 +121,7 @@ impl Table {
                     }
                 }
                 FindOrInsert::Granted(time) => return Ok(self.cells.first_status(fingerprint, cost, time)),
-                FindOrInsert::Retry => {}
+                FindOrInsert::Discarded | FindOrInsert::Retry => {}
             }
         }
     }
@@ -164,7 +163,7 @@ impl Table {
     pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
         while let Some(seat) = self.seat_of(fingerprint) {
             if self.cells.forget_at(seat.id, seat.head, clock) {
-                self.turns.note_forgotten();
+                self.note_idle();
                 return true;
             }
         }
@@ -176,7 +175,7 @@ impl Table {
         for id in self.cells.numbers() {
             self.cells.forget_any(id, clock);
         }
-        self.turns.note_forgotten();
+        self.note_idle();
     }
 
     pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
@@ -289,17 +288,18 @@ impl Table {
             self.make_way(route, clock);
             return Ok(FindOrInsert::Retry);
         }
-        let Some(created) = self.cells.new_cell(fingerprint, cost) else {
+        let Some((created, claimed)) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
             return self.seek_place(fingerprint, clock);
         };
+        // Before another thread can find the cell idle (INV-CAP).
+        self.turns.note_new(route, || self.cells.first_end(fingerprint, claimed, time_of(clock.now())));
         let (Put::Done | Put::There) = self.insert(route, fingerprint, created.id, created.head.incarnation()) else {
-            return Ok(FindOrInsert::Retry);
+            return Ok(FindOrInsert::Discarded);
         };
         let time = time_of(clock.now());
         self.cells.publish_first(created, clock);
-        self.turns.note_new(route, || self.cells.first_end(fingerprint, cost, time));
-        Ok(FindOrInsert::Granted(time))
+        Ok(if claimed == cost { FindOrInsert::Granted(time) } else { FindOrInsert::Seat(created) })
     }
 
     /// Inserts a new cell for which a slot is counted, or frees it.
@@ -334,5 +334,7 @@ pub(super) enum FindOrInsert<'a> {
     Seat(Seat<'a>),
     /// The first permits have been granted at this time.
     Granted(u64),
+    /// Another thread was faster, and the new cell was freed again.
+    Discarded,
     Retry,
 }

@@ -56,17 +56,10 @@ pub(super) struct Heuristics {
     ///
     /// `NotedEnd { generation: 16, time: 48 }`, the time in units of 2^14 ns, rounded down.
     pub(super) noted_end: plain::AtomicU64,
-    /// A cell may have become idle other than by time since the last sweep: by `forget`, a refund,
-    /// or a change of quotas.
-    pub(super) forgotten: plain::AtomicBool,
 }
 
 impl Heuristics {
     pub(super) const UNIT: u32 = 14;
-
-    pub(super) fn note_forgotten(&self) {
-        self.forgotten.store(true, Ordering::Release);
-    }
 
     pub(super) fn note_end(&self, generation: u32, end: u64) {
         let mine = (u64::from(generation & 0xffff) << 48) | (end.min(MAX_TIME) >> Self::UNIT);
@@ -79,11 +72,11 @@ impl Heuristics {
         let _ = self.noted_end.fetch_update(Ordering::AcqRel, Ordering::Acquire, lower);
     }
 
-    /// Includes a cell that was made after the sweep for a generation, or during it. A log's stamps
+    /// Includes a cell that is made after the sweep for a generation, or during it. A log's stamps
     /// end later than those that the sweep saw, unless the clock has gone back. An account may be
     /// over sooner, and a cell without permits can be freed at once.
     pub(super) fn note_new(&self, route: Route, end: impl FnOnce() -> u64) {
-        if route.is_turning() || self.all_live_until(route.generation()).is_some() {
+        if route.is_turning() || self.all_live_until(route.generation()).is_some_and(|until| until > 0) {
             self.note_end(route.generation(), end());
         }
     }

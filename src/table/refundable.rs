@@ -58,8 +58,7 @@ impl Table {
                         return 0;
                     }
                     if let Some(given) = self.cells.refund(seat, refundable.charge, refundable.cost, clock) {
-                        // The cell may be idle sooner than a sweep has noted.
-                        self.turns.note_forgotten();
+                        self.note_idle();
                         return given;
                     }
                 }

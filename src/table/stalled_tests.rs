@@ -247,3 +247,102 @@ fn with_a_route_whose_memory_is_in_use_again() {
     let put = table.current(late).put(key(90), 0, 0, &table.cells);
     assert!(matches!(put, Put::Outdated), "a cell was put into a later generation");
 }
+
+/// A clock that shows the time, and at its nth reading asks for a permit of another key first.
+struct AsksMeanwhile<'a> {
+    table: &'a Table,
+    clock: &'a MockClock,
+    nth: u64,
+    asks: &'a dyn Fn(&Table),
+    read: plain::AtomicU64,
+}
+
+impl Clock for AsksMeanwhile<'_> {
+    fn now(&self) -> u64 {
+        if self.read.fetch_add(1, Ordering::Relaxed) == self.nth {
+            (self.asks)(self.table);
+        }
+        self.clock.now()
+    }
+}
+
+/// Ten permits, and one every ten units of the noted end.
+fn slow_bucket() -> (Quota, u64) {
+    let unit = 10 << super::heuristics::Heuristics::UNIT;
+    (Quota::token_bucket(10, 1, Duration::from_nanos(unit)), unit)
+}
+
+/// At the key cap, the thread of a new key stalls once its cell is known. It is idle before the
+/// others.
+#[test]
+fn after_making_a_new_cell_known_at_the_cap() {
+    let (quota, unit) = slow_bucket();
+    let asked = plain::AtomicU64::new(0);
+    for nth in 0..40 {
+        let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
+        let ask = |number, cost| table.acquire(key(number), cost, &clock).map(|status| status.is_admitted());
+        assert_eq!([ask(1, 10), ask(2, 10)], [Ok(true); 2]);
+        // A sweep notes when the others are idle.
+        assert!(ask(3, 1).is_err());
+        table.forget(key(2), &clock);
+        assert!(ask(4, 10) == Ok(true) && ask(3, 1).is_err());
+        table.forget(key(4), &clock);
+        let stalled = AsksMeanwhile {
+            table: &table,
+            clock: &clock,
+            nth,
+            asks: &|table| {
+                if table.seat_of(key(5)).is_some() {
+                    // Another thread publishes the permit.
+                    assert_eq!(table.peek(key(5), 0, &clock).remaining(), 9);
+                    assert!(ask(3, 1).is_err(), "the new key is live");
+                    clock.advance(Duration::from_nanos(unit));
+                    assert_eq!(ask(3, 1), Ok(true), "the new key is idle");
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+            },
+            read: plain::AtomicU64::new(0),
+        };
+        let _ = table.acquire(key(5), 1, &stalled);
+    }
+    assert!(asked.into_inner() > 0, "no reading of the clock once the key is known");
+}
+
+/// Permits are imported that expire before those of the other keys.
+#[cfg(feature = "snapshot")]
+#[test]
+fn after_an_import_up_to_the_cap() {
+    let (quota, unit) = slow_bucket();
+    let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
+    let ask = |number, cost| table.acquire(key(number), cost, &clock).map(|status| status.is_admitted());
+    assert_eq!([ask(1, 10), ask(2, 10)], [Ok(true); 2]);
+    assert!(ask(3, 1).is_err());
+    table.forget(key(2), &clock);
+    assert!(ask(4, 10) == Ok(true) && ask(3, 1).is_err());
+    table.cells.forget_any(table.seat_of(key(4)).unwrap().id, &clock);
+    let export = crate::cell::Export::Account { age: 0, used: 1 };
+    while table.import(key(5), &export, 0, &clock).is_err() {
+        // Frees the cell of the forgotten key.
+        table.make_way(table.route(), &clock);
+    }
+    clock.advance(Duration::from_nanos(unit));
+    assert_eq!(ask(3, 1), Ok(true), "the imported key is idle");
+}
+
+/// A key is forgotten after the sweep of its generation, and while the next is swept.
+#[test]
+fn after_the_sweep_has_passed_a_key_that_is_forgotten() {
+    let (quota, _) = slow_bucket();
+    for turns in 0..3 {
+        let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
+        let ask = |number, cost| table.acquire(key(number), cost, &clock).map(|status| status.is_admitted());
+        assert_eq!([ask(1, 10), ask(2, 10)], [Ok(true); 2]);
+        assert!(ask(3, 1).is_err());
+        if turns > 0 {
+            let next = table.start_turn_to(table.route().size());
+            (1..turns).for_each(|_| table.make_way(next, &clock));
+        }
+        assert!(table.forget(key(2), &clock));
+        assert_eq!(ask(3, 1), Ok(true), "{turns}");
+    }
+}

@@ -226,6 +226,19 @@ impl Table {
         }
     }
 
+    /// Notes that a cell may have become idle other than by time: by `forget`, a refund, or a change
+    /// of quotas. The next key without a place sweeps (INV-CAP).
+    pub(super) fn note_idle(&self) {
+        loop {
+            let generation = self.route().generation();
+            self.turns.note_end(generation, 0);
+            // Otherwise the sweep for the next generation may have passed the cell before.
+            if self.route().generation() == generation {
+                return;
+            }
+        }
+    }
+
     /// Frees idle cells until there is room for `wanted` new keys. An error has the wait until
     /// there may be room.
     pub(super) fn make_room(&self, wanted: usize, clock: &impl Clock) -> Result<(), u64> {
@@ -237,12 +250,7 @@ impl Table {
                 return Ok(());
             }
             let mut retry_after_ns = 1;
-            // After its last chunk it leaves the note to the next.
-            let forgotten = || match chunks < most {
-                true => self.turns.forgotten.swap(false, Ordering::AcqRel),
-                false => self.turns.forgotten.load(Ordering::Acquire),
-            };
-            if !route.is_turning() && !forgotten() {
+            if !route.is_turning() {
                 let until = self.turns.all_live_until(route.generation()).unwrap_or(0);
                 if until > time {
                     retry_after_ns = until - time;

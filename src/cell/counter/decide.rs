@@ -94,10 +94,10 @@ impl<'a> Decide<'a> for Counter<'a> {
             _ if cost > limit => Effect::Deny { wait_ns: u64::MAX },
             Some(_) if cost == 0 => Effect::Charge { used: account.used },
             Some(_) => rule.effect(account, time, cost),
-            None => Effect::Open { used: cost.into() },
+            None => rule.effect_once_over(account, time, cost),
         };
         let (effect, delay) = match ask {
-            Ask::Reserve { within } if running.is_some() && cost <= limit => rule.reserve(account, time, cost, within),
+            Ask::Reserve { within } if cost <= limit => rule.reserve(account, time, cost, effect, within),
             _ => (effect, rule.delay_ns(account, time)),
         };
         let effect = if running.is_some() { KeptBy::goes_on(slot, account, time, effect) } else { effect };
@@ -121,7 +121,7 @@ impl<'a> Decide<'a> for Counter<'a> {
                 at.claim(next)?;
                 told(decision, after, Charge { head: next, mark })
             }
-            (None, Effect::Open { used }) if slot.joined() => {
+            (None, Effect::Open { used }) if slot.is_over() => {
                 let (next, time, after) = self.opening(head, slot, used, time);
                 let charge = self.begin(at, next, slot, time)?;
                 told(decision, after, charge)
@@ -137,6 +137,10 @@ impl<'a> Decide<'a> for Counter<'a> {
     fn prepare(self, at: At<'a>, cost: u32, clock: &impl Clock, left: Option<&mut PerQuota>) -> Option<Draft> {
         let (head, rule) = (at.head, &self.plan.rule);
         let View { slot, time, state } = self.view(at, clock)?;
+        // The limit has become less than the cost.
+        if cost > self.plan.limit {
+            return None;
+        }
         let (before, (next, mark, after)) = match state {
             AccountState::Running(running) if !running.is_current => {
                 self.renew(at, slot, &running, time);
@@ -150,10 +154,12 @@ impl<'a> Decide<'a> for Counter<'a> {
                 }
                 (account, self.next(head, slot, &running, effect)?)
             }
-            AccountState::Over(since) if slot.joined() => {
+            AccountState::Over(since) if slot.is_over() => {
                 // Nothing has been used since. The mark is known once it is published.
-                let (next, _, after) = self.opening(head, slot, cost.into(), time);
-                (Account { anchor: since, used: 0 }, (next, 0, after))
+                let before = Account { anchor: since, used: 0 };
+                let Effect::Open { used } = rule.effect_once_over(before, time, cost) else { return None };
+                let (next, _, after) = self.opening(head, slot, used, time);
+                (before, (next, 0, after))
             }
             AccountState::Over(_) => {
                 self.close(at, slot, time);

@@ -33,11 +33,9 @@ impl<'a> Driver<'a> for Counter<'a> {
         let kind = if used == 0 { EraKind::Closes } else { EraKind::Opens };
         let head = layout.next(opened, number, kind, used);
         let sentinel = if elsewhere { Slot::sentinel_after_ring } else { Slot::sentinel };
-        let slot = match kind {
-            // Published.
-            EraKind::Closes => sentinel(opened.sentinel_number(), layout.era(head) + 1).joined_on(),
-            _ => sentinel(opened.sentinel_number(), layout.era(head)),
-        };
+        // Over, if it is published.
+        let is_published = kind == EraKind::Closes;
+        let slot = sentinel(opened.sentinel_number(), layout.era(head) + u64::from(is_published));
         (RingRef(slot.0), head)
     }
 

@@ -31,6 +31,7 @@ impl<'a> Portable<'a> for Counter<'a> {
         let used = used.min(layout.most_used());
         let kind = if used == 0 { EraKind::Closes } else { EraKind::Opens };
         let head = layout.next(opened, self.versions.current.number, kind, used);
-        (RingRef(Slot::new(import.at(age), used == 0, layout.era(head)).0), head)
+        let written = if used == 0 { Slot::over } else { Slot::running };
+        (RingRef(written(import.at(age), layout.era(head)).0), head)
     }
 }

@@ -51,7 +51,7 @@ impl One {
 
     /// Publishes the end of a closed account and stalls.
     fn publish_closed_and_stall(&self, at: u64, era: u64) {
-        self.cell().ring.store(Slot::new(time_of(at), true, era).0, Ordering::Release);
+        self.cell().ring.store(Slot::over(time_of(at), era).0, Ordering::Release);
     }
 
     fn change(&self, quota: Quota, at: u64) {
@@ -342,5 +342,31 @@ fn a_counter_goes_on_in_the_next_window() {
         one.claim_and_stall(ADVANCES, 8 << 16 | 3);
         let _ = one.ask(Ask::Peek, 0, helper);
         assert_eq!([100, 150, 175, 200].map(|at| one.remaining(at)), [0, 3, 5, 7]);
+    }
+}
+
+/// A clock lags behind the end of a queue by more than its places may wait.
+#[test]
+fn a_queue_that_was_over_later_tells_no_longer_delay_than_its_maximum() {
+    // One place every hundred nanoseconds, and waits of up to 500.
+    let queue = Quota::leaky_queue(1, nanos(100), nanos(500));
+    // Over since 2000, and running until then.
+    for is_closed in [true, false] {
+        let one = One::new(queue, 1);
+        assert!(one.admits(1, 1900));
+        if is_closed {
+            one.claim_and_stall(CLOSES, 1);
+            assert_eq!(one.remaining(2000), 6);
+        }
+        for (at, wait) in [(0, 1500), (1499, 1)] {
+            for ask in [Ask::Peek, Ask::Acquire, Ask::Reserve { within: 1000 }] {
+                assert_eq!(one.ask(ask, 1, at).retry_after(), Some(nanos(wait)), "{is_closed} {ask:?} at {at}");
+            }
+        }
+        assert_eq!(one.ask(Ask::Reserve { within: 400 }, 1, 1500).retry_after(), Some(nanos(100)));
+        let seat = one.0.seat_for(0, 0, KEY).unwrap();
+        assert!(one.0.prepare(seat, 1, &At(1499), None).is_none());
+        let Decision::Admitted(admission) = one.ask(Ask::Acquire, 1, 1500).decision() else { panic!("{is_closed}") };
+        assert_eq!(admission.delay(), nanos(500));
     }
 }

@@ -107,7 +107,7 @@ impl<'a> KeptBy<'a> {
         if !slot.is_of_lap(layout.era(head)) {
             return None;
         }
-        Some(if slot.joined() {
+        Some(if slot.is_over() {
             AccountState::Over(slot.time())
         } else if layout.version(head) == Layout::version_of(self.number()) && !self.is_older_than_current(slot) {
             // Where windows are aligned, the anchor is the start of the window.
@@ -260,19 +260,19 @@ impl<'a> KeptBy<'a> {
         let by = self.latest_with(head, |_| true);
         let anchor = match layout.kind(head) {
             // Not before its version began: see `written_by`.
-            EraKind::Opens => Slot::new(time.max(slot.time()).max(by.since), false, era),
+            EraKind::Opens => Slot::running(time.max(slot.time()).max(by.since), era),
             EraKind::Replaces => {
                 let rule = rule_of(by)?;
                 let last = Account { anchor: rule.anchor_at(slot.time()), used: layout.used_before(head) };
                 // The account that it replaces began after its version did.
                 let over = over_since(slot, rule.all_free_at(last), era);
-                Slot::new(time.max(over.time()), false, era)
+                Slot::running(time.max(over.time()), era)
             }
             EraKind::Advances => {
                 let rule = rule_of(by)?;
-                Slot::new(rule.advanced(rule.anchor_at(slot.time())), false, era)
+                Slot::running(rule.advanced(rule.anchor_at(slot.time())), era)
             }
-            EraKind::Changes => Slot::new(changes_at(by, slot), false, era),
+            EraKind::Changes => Slot::running(changes_at(by, slot), era),
             EraKind::Closes => {
                 let over = match self.state_under_another(head, slot) {
                     AccountState::Running(running) => self.plan.rule.all_free_at(running.account),
@@ -322,7 +322,7 @@ impl<'a> KeptBy<'a> {
         };
         At { cell, head }.claim(next)?;
         // If this fails, another thread has published it.
-        let _ = publish(cell, slot, Slot::new(time, false, layout.era(next)));
+        let _ = publish(cell, slot, Slot::running(time, layout.era(next)));
         Some(())
     }
 
@@ -382,7 +382,7 @@ fn changes_at(version: &Version, slot: Slot) -> u64 {
 /// The slot that says since when an account is over. Later than it opened, even if everything was
 /// refunded (INV-RISE).
 fn over_since(opened: Slot, over: u64, era: u64) -> Slot {
-    Slot::new(over.max(opened.time() + 1), true, era)
+    Slot::over(over.max(opened.time() + 1), era)
 }
 
 /// Publishes an era, unless another thread has.

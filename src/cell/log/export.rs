@@ -22,9 +22,12 @@ impl<'a> Portable<'a> for Log<'a> {
         let opened = if is_reserved { opened.with_state(State::Reserved) } else { opened };
         match ages {
             [] => (RingRef(Slot::sentinel(opened.sentinel_number(), opened.lap()).0), opened),
-            [age] => (RingRef(Slot::new(import.at(*age), false, opened.lap() + 1).0), opened),
+            [age] if !is_reserved => (RingRef(Slot::new(import.at(*age), false, opened.lap() + 1).0), opened),
             _ => {
-                let (reference, ring) = self.store.new_ring(false, ages.len(), opened.lap());
+                // A reserved stamp is no word of a cell: if a thread stalls before it replaces
+                // that word, the key may be forgotten, and no timestamp floor keeps the word from
+                // returning (INV-REFERENCE).
+                let (reference, ring) = self.store.new_ring(false, ages.len().max(2), opened.lap());
                 ring.write_last(ages.len(), ages.iter().map(|&age| import.at(age)), opened.lap());
                 (reference, opened)
             }

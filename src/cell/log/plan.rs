@@ -109,9 +109,10 @@ impl LogPlan {
         (time + 1 - bound.window).max(self.from)
     }
 
-    /// The time at which a stamp expires.
+    /// The time at which a stamp expires. If it had expired before this version, the time at which
+    /// the version began: a clock has shown it.
     pub(super) fn end_of(&self, stamp: u64) -> u64 {
-        if stamp < self.from { 0 } else { stamp.saturating_add(self.window()) }
+        if stamp < self.from { self.since } else { stamp.saturating_add(self.window()) }
     }
 
     /// Remembers as many stamps, as if the limit had been larger.

@@ -42,7 +42,7 @@ pub(crate) use descriptor::{MAX_CELLS, Part};
 pub(crate) use driver::{Ask, Charge};
 #[cfg(feature = "snapshot")]
 pub(crate) use export::Export;
-pub(crate) use incarnation::Freed;
+pub(crate) use incarnation::{Freed, NewCell};
 #[cfg(all(test, not(tollgate_loom)))]
 pub(crate) use joint::Stalled;
 pub(crate) use unchanged::Unchanged;

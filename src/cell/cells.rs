@@ -8,7 +8,7 @@ use super::memory::{At, Cell};
 use super::plan::Plan;
 use super::quantised::view::Quantised;
 use super::store::Store;
-use super::versions::{ForKey, Versions};
+use super::versions::{ForKey, Version, Versions};
 use super::words::{Head, RingRef, State, time_of};
 use crate::clock::Clock;
 use crate::decision::{Admission, FastDecision, PerQuota, Status};
@@ -127,12 +127,6 @@ impl Cells {
     /// The key's quotas, as for a key without a cell.
     fn new_keys(&self, key: Fingerprint) -> &dyn NewKeys {
         self.versions(key.plan()).current_for(key).plan.new_keys()
-    }
-
-    /// The key's driver.
-    #[inline]
-    pub(super) fn driver(&self, key: Fingerprint) -> AnyDriver<'_> {
-        self.driver_by(self.versions_of(key))
     }
 
     /// The versions of the key's quotas.
@@ -302,10 +296,11 @@ impl Cells {
         self.new_keys(key).first_end(cost, time)
     }
 
-    /// The answer to a key's first request of `cost` permits.
-    pub(crate) fn first_status(&self, key: Fingerprint, cost: u32, time: u64) -> Status {
+    /// The answer to a key's first request of `cost` permits, if its cell was made under this
+    /// version.
+    pub(crate) fn first_status(&self, version: &Version, cost: u32, time: u64) -> Status {
         let lead = self.store.timestamp_floor().saturating_sub(time);
-        self.new_keys(key).first_status(cost, cost, time, lead)
+        version.plan.new_keys().first_status(cost, cost, time, lead)
     }
 
     /// The longest time that a key matters after its last permit.

@@ -190,7 +190,16 @@ fn an_account_that_goes_on_is_not_closed() {
 fn permits_of_later_than_the_change_are_charged_to_it() {
     // Two places, and one leaves every ten nanoseconds.
     let queue = Quota::leaky_queue(1, nanos(10), nanos(10));
-    for (before, after) in [(bucket(10), bucket(10)), (bucket(10), bucket(20)), (queue, queue)] {
+    let faster = Quota::leaky_queue(1, nanos(5), nanos(5));
+    let smaller = Quota::token_bucket(1, 1, nanos(10));
+    for (before, after) in [
+        (bucket(10), bucket(10)),
+        (bucket(10), bucket(20)),
+        (bucket(10), bucket(1)),
+        (bucket(10), smaller),
+        (queue, queue),
+        (queue, faster),
+    ] {
         for scope in SCOPES {
             // Two, and one more every ten nanoseconds.
             let granted: Vec<_> = [0].into_iter().chain((0..10).map(|nth| nth * 10)).map(|at| (1, at)).collect();
@@ -198,6 +207,8 @@ fn permits_of_later_than_the_change_are_charged_to_it() {
             one.cells.versions(0).change(scope, &[after], || time_of(9)).unwrap();
             assert_eq!(one.remaining(90), 0, "{before:?} {after:?}");
             assert!(one.ask(Ask::Acquire, 1, &At(90)).0.is_denied());
+            // They are paid back at the rate at which they were granted, but for the last few.
+            assert!(one.ask(Ask::Acquire, 1, &At(150)).0.is_admitted(), "{before:?} {after:?}");
         }
     }
 }

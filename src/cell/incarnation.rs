@@ -4,6 +4,7 @@
 use super::cells::{AnyDriver, Cells, Seat, dispatch};
 use super::driver::{Driver, Known};
 use super::memory::At;
+use super::versions::Version;
 use super::words::{Head, MAX_TIME, RingRef, Slot, State, time_of};
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
@@ -18,15 +19,23 @@ pub(crate) enum Freed {
     Live(u64),
 }
 
+/// A cell for a new key.
+pub(crate) struct NewCell<'a> {
+    pub(crate) seat: Seat<'a>,
+    /// The permits that are claimed in it and unpublished.
+    pub(crate) claimed: u32,
+    /// The quotas that it was made under.
+    pub(crate) version: &'a Version,
+}
+
 impl Cells {
-    /// A cell for a new key, and the permits that are claimed in it and unpublished: `cost`, or
-    /// none if that exceeds the limit. (The limit may have become smaller since the request was
-    /// checked.) The caller owns the cell until it inserts it into the index. `None` if all cells
-    /// are taken.
+    /// A cell for a new key with `cost` permits claimed, or none if that exceeds the limit. (The
+    /// limit may have become smaller since the request was checked.) The caller owns the cell until
+    /// it inserts it into the index. `None` if all cells are taken.
     ///
     /// The permits get their stamp once the cell is reachable, from
     /// [`publish_first`](Self::publish_first) or from a helper (INV-FIRST).
-    pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<(Seat<'_>, u32)> {
+    pub(crate) fn new_cell(&self, fingerprint: Fingerprint, cost: u32) -> Option<NewCell<'_>> {
         let id = self.store.cells.alloc()?;
         let cell = self.store.cells.element(id);
         let free = Head(cell.head.load(Ordering::Relaxed));
@@ -35,10 +44,11 @@ impl Cells {
         let left = RingRef(cell.ring.load(Ordering::Relaxed));
         let elsewhere = left.is_ring() || Slot(left.0).is_after_ring();
         let versions = self.versions_of(fingerprint);
-        let claimed = versions.current.check_cost(cost).map_or(0, |()| cost);
+        let claimed = if cost > versions.current.most { 0 } else { cost };
         let (reference, head) = dispatch!(self.driver_by(versions), driver => driver.first(opened, claimed, elsewhere));
         cell.give_to(fingerprint, reference, head);
-        Some((Seat { id, head, plan: fingerprint.plan(), cell }, claimed))
+        let seat = Seat { id, head, plan: fingerprint.plan(), cell };
+        Some(NewCell { seat, claimed, version: versions.current })
     }
 
     /// Publishes the first permits of a cell that was just inserted. If its head has moved, another
@@ -288,7 +298,7 @@ impl Cells {
 impl Cells {
     /// A new cell and its incarnation.
     pub(crate) fn create(&self, fingerprint: Fingerprint, cost: u32) -> Option<(u32, u64)> {
-        self.new_cell(fingerprint, cost).map(|(created, _)| (created.id, created.head.incarnation()))
+        self.new_cell(fingerprint, cost).map(|new| (new.seat.id, new.seat.head.incarnation()))
     }
 
     pub(crate) fn grant(&self, id: u32, incarnation: u64, clock: &impl Clock) {

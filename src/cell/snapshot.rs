@@ -64,7 +64,8 @@ impl Cells {
         let cell = self.store.cells.element(id);
         let opened = Head(cell.head.load(Ordering::Relaxed)).with_state(State::Open);
         let import = Import { now, elapsed };
-        let (reference, head) = dispatch!(self.driver(fingerprint), driver => driver.import(opened, export, import));
+        let driver = self.driver_by(self.versions_of(fingerprint));
+        let (reference, head) = dispatch!(driver, driver => driver.import(opened, export, import));
         cell.give_to(fingerprint, reference, head);
         Some((id, head.incarnation()))
     }

@@ -93,7 +93,8 @@ impl Rule {
     ///
     /// A bucket lacks as many permits as the other did at that time, rounded up, at most all; and
     /// it owes as many as the other did, at most as many again. The next place of a queue leaves
-    /// when it would have, or less than one interval later, if the queue can be that long.
+    /// when it would have, or less than one interval later, if the queue can be that long. An
+    /// account that was charged after `at` owes for as long as the other would have.
     pub(crate) fn converted(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
         match (self, other) {
             (Self::Bucket(bucket), Self::Bucket(other)) => {

@@ -127,14 +127,18 @@ impl Bucket {
     }
 
     /// The permits that this bucket lacks when it replaces another: those that the other lacks, at
-    /// most all of this one; and as much again of the other's debt. More than the other can have
-    /// owed then was charged later, and this one lacks that, too, as far as there is room.
+    /// most all of this one; and as much again of the other's debt. If the other owes more than it
+    /// can have owed then, it was charged later: it is paid when the other would have paid, as far
+    /// as there is room.
     pub(crate) fn lacks_after(&self, other: &Self, account: Account, now: u64) -> u64 {
         let lacks = other.lacks(account, now);
         let owed = lacks.saturating_sub(other.capacity);
-        let later = owed.saturating_sub(other.capacity);
-        let of_then = (lacks - owed).min(self.capacity) + (owed - later).min(self.capacity);
-        of_then + later.min((self.advances_at - 1).saturating_sub(of_then))
+        let lacks = (lacks - owed).min(self.capacity);
+        if owed <= other.capacity {
+            return lacks + owed.min(self.capacity);
+        }
+        let as_long = self.rate.permits_of(self.rate.flow(other.rate.time_for(owed)));
+        lacks.saturating_add(as_long).min(self.advances_at - 1)
     }
 
     /// An upper bound of `used`: see the head of this file.

@@ -97,14 +97,13 @@ impl Queue {
     }
 
     /// The places taken of this queue when it replaces another: those that leave until the other's
-    /// next one, rounded up, as far as the queue is that long. Those that the other can't have had
-    /// at that time were taken later, and are all taken of this one, as far as there is room.
+    /// next one, rounded up, as far as the queue is that long. If the other can't have had as many
+    /// then, some were taken later: all are taken of this one, as far as there is room.
     pub(crate) fn places_after(&self, other: &Self, account: Account, at: u64) -> u64 {
         let until = other.all_free_at(account).saturating_sub(at);
-        let places_in = |ns: u64| self.rate.permits_of(self.rate.flow(ns));
-        let of_then = until.min(other.rate.time_for(2 * u64::from(other.limit)));
-        let places = places_in(of_then).min(2 * u64::from(self.limit));
-        places.saturating_add(places_in(until - of_then)).min(self.used_below() - 1)
+        let is_of_then = until <= other.rate.time_for(2 * u64::from(other.limit));
+        let most = if is_of_then { 2 * u64::from(self.limit) } else { self.used_below() - 1 };
+        self.rate.permits_of(self.rate.flow(until)).min(most)
     }
 
     /// An upper bound of `used`: see the head of this file.

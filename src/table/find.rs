@@ -4,7 +4,7 @@ use once_cell::race::OnceBox;
 
 use super::heuristics::{Heuristics, largest_for, size_for};
 use super::index::{Found, Put, Route, SIZES};
-use crate::cell::{Ask, Cells, Scope, Seat, Unchanged, Version, Versions, time_of};
+use crate::cell::{Ask, Cells, NewCell, Scope, Seat, Unchanged, Version, Versions, time_of};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::fingerprint::Fingerprint;
@@ -120,7 +120,7 @@ impl Table {
                         return Ok(status);
                     }
                 }
-                FindOrInsert::Granted(time) => return Ok(self.cells.first_status(fingerprint, cost, time)),
+                FindOrInsert::Granted(version, time) => return Ok(self.cells.first_status(version, cost, time)),
                 FindOrInsert::Discarded | FindOrInsert::Retry => {}
             }
         }
@@ -174,8 +174,8 @@ impl Table {
     pub(crate) fn clear(&self, clock: &impl Clock) {
         for id in self.cells.numbers() {
             self.cells.forget_any(id, clock);
+            self.note_idle();
         }
-        self.note_idle();
     }
 
     pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
@@ -288,18 +288,19 @@ impl Table {
             self.make_way(route, clock);
             return Ok(FindOrInsert::Retry);
         }
-        let Some((created, claimed)) = self.cells.new_cell(fingerprint, cost) else {
+        let Some(NewCell { seat: created, claimed, version }) = self.cells.new_cell(fingerprint, cost) else {
             self.unreserve(route);
             return self.seek_place(fingerprint, clock);
         };
+        let mut time = None;
         // Before another thread can find the cell idle (INV-CAP).
-        self.turns.note_new(route, || self.cells.first_end(fingerprint, claimed, time_of(clock.now())));
+        self.turns.note_new(route, || self.cells.first_end(fingerprint, claimed, *time.insert(time_of(clock.now()))));
         let (Put::Done | Put::There) = self.insert(route, fingerprint, created.id, created.head.incarnation()) else {
             return Ok(FindOrInsert::Discarded);
         };
-        let time = time_of(clock.now());
+        let time = time.unwrap_or_else(|| time_of(clock.now()));
         self.cells.publish_first(created, clock);
-        Ok(if claimed == cost { FindOrInsert::Granted(time) } else { FindOrInsert::Seat(created) })
+        Ok(if claimed == cost { FindOrInsert::Granted(version, time) } else { FindOrInsert::Seat(created) })
     }
 
     /// Inserts a new cell for which a slot is counted, or frees it.
@@ -332,8 +333,8 @@ fn number(count: usize) -> u32 {
 /// The outcome of find or insert.
 pub(super) enum FindOrInsert<'a> {
     Seat(Seat<'a>),
-    /// The first permits have been granted at this time.
-    Granted(u64),
+    /// The first permits have been granted under this version, at this time or later.
+    Granted(&'a Version, u64),
     /// Another thread was faster, and the new cell was freed again.
     Discarded,
     Retry,

@@ -211,7 +211,7 @@ impl Table {
         while *made < MOST_MADE {
             match self.find_or_insert(self.route(), key, 0, clock)? {
                 FindOrInsert::Seat(seat) => return Ok(seat),
-                FindOrInsert::Granted(_) | FindOrInsert::Discarded => *made += 1,
+                FindOrInsert::Granted(..) | FindOrInsert::Discarded => *made += 1,
                 FindOrInsert::Retry => {}
             }
         }

@@ -271,7 +271,7 @@ fn loom_a_snapshot_holds_a_key_once() {
         // The first request has got no further than this.
         let route = table.route();
         assert!(table.reserve(route));
-        let first = table.cells.new_cell(key(1), 1).unwrap().0.id;
+        let first = table.cells.new_cell(key(1), 1).unwrap().seat.id;
         assert_eq!(table.one(1, 0), Some(1));
         let goes_on = move |table: &Table| {
             assert_eq!(table.current(route).put(key(1), first, 0, &table.cells), Put::Other);

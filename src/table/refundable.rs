@@ -58,7 +58,9 @@ impl Table {
                         return 0;
                     }
                     if let Some(given) = self.cells.refund(seat, refundable.charge, refundable.cost, clock) {
-                        self.note_idle();
+                        if given > 0 {
+                            self.note_idle();
+                        }
                         return given;
                     }
                 }

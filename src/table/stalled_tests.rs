@@ -346,3 +346,12 @@ fn after_the_sweep_has_passed_a_key_that_is_forgotten() {
         assert_eq!(ask(3, 1), Ok(true), "{turns}");
     }
 }
+
+/// The quota changes once the cell of a new key is made.
+#[test]
+fn before_telling_the_status_of_a_new_key() {
+    let bucket = |capacity| Quota::token_bucket(capacity, 1, Duration::from_nanos(10));
+    let table = Table::new(Versions::new(&[bucket(10)]), 4096, 0);
+    let Ok(status) = table.acquire(key(1), 8, &Changes(&table, bucket(5))) else { panic!("there is room") };
+    assert!(status.is_admitted() && status.remaining() == 2, "{status:?}");
+}

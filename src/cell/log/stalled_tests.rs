@@ -102,7 +102,7 @@ fn in_the_middle_of_publishing_several() {
 /// The ring and the limits.
 fn parts(one: &One) -> (Ring<'_>, &LogPlan) {
     let cell = one.0.store.cells.element(0);
-    let AnyDriver::Log(log) = one.0.driver(KEY) else { panic!("not a log") };
+    let AnyDriver::Log(log) = one.0.driver_by(one.0.versions_of(KEY)) else { panic!("not a log") };
     (one.0.store.ring(cell, cell.reference()), log.plan)
 }
 

@@ -297,23 +297,19 @@ impl Slot {
         Self::sentinel(number | AFTER_RING, lap)
     }
 
-    /// Whether it is such a sentinel.
     pub(crate) fn is_after_ring(self) -> bool {
         self.is_sentinel() && self.time() & AFTER_RING != 0
     }
 
-    /// The anchor of an account that is running. A thread may still want to replace the one slot
-    /// that a log had in this cell: no such word equals a slot (INV-REFERENCE).
+    /// The anchor of an account that is running: no word of a log's one slot (INV-REFERENCE).
     pub(crate) fn running(anchor: u64, era: u64) -> Self {
         Self::new(anchor, true, era)
     }
 
-    /// The time since when an account is over.
     pub(crate) fn over(since: u64, era: u64) -> Self {
         Self::new(since, false, era)
     }
 
-    /// Whether the account is over.
     #[inline]
     pub(crate) fn is_over(self) -> bool {
         self.0 & 2 == 0

@@ -229,3 +229,33 @@ fn a_request_loses_only_so_many_cells() {
     let (bare, status, _) = ask_while_others_make_room(&Quota::token_bucket(2, 1, ten).starting_with(0), false);
     assert!(bare.is_denied() && status.is_denied());
 }
+
+/// A clock that lets the index turn as soon as a request has made a cell, before it is known.
+struct IndexTurns<'a> {
+    table: &'a Table,
+    readings: plain::AtomicU64,
+}
+
+impl Clock for IndexTurns<'_> {
+    fn now(&self) -> u64 {
+        assert!(self.readings.fetch_add(1, Ordering::Relaxed) < 10_000, "the request goes on for ever");
+        if self.table.cells.room_up_to(CAP) < CAP {
+            // Twice: the old index takes the cell once more.
+            for _ in 0..2 {
+                let route = self.table.route();
+                self.table.make_way(route, &At(0));
+                self.table.start_turn_to(route.size());
+            }
+        }
+        0
+    }
+}
+
+#[test]
+fn a_request_discards_only_so_many_cells() {
+    let table = Table::together([Versions::new(&[Quota::new(1, Duration::from_nanos(10))])].into(), CAP, 0);
+    table.start_turn_to(table.route().size());
+    let clock = IndexTurns { table: &table, readings: plain::AtomicU64::new(0) };
+    assert!(table.acquire_within(key(0, 1), 1, 0, &clock).is_err_and(|wait| wait == 1));
+    assert_eq!(table.cells.room_up_to(CAP), CAP, "discarded cells are free");
+}

@@ -290,12 +290,6 @@ impl Cells {
         self.new_keys(key).first_status(cost, 0, time_of(clock.now()), 0)
     }
 
-    /// The earliest time at which a key is no different from a new one, after its first request of
-    /// `cost` permits.
-    pub(crate) fn first_end(&self, key: Fingerprint, cost: u32, time: u64) -> u64 {
-        self.new_keys(key).first_end(cost, time)
-    }
-
     /// The answer to a key's first request of `cost` permits, if its cell was made under this
     /// version.
     pub(crate) fn first_status(&self, version: &Version, cost: u32, time: u64) -> Status {

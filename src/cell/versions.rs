@@ -97,6 +97,12 @@ impl Version {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
     }
 
+    /// The earliest time at which a key is no different from a new one, after its first request of
+    /// `cost` permits at `time`.
+    pub(crate) fn first_end(&self, cost: u32, time: u64) -> u64 {
+        self.plan.new_keys().first_end(cost, time)
+    }
+
     /// The version of validated quotas after `before`, if it is not the first.
     fn new(quotas: &[Quota], number: u64, since: u64, before: Option<&Self>) -> Self {
         let plan = Plan::new(quotas, before.map(|before| (&before.plan, since)));

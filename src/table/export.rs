@@ -59,7 +59,7 @@ impl Table {
                 return Err(ImportError::NoRoom);
             };
             // The permits may expire before those of other keys (INV-CAP).
-            self.turns.note_end(route.generation(), 0);
+            self.note_idle();
             match self.insert(route, fingerprint, id, incarnation) {
                 Put::Done | Put::There | Put::Other => return Ok(()),
                 Put::Outdated | Put::Full => {}

@@ -294,7 +294,7 @@ impl Table {
         };
         let mut time = None;
         // Before another thread can find the cell idle (INV-CAP).
-        self.turns.note_new(route, || self.cells.first_end(fingerprint, claimed, *time.insert(time_of(clock.now()))));
+        self.turns.note_new(route, || version.first_end(claimed, *time.insert(time_of(clock.now()))));
         let (Put::Done | Put::There) = self.insert(route, fingerprint, created.id, created.head.incarnation()) else {
             return Ok(FindOrInsert::Discarded);
         };

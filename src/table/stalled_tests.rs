@@ -272,21 +272,35 @@ fn slow_bucket() -> (Quota, u64) {
     (Quota::token_bucket(10, 1, Duration::from_nanos(unit)), unit)
 }
 
+/// Asks for permits of a key. An error says that there is no place.
+fn ask(table: &Table, clock: &MockClock, number: u64, cost: u32) -> Result<bool, u64> {
+    table.acquire(key(number), cost, clock).map(|status| status.is_admitted())
+}
+
+/// A table of slow buckets for two keys, with keys 1 and 2.
+fn at_the_cap() -> (Table, MockClock) {
+    let (table, clock) = (Table::new(Versions::new(&[slow_bucket().0]), 2, 0), MockClock::new());
+    assert_eq!([1, 2].map(|number| ask(&table, &clock, number, 10)), [Ok(true); 2]);
+    assert!(ask(&table, &clock, 3, 1).is_err());
+    (table, clock)
+}
+
+/// The same with key 4 in place of key 2, after a sweep has noted when they are idle.
+fn swept_at_the_cap() -> (Table, MockClock) {
+    let (table, clock) = at_the_cap();
+    assert!(table.forget(key(2), &clock));
+    assert!(ask(&table, &clock, 4, 10) == Ok(true) && ask(&table, &clock, 3, 1).is_err());
+    (table, clock)
+}
+
 /// At the key cap, the thread of a new key stalls once its cell is known. It is idle before the
 /// others.
 #[test]
 fn after_making_a_new_cell_known_at_the_cap() {
-    let (quota, unit) = slow_bucket();
     let asked = plain::AtomicU64::new(0);
     for nth in 0..40 {
-        let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
-        let ask = |number, cost| table.acquire(key(number), cost, &clock).map(|status| status.is_admitted());
-        assert_eq!([ask(1, 10), ask(2, 10)], [Ok(true); 2]);
-        // A sweep notes when the others are idle.
-        assert!(ask(3, 1).is_err());
-        table.forget(key(2), &clock);
-        assert!(ask(4, 10) == Ok(true) && ask(3, 1).is_err());
-        table.forget(key(4), &clock);
+        let (table, clock) = swept_at_the_cap();
+        assert!(table.forget(key(4), &clock));
         let stalled = AsksMeanwhile {
             table: &table,
             clock: &clock,
@@ -295,9 +309,9 @@ fn after_making_a_new_cell_known_at_the_cap() {
                 if table.seat_of(key(5)).is_some() {
                     // Another thread publishes the permit.
                     assert_eq!(table.peek(key(5), 0, &clock).remaining(), 9);
-                    assert!(ask(3, 1).is_err(), "the new key is live");
-                    clock.advance(Duration::from_nanos(unit));
-                    assert_eq!(ask(3, 1), Ok(true), "the new key is idle");
+                    assert!(ask(&table, &clock, 3, 1).is_err(), "the new key is live");
+                    clock.advance(Duration::from_nanos(slow_bucket().1));
+                    assert_eq!(ask(&table, &clock, 3, 1), Ok(true), "the new key is idle");
                     asked.fetch_add(1, Ordering::Relaxed);
                 }
             },
@@ -312,38 +326,28 @@ fn after_making_a_new_cell_known_at_the_cap() {
 #[cfg(feature = "snapshot")]
 #[test]
 fn after_an_import_up_to_the_cap() {
-    let (quota, unit) = slow_bucket();
-    let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
-    let ask = |number, cost| table.acquire(key(number), cost, &clock).map(|status| status.is_admitted());
-    assert_eq!([ask(1, 10), ask(2, 10)], [Ok(true); 2]);
-    assert!(ask(3, 1).is_err());
-    table.forget(key(2), &clock);
-    assert!(ask(4, 10) == Ok(true) && ask(3, 1).is_err());
+    let (table, clock) = swept_at_the_cap();
     table.cells.forget_any(table.seat_of(key(4)).unwrap().id, &clock);
     let export = crate::cell::Export::Account { age: 0, used: 1 };
     while table.import(key(5), &export, 0, &clock).is_err() {
         // Frees the cell of the forgotten key.
         table.make_way(table.route(), &clock);
     }
-    clock.advance(Duration::from_nanos(unit));
-    assert_eq!(ask(3, 1), Ok(true), "the imported key is idle");
+    clock.advance(Duration::from_nanos(slow_bucket().1));
+    assert_eq!(ask(&table, &clock, 3, 1), Ok(true), "the imported key is idle");
 }
 
 /// A key is forgotten after the sweep of its generation, and while the next is swept.
 #[test]
 fn after_the_sweep_has_passed_a_key_that_is_forgotten() {
-    let (quota, _) = slow_bucket();
     for turns in 0..3 {
-        let (table, clock) = (Table::new(Versions::new(&[quota]), 2, 0), MockClock::new());
-        let ask = |number, cost| table.acquire(key(number), cost, &clock).map(|status| status.is_admitted());
-        assert_eq!([ask(1, 10), ask(2, 10)], [Ok(true); 2]);
-        assert!(ask(3, 1).is_err());
+        let (table, clock) = at_the_cap();
         if turns > 0 {
             let next = table.start_turn_to(table.route().size());
             (1..turns).for_each(|_| table.make_way(next, &clock));
         }
         assert!(table.forget(key(2), &clock));
-        assert_eq!(ask(3, 1), Ok(true), "{turns}");
+        assert_eq!(ask(&table, &clock, 3, 1), Ok(true), "{turns}");
     }
 }
 

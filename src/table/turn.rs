@@ -226,8 +226,8 @@ impl Table {
         }
     }
 
-    /// Notes that a cell may have become idle other than by time: by `forget`, a refund, or a change
-    /// of quotas. The next key without a place sweeps (INV-CAP).
+    /// Notes that a cell may be idle sooner than the sweep has seen: by `forget`, a refund, a change
+    /// of quotas, or an import. The next key without a place sweeps (INV-CAP).
     pub(super) fn note_idle(&self) {
         loop {
             let generation = self.route().generation();

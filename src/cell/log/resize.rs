@@ -61,7 +61,7 @@ impl<'a> Log<'a> {
         let next = at.head.on_new_ring();
         let (offer, new) = self.store.new_ring(next.ring_parity(), (live + cost).max(ring.len() + 1), next.lap());
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
-        // it. And before the clock, so that only a lagging clock reads less (INV-FLOOR).
+        // it (INV-FLOOR).
         let timestamp_floor = self.store.timestamp_floor();
         let reading = view.time.max(time_of(clock.now()));
         let time = reading.max(timestamp_floor);

@@ -351,6 +351,22 @@ fn after_the_sweep_has_passed_a_key_that_is_forgotten() {
     }
 }
 
+/// A refund gives nothing back, so that no key is idle sooner.
+#[test]
+fn a_refund_of_nothing_starts_no_sweep() {
+    let (window, clock) = (1 << 20, MockClock::new());
+    let table = Table::new(Versions::new(&[Quota::new(2, Duration::from_nanos(window))]), 2, 0);
+    let Ok((_, refundable)) = table.acquire_within(key(1), 1, 0, &clock) else { panic!("there is room") };
+    clock.advance(Duration::from_nanos(window / 2));
+    assert_eq!([1, 2].map(|number| ask(&table, &clock, number, 1)), [Ok(true); 2]);
+    clock.advance(Duration::from_nanos(window / 2));
+    assert!(ask(&table, &clock, 3, 1).is_err());
+    let noted = table.turns.all_live_until(table.route().generation());
+    assert!(noted.is_some_and(|end| end > clock.now()), "{noted:?}");
+    assert_eq!(table.refund(&refundable, &clock), 0);
+    assert_eq!(table.turns.all_live_until(table.route().generation()), noted);
+}
+
 /// The quota changes once the cell of a new key is made.
 #[test]
 fn before_telling_the_status_of_a_new_key() {

@@ -1,6 +1,7 @@
 //! The documentation of the crate agrees with what it repeats: the manifest, and code that is
 //! compiled elsewhere.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -102,6 +103,44 @@ fn names_in_the_changelog_exist() {
         }
     }
     assert!(checked > 50, "{checked}");
+}
+
+/// The names and files in the chapters of the design exist in the sources.
+#[test]
+fn names_in_the_design_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut source = String::new();
+    ["src", "tests", "crates", "benches"].iter().for_each(|folder| read_all(&root.join(folder), &mut source));
+    let words: HashSet<&str> = source.split(|char: char| !char.is_alphanumeric() && char != '_').collect();
+    let is_declared = |name: &str| {
+        ["fn", "struct", "enum", "trait", "type", "const"].iter().any(|kind| source.contains(&format!("{kind} {name}")))
+            // A variant or a field.
+            || [" {", " =", ",", "(", ":"].iter().any(|after| source.contains(&format!("    {name}{after}")))
+    };
+    let (mut names, mut files, mut lost) = (0, 0, Vec::new());
+    for page in fs::read_dir(root.join("docs")).unwrap() {
+        let page = page.unwrap().path();
+        let text = fs::read_to_string(&page).unwrap();
+        for code in text.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '*', '\n'])) {
+            if let Some((module, name)) = code.rsplit_once("::").filter(|(module, _)| *module != "u64") {
+                let module = module.rsplit("::").next().unwrap();
+                names += 1;
+                let is_module = module.starts_with(char::is_lowercase);
+                let is_there =
+                    if is_module { source.contains(&format!("mod {module}")) } else { words.contains(module) };
+                if !is_there || !is_declared(name) {
+                    lost.push(format!("{}: {code}", page.display()));
+                }
+            } else if code.ends_with(".rs") && code.contains('/') {
+                files += 1;
+                if !["", "src", "src/bin/tollgate"].iter().any(|folder| root.join(folder).join(code).exists()) {
+                    lost.push(format!("{}: {code}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(lost.is_empty(), "not in the sources: {lost:#?}");
+    assert!(names > 100 && files > 40, "{names} names, {files} files");
 }
 
 fn read_all(folder: &Path, text: &mut String) {

@@ -1,4 +1,7 @@
-//! A worker that waits for permits: ten jobs a second, and no job waits longer than a minute.
+//! Workers that wait for permits: ten jobs a second, and no job waits longer than a minute.
+//!
+//! A queue gives each of many workers a place. (A log and a bucket reserve at most one window, or
+//! the time to fill, ahead: see `Limiter::reserve`.)
 //!
 //! ```text
 //! job 1
@@ -12,7 +15,7 @@ use std::time::Duration;
 use tollgate::{DirectLimiter, Quota};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let jobs = DirectLimiter::new(Quota::token_bucket(1, 10, Duration::from_secs(1)))?;
+    let jobs = DirectLimiter::new(Quota::leaky_queue(10, Duration::from_secs(1), Duration::from_secs(60)))?;
     for job in 1..=3 {
         let reservation = jobs.reserve(1, Duration::from_secs(60))?;
         sleep(reservation.delay());

@@ -104,15 +104,7 @@ texts! { ChangeError {
         from zero";
 } }
 
-impl core::error::Error for ChangeError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Quotas(error) => Some(error),
-            Self::Keys(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl core::error::Error for ChangeError {}
 
 impl<C: Clock, F> Engine<C, F> {
     /// Changes the quotas of a dimension; dimension 0 if there are no dimensions.

@@ -147,7 +147,11 @@
 //!
 //! ## tokio: wait for a permit
 //! No method waits. A reservation has the time to wait. Requests go on in the order of their
-//! reservations. If the task is cancelled meanwhile, the permit is refunded.
+//! reservations. A reservation that is dropped is refunded: a task that is cancelled takes no
+//! permit, and neither does one that forgets `commit`.
+//!
+//! A log reserves at most one window ahead, and a bucket as far as it takes to fill, so few
+//! requests can wait at a time. For a longer line take [`Quota::leaky_queue`].
 //!
 //! ```
 //! use std::time::Duration;

@@ -101,11 +101,4 @@ texts! { ListError {
     Full { list_cap } => "the lists are full: at most {list_cap} keys; unlist a key or raise `list_cap`";
 } }
 
-impl core::error::Error for ListError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Keys(error) => Some(error),
-            Self::NoLists | Self::Full { .. } => None,
-        }
-    }
-}
+impl core::error::Error for ListError {}

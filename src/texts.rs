@@ -17,17 +17,10 @@ macro_rules! texts {
 }
 
 /// Implements `Error` for an error of which these variants wrap another, and `From` for each of
-/// these.
+/// these. The text has that of the error within, so that is not the source, too.
 macro_rules! wraps {
     ($error:ident { $($variant:ident($inner:ty)),+ }) => {
-        impl core::error::Error for $error {
-            fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-                match self {
-                    $(Self::$variant(error) => Some(error),)+
-                    _ => None,
-                }
-            }
-        }
+        impl core::error::Error for $error {}
 
         $(impl From<$inner> for $error {
             fn from(error: $inner) -> Self {

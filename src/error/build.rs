@@ -14,7 +14,7 @@ use crate::texts::{texts, wraps};
 ///
 /// let error = Limiter::<String>::new(Quota::per_minute(0)).unwrap_err();
 /// assert_eq!(error, BuildError::Quota(QuotaError::ZeroLimit));
-/// assert_eq!(error.to_string(), "the limit is zero: give at least one permit per window");
+/// assert_eq!(error.to_string(), "the limit is zero: give at least one permit");
 ///
 /// let error = Limiter::<String>::builder(Quota::per_minute(5)).key_cap(0).build().unwrap_err();
 /// assert_eq!(error, BuildError::ZeroKeyCap);
@@ -111,8 +111,8 @@ pub enum BuildError {
 
 texts! { BuildError {
     Quota(error) => "{error}";
-    QuotasDontCombine { algorithm } => "several quotas on one key have to be sliding window logs, and one is \
-        {algorithm:?}: give each key one such quota alone, or put them into dimensions of their own";
+    QuotasDontCombine { algorithm } => "several quotas on one key have to be sliding window logs, and one is a \
+        {algorithm}: give each key one such quota alone, or put them into dimensions of their own";
     TooManyQuotas { quotas, most } => "{quotas} quotas on one key are too many: at most {most}";
     NoQuota => "no quota: give at least one";
     DimensionCount { dimensions, most } => "{dimensions} dimensions: give at least one and at most {most}";

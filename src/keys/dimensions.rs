@@ -91,7 +91,8 @@ pub struct Absent;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a key of a dimension whose keys are `{K}`",
+    message = "`{Self}` can't be passed as the key of a dimension whose keys are `{K}`: pass a reference, such as \
+               `&{K}`",
     label = "not a form of the key `{K}`",
     note = "pass `&{K}` or a reference to a borrowed form of it (`&str` for `String`), an `Option` of that, or `Absent`; \
             integers, addresses and arrays can be passed by value"

@@ -91,7 +91,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a key of a limiter whose keys are `{K}`",
+    message = "`{Self}` can't be passed as the key of a limiter whose keys are `{K}`: pass a reference, such as `&{K}`",
     label = "not a form of the key `{K}`",
     note = "pass `&{K}` or a reference to a borrowed form of it (`&str` for `String`); integers, addresses and arrays \
             can be passed by value; of a tuple, pass a tuple of such values"

@@ -123,11 +123,4 @@ texts! { ApplyError {
     Change { dimension, error } => "dimension {dimension:?}: {error}";
 } }
 
-impl core::error::Error for ApplyError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Change { error, .. } => Some(&**error),
-            Self::NotInLimiter { .. } | Self::NotInPolicy { .. } => None,
-        }
-    }
-}
+impl core::error::Error for ApplyError {}

@@ -71,15 +71,7 @@ impl fmt::Display for PolicyError {
     }
 }
 
-impl core::error::Error for PolicyError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match &self.problem {
-            PolicyProblem::Refused(error) => Some(error),
-            PolicyProblem::Duration { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
+impl core::error::Error for PolicyError {}
 
 /// A problem in a policy file.
 ///
@@ -96,7 +88,8 @@ pub enum PolicyProblem {
     /// The text is not TOML, has an unknown field, or has a value of the wrong type or out of
     /// range.
     Toml {
-        /// The message of the parser. It names the allowed fields or values.
+        /// The message of the parser. It names the allowed fields or values. After a usual mistake
+        /// it has a remedy.
         message: String,
     },
     /// The file names an unknown algorithm.

@@ -76,11 +76,4 @@ texts! { LoadError {
     Policy { path, error } => "{}: {error}", path.display();
 } }
 
-impl core::error::Error for LoadError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(match self {
-            Self::Read { error, .. } => error,
-            Self::Policy { error, .. } => error,
-        })
-    }
-}
+impl core::error::Error for LoadError {}

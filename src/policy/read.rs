@@ -147,6 +147,23 @@ impl From<BuildError> for PolicyProblem {
     }
 }
 
+/// The message of the parser and, after a usual mistake, a remedy.
+fn with_remedy(message: &str) -> String {
+    const REMEDIES: [(&str, &str); 4] = [
+        (
+            "expected a sequence",
+            "write `[[dimension]]` in two pairs of brackets, and lists in one: `quota = [{ ... }]`, `key = [\"user\"]`",
+        ),
+        ("expected u32", "write a whole number up to 4294967295, without quotes"),
+        ("expected usize", "write a whole number, without quotes"),
+        ("missing field", "add it"),
+    ];
+    match REMEDIES.iter().find(|(mistake, _)| message.contains(mistake)) {
+        Some((_, remedy)) => format!("{message}: {remedy}"),
+        None => message.to_owned(),
+    }
+}
+
 impl FromStr for Policy {
     type Err = PolicyError;
 
@@ -175,7 +192,7 @@ impl Policy {
         let refuse = |placed: Placed| PolicyError::at(text, placed, None);
         let file: File = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(text.len(), |span| span.start);
-            refuse((start, PolicyProblem::Toml { message: error.message().to_owned() }))
+            refuse((start, PolicyProblem::Toml { message: with_remedy(error.message()) }))
         })?;
         if let Some(key_cap) = &file.key_cap {
             check_keys(*key_cap.get_ref(), 0).map_err(|error| refuse(at(key_cap, error)))?;

@@ -275,6 +275,23 @@ fn whole_seconds_need_no_unit() {
 }
 
 #[test]
+fn usual_mistakes_have_a_remedy() {
+    let dimension = |key: &str, quota: &str| format!("[[dimension]]\nname = \"a\"\n{key}quota = {quota}");
+    for (text, line, remedy) in [
+        ("[dimension]\nname = \"a\"".to_owned(), 1, "write `[[dimension]]`"),
+        (dimension("", "{ limit = 5, per = \"1s\" }"), 3, "`quota = [{ ... }]`"),
+        (dimension("key = \"user\"\n", "[{ limit = 5, per = \"1s\" }]"), 3, "`key = [\"user\"]`"),
+        (with_quotas("{ limit = \"5\", per = \"1s\" }"), 3, "a whole number up to 4294967295, without quotes"),
+        (with_quotas("{ limit = -1, per = \"1s\" }"), 3, "a whole number up to 4294967295"),
+        ("key_cap = \"10k\"".to_owned(), 1, "a whole number, without quotes"),
+        ("[[dimension]]".to_owned(), 1, "missing field `name`: add it"),
+    ] {
+        let message = words(&text, line);
+        assert!(message.contains(remedy), "{text}\n{message}");
+    }
+}
+
+#[test]
 fn errors_name_the_dimension() {
     let text = "[[dimension]]\nname = \"a\"\nquota = [{ limit = 1, per = 1 }]\n\n[[dimension]]\nname = \"b\"\n";
     let error = Policy::from_toml(&format!("{text}quota = [{{ limit = 0, per = 1 }}]")).unwrap_err();

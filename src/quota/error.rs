@@ -121,14 +121,14 @@ pub enum QuotaError {
 }
 
 texts! { QuotaError {
-    ZeroLimit => "the limit is zero: give at least one permit per window";
+    ZeroLimit => "the limit is zero: give at least one permit";
     LimitTooLarge { limit } => "the limit {limit} is too large: at most {MAX_LIMIT} permits per window";
     ZeroWindow => "the window is zero: give at least one nanosecond";
     WindowTooLong { window } => "the window {window:?} is too long: at most {MAX_WINDOW:?}";
     PastMaximum { algorithm, limit, most } => "{limit} permits are too many for a {algorithm}: at most {most}";
-    ZeroRate => "the rate is zero: give at least one permit per period";
+    ZeroRate => "the rate is zero: give at least one permit per period, as `refill` or `leak`";
     RateTooLarge { permits } => "a rate of {permits} permits per period is too large: at most {MAX_CAPACITY}";
-    ZeroPeriod => "the period of the rate is zero: give at least one nanosecond";
+    ZeroPeriod => "the period of the rate is zero: give at least one nanosecond, as `per`";
     PeriodTooLong { per } => "the period {per:?} of the rate is too long: at most {MAX_WINDOW:?}";
     QueueTooLong { max_delay } => "the queue is too long: a maximum delay of {max_delay:?} has room for more than \
         {MAX_CAPACITY} places";

@@ -322,7 +322,7 @@ pub enum RestoreError {
 texts! { RestoreError {
     Build(error) => "{error}";
     OtherQuotas => "the snapshot is of other quotas: only the limits and windows of sliding window logs may change \
-        across a restart";
+        across a restart; build the limiter without it to start afresh";
     OtherFingerprints => "the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it \
         had";
     KeysWithQuotas { keys } => "the snapshot has {keys} keys with quotas of their own: build the limiter with \

@@ -21,7 +21,7 @@ fn refused(quota: Quota) -> (BuildError, String) {
     assert_eq!(DirectLimiter::with_clock(quota, MockClock::new()).expect_err("a bad quota"), error);
     assert_eq!(Limiter::<u8>::builder(quota).clock(MockClock::new()).build().expect_err("a bad quota"), error);
     let text = error.to_string();
-    assert_eq!(error.source().map(ToString::to_string).as_ref(), Some(&text), "the quota's own error is the source");
+    assert!(error.source().is_none(), "the text of the quota's own error would be printed twice");
     (error, text)
 }
 
@@ -29,7 +29,7 @@ fn refused(quota: Quota) -> (BuildError, String) {
 fn a_limit_of_zero() {
     let (error, text) = refused(Quota::per_minute(0));
     assert_eq!(error, BuildError::Quota(QuotaError::ZeroLimit));
-    assert_eq!(text, "the limit is zero: give at least one permit per window");
+    assert_eq!(text, "the limit is zero: give at least one permit");
 }
 
 #[test]
@@ -67,11 +67,7 @@ fn a_number_that_another_algorithm_does_not_allow() {
     let year = Duration::from_secs(31_557_600);
     let past = |algorithm, limit, most| QuotaError::PastMaximum { algorithm, limit, most };
     for (quota, expected, text) in [
-        (
-            Quota::token_bucket(0, 1, SECOND),
-            QuotaError::ZeroLimit,
-            "the limit is zero: give at least one permit per window",
-        ),
+        (Quota::token_bucket(0, 1, SECOND), QuotaError::ZeroLimit, "the limit is zero: give at least one permit"),
         (
             Quota::fixed_window(MOST + 1, SECOND),
             past(Algorithm::FixedWindow, MOST + 1, MOST),
@@ -85,7 +81,7 @@ fn a_number_that_another_algorithm_does_not_allow() {
         (
             Quota::leaky_bucket(1, 0, SECOND),
             QuotaError::ZeroRate,
-            "the rate is zero: give at least one permit per period",
+            "the rate is zero: give at least one permit per period, as `refill` or `leak`",
         ),
         (
             Quota::token_bucket(1, MOST + 1, SECOND),
@@ -95,7 +91,7 @@ fn a_number_that_another_algorithm_does_not_allow() {
         (
             Quota::leaky_queue(1, Duration::ZERO, SECOND),
             QuotaError::ZeroPeriod,
-            "the period of the rate is zero: give at least one nanosecond",
+            "the period of the rate is zero: give at least one nanosecond, as `per`",
         ),
         (
             Quota::token_bucket(1, 1, long),

@@ -30,7 +30,7 @@ fn quotas_that_could_not_be_built_are_refused() {
     assert_eq!(refused(&[]), ChangeError::Quotas(BuildError::NoQuota));
     let zero = ChangeError::Quotas(BuildError::Quota(QuotaError::ZeroLimit));
     assert_eq!(refused(&[Quota::new(0, SECOND)]), zero);
-    assert!(std::error::Error::source(&zero).is_some());
+    assert!(std::error::Error::source(&zero).is_none());
     let mixed = refused(&[Quota::new(2, SECOND), Quota::fixed_window(2, SECOND)]);
     assert_eq!(mixed, ChangeError::Quotas(BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow }));
     assert_eq!(limiter.quotas(), [Quota::new(2, SECOND)]);

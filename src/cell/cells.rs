@@ -223,9 +223,8 @@ impl Cells {
 
     /// The answer of a seat to a peek, by its head and a clock that was read after it. `None` if
     /// the head has changed, or the cell had to be helped.
-    pub(crate) fn peek_once(&self, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
-        dispatch!(self.driver_at(seat), driver => driver.decide(Ask::Peek, seat.at(), cost, clock))
-            .map(|(status, _)| status)
+    pub(crate) fn peek_once(&self, ask: Ask, seat: Seat<'_>, cost: u32, clock: &impl Clock) -> Option<Status> {
+        dispatch!(self.driver_at(seat), driver => driver.decide(ask, seat.at(), cost, clock)).map(|(status, _)| status)
     }
 
     /// Whether the head is unchanged.

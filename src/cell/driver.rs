@@ -18,6 +18,15 @@ pub(crate) enum Ask {
     Peek,
     /// Grant, now or at most so many nanoseconds ahead.
     Reserve { within: u64 },
+    /// Answer as to a reservation, and charge nothing.
+    PeekReserve { within: u64 },
+}
+
+impl Ask {
+    /// Whether the request takes permits, if they are granted.
+    pub(super) fn charges(self) -> bool {
+        matches!(self, Self::Acquire | Self::Reserve { .. })
+    }
 }
 
 /// A charge, as a refund needs it.

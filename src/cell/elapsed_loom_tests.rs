@@ -95,7 +95,7 @@ fn read_before_the_clock_is_set_back(quota: Quota) {
         one.1.set_back();
         let reader = Reader { clock: &one.1, last: plain::AtomicU64::new(0) };
         // Once helps, and then gives up.
-        let _ = one.0.cells.peek_once(one.0.seat().expect("the cell is never freed here"), 0, &reader);
+        let _ = one.0.cells.peek_once(Ask::Peek, one.0.seat().expect("the cell is never freed here"), 0, &reader);
     });
     helper.join().unwrap();
     let all = claimants.into_iter().flat_map(|thread| thread.join().unwrap());

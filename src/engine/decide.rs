@@ -1,6 +1,7 @@
 //! Decisions on one key.
 
 use super::body::{AtCap, Engine};
+use crate::cell::Ask;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
@@ -22,7 +23,7 @@ impl<C: Clock, F> Engine<C, F> {
             return self.peek(key, 0).decision;
         }
         if let Some(modes) = &self.modes {
-            let status = self.decide_in_modes(modes, key, cost, |clock| {
+            let status = self.decide_in_modes(modes, key, cost, Ask::Peek, |clock| {
                 let fast = self.table.fast_decide(key, cost, clock);
                 fast.map_or_else(|| self.ask_quota(key, cost, clock), |fast| (Status::bare(fast.into()), true))
             });
@@ -84,7 +85,7 @@ impl<C: Clock, F> Engine<C, F> {
     /// The slow path of a request of at least one permit.
     fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
         if let Some(modes) = &self.modes {
-            return self.decide_in_modes(modes, key, cost, |clock| self.ask_quota(key, cost, clock));
+            return self.decide_in_modes(modes, key, cost, Ask::Peek, |clock| self.ask_quota(key, cost, clock));
         }
         let (status, _) = self.ask_quota(key, cost, &self.clock);
         self.count(status.is_admitted());
@@ -95,7 +96,7 @@ impl<C: Clock, F> Engine<C, F> {
         match &self.modes {
             // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => self.peek_in_modes(modes, key, cost),
-            _ if cost > 0 => self.preview_quota(key, cost, &self.clock),
+            _ if cost > 0 => self.preview_quota(Ask::Peek, key, cost, &self.clock),
             _ => self.table.peek(key, 0, &self.clock),
         }
     }
@@ -119,11 +120,11 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The quota's answer to a peek.
-    pub(super) fn preview_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        self.table.preview(key, cost, clock).unwrap_or_else(|retry_after_ns| {
-            let shared = |shared: &Single| shared.table.peek(Single::KEY, cost, clock);
+    pub(super) fn preview_quota(&self, ask: Ask, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        self.table.preview(ask, key, cost, clock).unwrap_or_else(|retry_after_ns| {
+            let shared = |shared: &Single| shared.table.peek_as(ask, Single::KEY, cost, clock);
             let at_cap = self.decide_at_cap(key, cost, retry_after_ns, shared);
-            at_cap.unwrap_or_else(|| self.table.peek(key, cost, clock))
+            at_cap.unwrap_or_else(|| self.table.peek_as(ask, key, cost, clock))
         })
     }
 

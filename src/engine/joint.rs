@@ -22,11 +22,11 @@ impl<C: Clock, F> Engine<C, F> {
             return Decision::Admitted(Admission::COUNTED);
         }
         let Some(modes) = &self.modes else {
-            let decision = self.table.acquire_together(self.asked(keys, cost), &self.clock);
+            let decision = self.table.acquire_together(self.asked(keys, cost, true), &self.clock);
             self.count(decision.is_admitted());
             return decision;
         };
-        let status = self.decide_together_in_modes(modes, *keys, cost, |asked, clock| {
+        let status = self.decide_together_in_modes(modes, *keys, cost, true, |asked, clock| {
             JointStatus::new().with_decision(self.table.acquire_together(asked, clock))
         });
         status.decision
@@ -43,12 +43,14 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 {
             return self.peek_together(keys, 0);
         }
+        // Permits that can be refunded are for now: a queue refunds only its last place.
+        let may_wait = refundable.is_none();
         let Some(modes) = &self.modes else {
-            let status = self.table.acquire_together_status(self.asked(keys, cost), &self.clock, refundable);
+            let status = self.table.acquire_together_status(self.asked(keys, cost, may_wait), &self.clock, refundable);
             self.count(status.is_admitted());
             return status;
         };
-        self.decide_together_in_modes(modes, *keys, cost, |asked, clock| {
+        self.decide_together_in_modes(modes, *keys, cost, may_wait, |asked, clock| {
             self.table.acquire_together_status(asked, clock, refundable)
         })
     }
@@ -78,7 +80,7 @@ impl<C: Clock, F> Engine<C, F> {
         match &self.modes {
             // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost),
-            _ => self.table.preview_together_status(self.asked(keys, cost), &self.clock),
+            _ => self.table.preview_together_status(self.asked(keys, cost, true), &self.clock),
         }
     }
 
@@ -88,7 +90,7 @@ impl<C: Clock, F> Engine<C, F> {
             Some(decision) => JointStatus::new().with_decision(decision),
             None => {
                 let clock = Noted::new(&self.clock);
-                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost), &clock)
+                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost, true), &clock)
             }
         };
         status.decision = modes.preview(status.decision);
@@ -102,9 +104,10 @@ impl<C: Clock, F> Engine<C, F> {
         modes: &Modes,
         keys: Together,
         cost: u32,
+        may_wait: bool,
         ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
     ) -> JointStatus {
-        let status = self.decide_by_modes(modes, keys, cost, ask);
+        let status = self.decide_by_modes(modes, keys, cost, may_wait, ask);
         self.count(status.is_admitted());
         let decision = modes.show(status.decision);
         status.with_decision(decision)
@@ -115,6 +118,7 @@ impl<C: Clock, F> Engine<C, F> {
         modes: &Modes,
         mut keys: Together,
         cost: u32,
+        may_wait: bool,
         ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
     ) -> JointStatus {
         if let Some(decision) = by_lists(modes, &mut keys) {
@@ -124,9 +128,9 @@ impl<C: Clock, F> Engine<C, F> {
         let mut blocks = blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
             // Peek at the quotas, too: their wait may be longer than the block.
-            return self.preview_with(&blocks, self.asked(&keys, cost), &clock);
+            return self.preview_with(&blocks, self.asked(&keys, cost, may_wait), &clock);
         }
-        let status = ask(self.asked(&keys, cost), &clock);
+        let status = ask(self.asked(&keys, cost, may_wait), &clock);
         let Decision::Denied(denial) = status.decision else { return status };
         let denied_until = clock.ahead(denial.wait_ns());
         for dimension in denial.violated_quotas() {
@@ -146,8 +150,8 @@ impl<C: Clock, F> Engine<C, F> {
         status.with_decision(decision)
     }
 
-    fn asked<'a>(&self, keys: &'a Together, cost: u32) -> table::Together<'a> {
-        table::Together { keys, cost, admits_without_place: matches!(self.at_cap, AtCap::Admit) }
+    fn asked<'a>(&self, keys: &'a Together, cost: u32, may_wait: bool) -> table::Together<'a> {
+        table::Together { keys, cost, admits_without_place: matches!(self.at_cap, AtCap::Admit), may_wait }
     }
 }
 

@@ -2,6 +2,7 @@
 //! then the quota. Shadow mode then turns a denial into an admission.
 
 use super::body::Engine;
+use crate::cell::Ask;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::fingerprint::Fingerprint;
@@ -25,17 +26,18 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// Decides a request of at least one permit. `ask` has the quota's decision, and whether it is
-    /// by the key's own permits.
+    /// by the key's own permits. A blocked key gets the answer to `peek`.
     #[inline(never)]
     pub(super) fn decide_in_modes(
         &self,
         modes: &Modes,
         key: Fingerprint,
         cost: u32,
+        peek: Ask,
         ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
     ) -> Status {
         let status = self.by_list(modes, key);
-        let status = status.unwrap_or_else(|| self.decide_with_penalty(modes.penalties(key), key, cost, ask));
+        let status = status.unwrap_or_else(|| self.decide_with_penalty(modes.penalties(key), key, cost, peek, ask));
         self.count(status.is_admitted());
         Status { decision: modes.show(status.decision), ..status }
     }
@@ -45,7 +47,7 @@ impl<C: Clock, F> Engine<C, F> {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).unwrap_or_else(|| {
             let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));
-            let status = self.preview_quota(key, cost, &clock);
+            let status = self.preview_quota(Ask::Peek, key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });
         Status { decision: modes.preview(status.decision), ..status }
@@ -67,12 +69,13 @@ impl<C: Clock, F> Engine<C, F> {
         penalties: Option<&Penalties>,
         key: Fingerprint,
         cost: u32,
+        peek: Ask,
         ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
     ) -> Status {
         let clock = Noted::new(&self.clock);
         if let Some(until) = penalties.and_then(|penalties| penalties.blocked_until(key, &clock)) {
             // Peek at the quota, too: its wait may be longer than the block.
-            return Told::now(self.preview_quota(key, cost, &clock), &clock).and_blocked(until, &clock);
+            return Told::now(self.preview_quota(peek, key, cost, &clock), &clock).and_blocked(until, &clock);
         }
         match (ask(&clock), penalties) {
             ((status, true), Some(penalties)) if status.is_denied() => {

@@ -1,6 +1,7 @@
 //! Permits that can be refunded.
 
 use super::body::{AtCap, Engine};
+use crate::cell::Ask;
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
@@ -22,7 +23,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
         if let Some(modes) = &self.modes {
             let mut charges = Charges::Nothing;
-            let status = self.decide_in_modes(modes, key, cost, |clock| {
+            let status = self.decide_in_modes(modes, key, cost, Ask::PeekReserve { within }, |clock| {
                 let status;
                 (status, charges) = self.ask_quota_refundable(key, cost, within, clock);
                 (status, matches!(charges, Charges::One(_)))

@@ -240,7 +240,8 @@ impl<C: Clock> Refund for DirectLimiter<C> {
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Charges `cost` refundable permits to each of the keys: all of them now, or none.
     ///
-    /// No permits are reserved for later: they would block the other keys of all dimensions.
+    /// No permits are reserved for later: they would block the other keys of all dimensions. A
+    /// request that would have to wait in a queue is denied, with the wait until the queue is empty.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};

@@ -128,9 +128,15 @@ impl Table {
 
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for
     /// a new key as the request would, so both give the same answer.
-    pub(crate) fn preview(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
+    pub(crate) fn preview(
+        &self,
+        ask: Ask,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Result<Status, u64> {
         loop {
-            if let Some(status) = self.peek_cell(fingerprint, cost, clock) {
+            if let Some(status) = self.peek_cell(ask, fingerprint, cost, clock) {
                 return Ok(status);
             }
             let made = if self.cells.has_room() { Ok(()) } else { self.make_room(1, clock) };
@@ -143,19 +149,30 @@ impl Table {
         }
     }
 
-    /// The answer of the key's cell to a request of `cost` permits; `None` if it has none. Writes
+    /// The answer of the key's cell to a peek at `cost` permits; `None` if it has none. Writes
     /// nothing.
-    pub(super) fn peek_cell(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let mut status = self.fast_peek(fingerprint, cost, clock);
+    pub(super) fn peek_cell(
+        &self,
+        ask: Ask,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Option<Status> {
+        let mut status = if ask == Ask::Peek { self.fast_peek(fingerprint, cost, clock) } else { None };
         while status.is_none() {
-            status = self.cells.decide(Ask::Peek, self.seat_of(fingerprint)?, cost, clock);
+            status = self.cells.decide(ask, self.seat_of(fingerprint)?, cost, clock);
         }
         status
     }
 
     /// The answer to a peek, as if there were a place for every key.
     pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        let status = self.peek_cell(fingerprint, cost, clock);
+        self.peek_as(Ask::Peek, fingerprint, cost, clock)
+    }
+
+    /// The same, to one of the two peeks.
+    pub(crate) fn peek_as(&self, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        let status = self.peek_cell(ask, fingerprint, cost, clock);
         status.unwrap_or_else(|| self.cells.status_of_nothing(fingerprint, cost, clock))
     }
 

@@ -1,8 +1,10 @@
 //! Joint requests: one key of each dimension, all of them charged or none.
 
+use core::time::Duration;
+
 use super::find::{FindOrInsert, Table};
 use super::refundable::Refundable;
-use crate::cell::{MAX_CELLS, Part, Seat};
+use crate::cell::{Ask, MAX_CELLS, Part, Seat};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
@@ -16,6 +18,15 @@ pub(crate) struct Together<'a> {
     pub(crate) cost: u32,
     /// Whether a key without a place is skipped.
     pub(crate) admits_without_place: bool,
+    /// Whether the admission may have a delay.
+    pub(crate) may_wait: bool,
+}
+
+impl Together<'_> {
+    /// The peek that answers as this request is answered.
+    pub(super) fn peek(&self) -> Ask {
+        if self.may_wait { Ask::Peek } else { Ask::PeekReserve { within: 0 } }
+    }
 }
 
 /// The results of a granted request beside the decision.
@@ -74,9 +85,9 @@ impl Table {
     fn peek_each(&self, asked: Together<'_>, clock: &impl Clock, made: &mut usize) -> (Decision, usize) {
         let (mut all, mut new) = (Decision::Admitted(Admission::UNCOUNTED), 0);
         for (dimension, key) in by_dimension(asked.keys) {
-            let known = self.peek_cell(key, asked.cost, clock);
+            let known = self.peek_cell(asked.peek(), key, asked.cost, clock);
             new += usize::from(known.is_none());
-            all = match known.map_or_else(|| self.open_if_denied(key, asked.cost, clock, made), Ok) {
+            all = match known.map_or_else(|| self.open_if_denied(asked, key, clock, made), Ok) {
                 Ok(status) => and(all, dimension, status.decision),
                 Err(_) if asked.admits_without_place => continue,
                 Err(retry_after_ns) => {
@@ -93,14 +104,20 @@ impl Table {
     /// A denial writes nothing, with one exception: the account of a quota that does not start full
     /// opens with the key's first request, even if that is denied. Otherwise the key would never
     /// earn a permit.
-    fn open_if_denied(&self, key: Fingerprint, cost: u32, clock: &impl Clock, made: &mut usize) -> Result<Status, u64> {
+    fn open_if_denied(
+        &self,
+        asked: Together<'_>,
+        key: Fingerprint,
+        clock: &impl Clock,
+        made: &mut usize,
+    ) -> Result<Status, u64> {
         loop {
-            let status = self.cells.status_of_nothing(key, cost, clock);
+            let status = self.cells.status_of_nothing(key, asked.cost, clock);
             if status.is_admitted() {
                 return Ok(status);
             }
             self.seat(key, clock, made)?;
-            if let Some(status) = self.peek_cell(key, cost, clock) {
+            if let Some(status) = self.peek_cell(asked.peek(), key, asked.cost, clock) {
                 return Ok(status);
             }
         }
@@ -144,7 +161,7 @@ impl Table {
         made: &mut usize,
         extras: Extras<'_>,
     ) -> Option<Decision> {
-        let Together { keys, cost, admits_without_place } = asked;
+        let Together { keys, cost, admits_without_place, may_wait } = asked;
         let Extras { mut refundable, mut told } = extras;
         let room = if *made < MOST_MADE { self.make_room_for(keys, new, clock) } else { Err(1) };
         let generation = refundable.as_ref().map_or(0, |_| self.route().generation());
@@ -171,6 +188,11 @@ impl Table {
                         return None;
                     };
                     parts[dimension] = Some(part);
+                    // Another request took the place in the queue since the peek.
+                    if !may_wait && another.delay() > Duration::ZERO {
+                        forgo(&parts);
+                        return None;
+                    }
                     admission = admission.and(another);
                 }
                 Err(_) if admits_without_place => {

@@ -37,7 +37,9 @@ impl Table {
     /// Permits of all the keys that are asked: granted (1) or denied (0).
     fn all(&self, asked: Asked<'_>, cost: u32, at: u64) -> u32 {
         let keys: Vec<_> = asked.iter().enumerate().map(|(at, number)| number.map(|number| key(at, number))).collect();
-        match self.acquire_together(Together { keys: &keys, cost, admits_without_place: false }, &At(at)) {
+        match self
+            .acquire_together(Together { keys: &keys, cost, admits_without_place: false, may_wait: true }, &At(at))
+        {
             Decision::Admitted(_) => cost,
             Decision::Denied(_) => 0,
         }
@@ -46,7 +48,7 @@ impl Table {
     /// Permits of one key of the first dimension, to be given back.
     fn charge(&self, number: u64, cost: u32, at: u64) -> Option<Refundable> {
         let mut refundable = Vec::new();
-        let asked = Together { keys: &[Some(key(0, number))], cost, admits_without_place: false };
+        let asked = Together { keys: &[Some(key(0, number))], cost, admits_without_place: false, may_wait: true };
         let _ = self.acquire_together_status(asked, &At(at), Some(&mut refundable));
         refundable.pop()
     }

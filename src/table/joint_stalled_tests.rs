@@ -38,8 +38,11 @@ fn table() -> Table {
 impl Table {
     /// Key numbers by dimension; zero for none.
     fn admits(&self, numbers: [u64; 3], cost: u32, at: u64) -> bool {
-        self.acquire_together(Together { keys: &keys(numbers), cost, admits_without_place: false }, &At(at))
-            .is_admitted()
+        self.acquire_together(
+            Together { keys: &keys(numbers), cost, admits_without_place: false, may_wait: true },
+            &At(at),
+        )
+        .is_admitted()
     }
 
     /// The permits left of the keys with number 1.
@@ -205,7 +208,7 @@ fn ask_while_others_make_room(quota: &Quota, admits_without_place: bool) -> (Dec
     let table = Table::together(plans.into(), CAP, 0);
     let clock = || OthersMakeRoom { table: &table, readings: plain::AtomicU64::new(0) };
     let keys = keys([1, 1, 0]);
-    let asked = Together { keys: &keys, cost: 1, admits_without_place };
+    let asked = Together { keys: &keys, cost: 1, admits_without_place, may_wait: true };
     let bare = table.acquire_together(asked, &clock());
     let status = table.acquire_together_status(asked, &clock(), None);
     (bare, status.decision(), table.acquire_within(key(0, 1), 1, 0, &clock()).is_err())

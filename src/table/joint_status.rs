@@ -130,7 +130,7 @@ impl Table {
                 continue;
             }
             let told = match seats[dimension] {
-                Some(seat) => self.cells.peek_once(seat, asked.cost, shown),
+                Some(seat) => self.cells.peek_once(asked.peek(), seat, asked.cost, shown),
                 None => Some(self.cells.status_of_nothing(key, asked.cost, shown)),
             };
             let Some(told) = told else { return false };

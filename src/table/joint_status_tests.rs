@@ -46,7 +46,7 @@ fn table(places: usize) -> Table {
 /// Asks or peeks.
 fn ask(table: &Table, keys: Keys, cost: u32, at: u64, looks: bool) -> JointStatus {
     let keys = fingerprints(keys);
-    let asked = Together { keys: &keys, cost, admits_without_place: false };
+    let asked = Together { keys: &keys, cost, admits_without_place: false, may_wait: true };
     match looks {
         true => table.preview_together_status(asked, &At(at)),
         false => table.acquire_together_status(asked, &At(at), None),
@@ -126,7 +126,7 @@ proptest! {
             prop_assert_eq!(status.items().map(item).collect::<Vec<_>>(), right, "{:?} of {:?} at {}", cost, keys, now);
             if !admits {
                 let keys = fingerprints(keys);
-                let asked = Together { keys: &keys, cost, admits_without_place: false };
+                let asked = Together { keys: &keys, cost, admits_without_place: false, may_wait: true };
                 let bare = table.acquire_together(asked, &At(now));
                 prop_assert_eq!(bare, status.decision());
             }
@@ -157,7 +157,7 @@ fn a_key_without_a_place_is_told_so_in_its_dimension() {
         assert_eq!(status.tightest().map(|tightest| tightest.dimension()), Some(2));
     }
     let keys = fingerprints([Some(1), None, Some(1)]);
-    let asked = Together { keys: &keys, cost: 1, admits_without_place: true };
+    let asked = Together { keys: &keys, cost: 1, admits_without_place: true, may_wait: true };
     let status = table.acquire_together_status(asked, &At(103), None);
     assert!(status.is_admitted());
     let right = [(0, 0, 3, 1, 7, 10, false), (2, 0, 5, 5, 0, 0, false)];

@@ -5,6 +5,7 @@ mod at_the_cap;
 mod auto_traits;
 mod bad_input;
 mod changing;
+mod for_now;
 mod keys;
 mod many_at_once;
 mod reservations;

@@ -82,7 +82,7 @@ impl<'a> Decide<'a> for Counter<'a> {
         let View { slot, time, state } = self.view(at, clock)?;
         let (running, account) = match state {
             // Once per change; a denial writes nothing else.
-            AccountState::Running(running) if !running.is_current && ask != Ask::Peek => {
+            AccountState::Running(running) if !running.is_current && ask.charges() => {
                 self.renew(at, slot, &running, time);
                 return None;
             }
@@ -97,18 +97,27 @@ impl<'a> Decide<'a> for Counter<'a> {
             None => rule.effect_once_over(account, time, cost),
         };
         let (effect, delay) = match ask {
-            Ask::Reserve { within } if cost <= limit => rule.reserve(account, time, cost, effect, within),
+            Ask::Reserve { within } | Ask::PeekReserve { within } if cost <= limit => {
+                rule.reserve(account, time, cost, effect, within)
+            }
             _ => (effect, rule.delay_ns(account, time)),
         };
         let effect = if running.is_some() { KeptBy::goes_on(slot, account, time, effect) } else { effect };
         let told = |decision, account, charge| {
-            Some((Status { decision, left: PerQuota::one(self.plan.left(account, time)) }, charge))
+            let left = match (effect, self.plan.left(account, time)) {
+                // A place in the queue that is too far behind for this request.
+                (Effect::Deny { wait_ns }, left) if left.remaining >= cost => {
+                    Left { remaining: 0, next_after_ns: wait_ns, ..left }
+                }
+                (_, left) => left,
+            };
+            Some((Status { decision, left: PerQuota::one(left) }, charge))
         };
         let decision = match effect {
             Effect::Deny { wait_ns } => denied(wait_ns),
             _ => Decision::Admitted(Admission::delayed(delay)),
         };
-        if ask == Ask::Peek || matches!(effect, Effect::Deny { .. }) {
+        if !ask.charges() || matches!(effect, Effect::Deny { .. }) {
             at.validate().then_some(())?;
             return told(decision, account, Charge::nothing(head));
         }

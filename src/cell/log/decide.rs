@@ -76,11 +76,11 @@ impl<'a> Decide<'a> for Log<'a> {
         let view = self.view(at, clock)?;
         let cost = cost as usize;
         match (self.refusal(&view, cost), ask) {
-            (None, Ask::Peek) => self.told(&view, Decision::Admitted(Admission::COUNTED)),
+            (None, _) if !ask.charges() => self.told(&view, Decision::Admitted(Admission::COUNTED)),
             (None, _) => self.grant(ask, &view, cost, clock),
             // A log that counts refused requests reserves nothing: INV-REFUSED.
-            (Some(refusal), Ask::Reserve { within }) if !self.plan.counts_refused => {
-                self.reserve(&view, refusal, cost, within)
+            (Some(refusal), Ask::Reserve { within } | Ask::PeekReserve { within }) if !self.plan.counts_refused => {
+                self.reserve(&view, refusal, cost, within, ask.charges())
             }
             // Reserved stamps must not be postponed.
             (Some(refusal), Ask::Acquire | Ask::Reserve { .. }) if self.plan.counts_refused && !view.is_behind() => {

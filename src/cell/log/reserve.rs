@@ -36,13 +36,14 @@ use crate::decision::{Admission, Decision, Status};
 const LONGEST: usize = 1 << 24;
 
 impl<'a> Log<'a> {
-    /// One attempt to reserve permits that fit within so many nanoseconds.
+    /// One attempt to reserve permits that fit within so many nanoseconds, or the answer to it.
     pub(super) fn reserve(
         self,
         view: &View<'a>,
         refusal: Refusal,
         cost: usize,
         within: u64,
+        charges: bool,
     ) -> Option<(Status, Charge)> {
         let (plan, at, reading) = (self.plan, view.at, view.reading);
         let within = within.min(plan.window());
@@ -59,6 +60,10 @@ impl<'a> Log<'a> {
             let decision = if is_never { refusal.denial(reading) } else { refusal.denial_within(reading, within) };
             return self.told(view, decision);
         }
+        let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));
+        if !charges {
+            return self.told(view, decision);
+        }
         let resizing = at.begin_resize(at.head.state().resizing_to_reserved())?;
         let new = self.replacement(resizing, view, slots, now)?;
         let stamps = view.last(live).chain(core::iter::repeat_n(moment, cost));
@@ -68,7 +73,6 @@ impl<'a> Log<'a> {
         if !self.offer(resizing, view.reference, now, new.offer) {
             return None;
         }
-        let decision = Decision::Admitted(Admission::delayed(moment.saturating_sub(reading)));
         Some((Status { decision, left }, Charge { head: at.head, mark: moment }))
     }
 }

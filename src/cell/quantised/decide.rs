@@ -69,7 +69,7 @@ impl<'a> Decide<'a> for Quantised<'a> {
         let admitted = Decision::Admitted(Admission::COUNTED);
         let step = match history.verdict(&plan.steps, time, cost) {
             Verdict::Deny(until) => return denied(until.saturating_sub(time)),
-            _ if ask == Ask::Peek => return told(admitted),
+            _ if !ask.charges() => return told(admitted),
             Verdict::Charge => history.step,
             Verdict::Begin(step) => step,
         };

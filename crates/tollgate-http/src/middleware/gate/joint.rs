@@ -109,15 +109,6 @@ where
     F: Fingerprinter,
 {
     match limiter.reserve(keys.refs(), request.cost) {
-        Ok(reservation) if !reservation.delay().is_zero() => {
-            // Middleware does not wait.
-            let wait = reservation.delay();
-            let is_queue = |item: &Item| queues(limiter).any(|queue| queue == item.dimension());
-            let none_left = |item| Item { usage: Usage { remaining: 0, next_after: wait }, ..item };
-            let violated = reservation.status().items().map(Item::from).filter(is_queue).map(none_left).collect();
-            reservation.cancel();
-            Verdict::Refused(Refusal { kind: DenialKind::Quota, wait, violated })
-        }
         Ok(reservation) => match reservation.status().decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
                 let left = of(reservation.status(), request.tell);

@@ -16,4 +16,5 @@ mod policy;
 mod selection;
 mod suggest;
 mod support;
+mod too_big;
 mod trouble;

@@ -18,6 +18,7 @@ use crate::outcome::Verdict;
 use crate::reading::{self, Asked, Ending};
 use crate::terminal::{self, Style};
 use crate::timeline::Timeline;
+use crate::too_big;
 use bursts::Granted;
 use comparison::{Comparison, Finish};
 
@@ -44,7 +45,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         let mut granted = Granted::new(&contender.plan);
         let mut waits = Vec::new();
         let outcome = decide(&log, &contender.plan, |event, verdict| {
-            timeline.add(event.time, verdict.is_admitted());
+            timeline.add(event.time, verdict.answer());
             match verdict {
                 Verdict::Admitted { delay_ns } => granted.add(&log, event, delay_ns),
                 Verdict::Denied(denial) => {
@@ -57,6 +58,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         waits.sort_unstable();
         let bursts = granted.largest(&windows);
         all.push((contender, Finish { outcome, waits, bursts, timeline }));
+    }
+    let never = all.iter().find(|(_, finish)| finish.outcome.totals.is_all_too_big());
+    if let Some((contender, _)) = never {
+        too_big::complain(&log, &contender.plan, args.cost.cost_column.as_deref());
     }
     let style = Style::new(true, args.output.width, args.output.color);
     let comparison = Comparison { log: &log, keys: &keys, windows, all, style };

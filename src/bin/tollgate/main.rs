@@ -31,6 +31,7 @@ mod text;
 mod time;
 mod timeline;
 mod times;
+mod too_big;
 mod words;
 
 use std::process::ExitCode;

@@ -17,9 +17,21 @@ pub(crate) enum Verdict {
     NeverPasses,
 }
 
+/// A verdict without its reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Admitted,
+    Denied,
+    TooBig,
+}
+
 impl Verdict {
-    pub(crate) fn is_admitted(self) -> bool {
-        matches!(self, Self::Admitted { .. })
+    pub(crate) fn answer(self) -> Answer {
+        match self {
+            Self::Admitted { .. } => Answer::Admitted,
+            Self::Denied(_) => Answer::Denied,
+            Self::NeverPasses => Answer::TooBig,
+        }
     }
 }
 
@@ -43,14 +55,20 @@ impl Tally {
     pub(crate) fn requests(&self) -> u64 {
         self.admitted + self.denied + self.never_pass
     }
+
+    pub(crate) fn is_all_too_big(&self) -> bool {
+        self.never_pass > 0 && self.never_pass == self.requests()
+    }
 }
 
 /// What became of the requests with one key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KeyTally {
     pub(crate) requests: u64,
-    /// Those that this very key was in the way of.
+    /// Denied requests that this very key was in the way of.
     pub(crate) turned_away: u64,
+    /// Requests that cost more than this key can ever be granted. They are not denied as well.
+    pub(crate) too_big: u64,
 }
 
 /// What one dimension did.
@@ -128,7 +146,8 @@ impl Outcome {
             dimension.in_the_way += u64::from(violated);
             let key = &mut dimension.by_key[key as usize];
             key.requests += 1;
-            key.turned_away += u64::from(violated || verdict == Verdict::NeverPasses && cost > most[at]);
+            key.turned_away += u64::from(violated);
+            key.too_big += u64::from(verdict == Verdict::NeverPasses && cost > most[at]);
         }
     }
 }

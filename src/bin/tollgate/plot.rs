@@ -19,6 +19,7 @@ const SIZE: (u32, u32) = (1000, 580);
 const UPPER_HEIGHT: u32 = 340;
 const ADMITTED: RGBColor = RGBColor(0x4c, 0x78, 0xa8);
 const DENIED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
+const TOO_BIG: RGBColor = RGBColor(0x7f, 0x7f, 0x7f);
 
 /// Draws the timeline and writes it to the file.
 ///
@@ -39,8 +40,8 @@ fn draw(svg: &mut String, title: &str, timeline: &Timeline) -> Result<(), Box<dy
     draw_heading(&heading, title, timeline)?;
     let every = length(timeline.step.unsigned_abs());
     let (upper, lower) = panels.split_vertically(UPPER_HEIGHT);
-    let denied_above_admitted = |bucket: &Bucket| [(bucket.admitted, ADMITTED), (bucket.denied, DENIED)];
-    draw_panel(&upper, &format!("requests per {every}"), timeline, denied_above_admitted)?;
+    let all = |bucket: &Bucket| [(bucket.admitted, ADMITTED), (bucket.denied, DENIED), (bucket.too_big, TOO_BIG)];
+    draw_panel(&upper, &format!("requests per {every}"), timeline, all)?;
     draw_panel(&lower, &format!("denied per {every}"), timeline, |bucket| [(bucket.denied, DENIED)])?;
     root.present()?;
     Ok(())
@@ -49,13 +50,18 @@ fn draw(svg: &mut String, title: &str, timeline: &Timeline) -> Result<(), Box<dy
 /// What was replayed, what the colours mean, and how much there is of each.
 fn draw_heading(area: &Area<'_>, title: &str, timeline: &Timeline) -> Result<(), Box<dyn Error>> {
     let text = |size: u32| (FONT, size).into_text_style(area).color(&BLACK);
-    area.draw(&Text::new(shortened(title, 56), (18, 14), text(20)))?;
-    let total = |of: fn(&Bucket) -> u64| HumanCount(timeline.buckets.iter().map(of).sum());
+    let sum = |of: fn(&Bucket) -> u64| timeline.buckets.iter().map(of).sum::<u64>();
+    let too_big = sum(|bucket| bucket.too_big);
+    // Costs above a limit are rare: only where there are some, the title makes room for them.
+    let columns = if too_big > 0 { 40 } else { 56 };
+    area.draw(&Text::new(shortened(title, columns), (18, 14), text(20)))?;
     let legend = [
-        (format!("admitted: {}", total(|bucket| bucket.admitted)), ADMITTED, 640),
-        (format!("denied: {}", total(|bucket| bucket.denied)), DENIED, 820),
+        ("admitted", sum(|bucket| bucket.admitted), ADMITTED, 640),
+        ("denied", sum(|bucket| bucket.denied), DENIED, 820),
+        ("too big", too_big, TOO_BIG, 460),
     ];
-    for (words, colour, x) in legend {
+    for (name, count, colour, x) in legend.into_iter().filter(|(.., x)| too_big > 0 || *x > 460) {
+        let words = format!("{name}: {}", HumanCount(count));
         area.draw(&Rectangle::new([(x, 17), (x + 12, 29)], colour.filled()))?;
         area.draw(&Text::new(words, (x + 18, 15), text(15)))?;
     }

@@ -10,13 +10,14 @@ use crate::errors::RunError;
 use crate::events::Event;
 use crate::key::Field;
 use crate::log::Log;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Answer, Outcome, Verdict};
 use crate::plan::Plan;
 use crate::plot;
 use crate::reading::{self, Asked, Ending};
 use crate::report::{Report, columns_for_chart};
 use crate::terminal::{self, Style};
 use crate::timeline::Timeline;
+use crate::too_big;
 
 /// Reads, decides, and reports.
 ///
@@ -46,19 +47,22 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     }
     let mut file = decisions.map(|path| DecisionsFile::create(path, &plan)).transpose()?;
     beside.go_on(&log, |event, verdict| file.as_mut().map_or(Ok(()), |file| file.add(event, &log, verdict)));
-    let (outcome, admitted) = beside.finish()?;
+    let (outcome, answers) = beside.finish()?;
     if let Some(file) = file {
         file.finish()?;
     }
 
+    if outcome.totals.is_all_too_big() {
+        too_big::complain(&log, &plan, args.cost.cost_column.as_deref());
+    }
     let to_stdout = decisions == Some(Path::new("-"));
     let style = Style::new(!to_stdout, args.output.width, args.output.color);
     let (first, last) = log.span();
     let mut shown = Timeline::new(first, last, columns_for_chart(style));
     let mut plotted = Timeline::new(first, last, plot::STEPS_AT_MOST);
-    for (event, admitted) in log.events().zip(&admitted) {
-        shown.add(event.time, *admitted);
-        plotted.add(event.time, *admitted);
+    for (event, answer) in log.events().zip(&answers) {
+        shown.add(event.time, *answer);
+        plotted.add(event.time, *answer);
     }
     if let Some(path) = plot {
         plot::write(path, &plan.title(), &plotted)?;
@@ -79,22 +83,22 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
 /// The decisions, made while the log is still read.
 struct Beside<'a> {
     decider: Result<Decider<'a>, RunError>,
-    /// Whether each request was admitted.
-    admitted: Vec<bool>,
+    /// What became of each request.
+    answers: Vec<Answer>,
 }
 
 impl<'a> Beside<'a> {
     fn new(plan: &'a Plan) -> Self {
-        Self { decider: Decider::new(plan), admitted: Vec::new() }
+        Self { decider: Decider::new(plan), answers: Vec::new() }
     }
 
     /// Decides what is settled. After an error nothing is decided any more: it is told once all is
     /// read.
     fn go_on(&mut self, log: &Log, mut witness: impl FnMut(&Event, Verdict) -> Result<(), RunError>) {
         let Ok(decider) = &mut self.decider else { return };
-        let admitted = &mut self.admitted;
+        let answers = &mut self.answers;
         let went = decider.go_on(log, |event, verdict| {
-            admitted.push(verdict.is_admitted());
+            answers.push(verdict.answer());
             witness(event, verdict)
         });
         if let Err(error) = went {
@@ -102,7 +106,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    fn finish(self) -> Result<(Outcome, Vec<bool>), RunError> {
-        Ok((self.decider?.outcome(), self.admitted))
+    fn finish(self) -> Result<(Outcome, Vec<Answer>), RunError> {
+        Ok((self.decider?.outcome(), self.answers))
     }
 }

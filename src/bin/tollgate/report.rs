@@ -148,6 +148,9 @@ impl Report<'_> {
         let width = self.columns_per_step() * buckets.len();
         self.panel(out, "admitted", 6, |bucket| bucket.admitted, |bars| self.style.admitted(bars));
         self.panel(out, "denied", 3, |bucket| bucket.denied, |bars| self.style.denied(bars));
+        if self.outcome.totals.never_pass > 0 {
+            self.panel(out, "too big", 3, |bucket| bucket.too_big, |bars| self.style.denied(bars));
+        }
         let (from, to) = (axis_label(*start, *step), axis_label(self.timeline.end(), *step));
         let room = width.saturating_sub(from.chars().count() + 4).max(to.chars().count() + 1);
         put(out, &format!("{:SCALE$}  {from}{to:>room$} UTC", ""));

@@ -1,13 +1,14 @@
 //! Requests over time, in steps that people count in.
 
+use crate::outcome::Answer;
 use crate::time::{Nanos, SECOND};
 
-/// How much was admitted and denied in one step.
+/// How many requests had each answer in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bucket {
     pub(crate) admitted: u64,
-    /// Turned away, whether or not it could ever have passed.
     pub(crate) denied: u64,
+    pub(crate) too_big: u64,
 }
 
 /// Counts in steps of equal length.
@@ -33,13 +34,13 @@ impl Timeline {
         Self { start, step, buckets: vec![Bucket::default(); count] }
     }
 
-    pub(crate) fn add(&mut self, time: Nanos, admitted: bool) {
+    pub(crate) fn add(&mut self, time: Nanos, answer: Answer) {
         let at = usize::try_from(time.abs_diff(self.start) / self.step.unsigned_abs()).unwrap_or(usize::MAX);
         if let Some(bucket) = self.buckets.get_mut(at) {
-            if admitted {
-                bucket.admitted += 1;
-            } else {
-                bucket.denied += 1;
+            match answer {
+                Answer::Admitted => bucket.admitted += 1,
+                Answer::Denied => bucket.denied += 1,
+                Answer::TooBig => bucket.too_big += 1,
             }
         }
     }
@@ -80,11 +81,12 @@ mod tests {
                 assert!(timeline.start <= first && first + span < timeline.end());
                 assert_eq!(timeline.start.rem_euclid(timeline.step), 0);
                 for time in [first, first + span / 2, first + span] {
-                    timeline.add(time, true);
+                    timeline.add(time, Answer::Admitted);
                 }
-                timeline.add(first, false);
+                timeline.add(first, Answer::Denied);
+                timeline.add(first, Answer::TooBig);
                 assert_eq!(timeline.buckets.iter().map(|bucket| bucket.admitted).sum::<u64>(), 3);
-                assert_eq!(timeline.buckets[0].denied, 1);
+                assert_eq!((timeline.buckets[0].denied, timeline.buckets[0].too_big), (1, 1));
             }
         }
     }

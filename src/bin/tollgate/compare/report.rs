@@ -42,7 +42,7 @@ impl Comparison<'_> {
         put(out, "");
         put_wrapped(out, "", &[self.style.heading(&contender.name)], self.style.width);
         let bursts: String = finish.bursts.iter().map(|burst| format!(" {:>8}", human(burst.permits))).collect();
-        let (denied, keys) = (totals.denied + totals.never_pass, count_of(finish.keys_denied()));
+        let (denied, keys) = (totals.denied, count_of(finish.keys_denied()));
         let row = format!(
             " {:>8}  {:>8} {:>8} {bursts}  {:>8} {:>9}",
             percent(denied, totals.requests()),
@@ -52,6 +52,9 @@ impl Comparison<'_> {
             rounded(finish.longest_wait()),
         );
         put(out, &format!("  {}{row}", self.style.denied(&format!("{:>9}", human(denied)))));
+        if totals.never_pass > 0 {
+            put(out, &format!("  and {} too big, can never pass", human(totals.never_pass)));
+        }
         if finish.outcome.delayed > 0 {
             let (delayed, longest) = (finish.outcome.delayed, rounded(finish.outcome.longest_delay_ns));
             put(out, &format!("  and {} delayed, by at most {longest}", human(delayed)));

@@ -20,7 +20,9 @@ impl Report<'_> {
                 "key": dimension.key.iter().map(Field::to_string).collect::<Vec<_>>(),
                 "keys": of.by_key.len(),
                 "keys_denied": worst.len(),
+                "keys_too_big": of.by_key.iter().filter(|key| key.too_big > 0).count(),
                 "denied": of.decided,
+                "too_big": of.by_key.iter().map(|key| key.too_big).sum::<u64>(),
                 "in_the_way": of.in_the_way,
                 "denied_at_key_cap": of.at_key_cap,
                 "denied_by_penalty": of.by_penalty,
@@ -47,6 +49,7 @@ impl Report<'_> {
                 "step_ns": timeline.step,
                 "admitted": timeline.buckets.iter().map(|bucket| bucket.admitted).collect::<Vec<_>>(),
                 "denied": timeline.buckets.iter().map(|bucket| bucket.denied).collect::<Vec<_>>(),
+                "too_big": timeline.buckets.iter().map(|bucket| bucket.too_big).collect::<Vec<_>>(),
             },
         })
     }

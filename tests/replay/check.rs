@@ -46,6 +46,16 @@ fn quotas_that_never_decide_are_told() {
 }
 
 #[test]
+fn of_equal_quotas_the_later_is_told_to_be_the_same() {
+    let scratch = Scratch::new("check-equal");
+    let quotas = "[{ limit = 5, per = \"1m\" }, { limit = 5, per = \"60s\", name = \"again\" }]";
+    let policy = scratch.with("p.toml", format!("[[dimension]]\nname = \"client\"\nquota = {quotas}\n"));
+    let report = text(&check(&[&policy]).stdout);
+    assert!(report.ends_with("    at most 5 in any 1m\n      the same as the one above: leave it out\n"), "{report}");
+    assert!(!report.contains("tighter"), "{report}");
+}
+
+#[test]
 fn errors_are_shown_at_their_place() {
     let scratch = Scratch::new("check-wrong");
     let cases = [

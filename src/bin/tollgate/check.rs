@@ -112,8 +112,18 @@ fn in_words(name: &str, policy: &Policy) -> String {
         put(&mut out, &format!("  {}: for each {}", harmless(dimension.name()), harmless(&key)));
         for (quota, idle) in quotas(dimension) {
             put(&mut out, &format!("    {}", allowance(quota)));
-            if let Some(tighter) = idle {
-                put(&mut out, &format!("      never decides: {} is tighter; leave it out", quota_in_words(tighter)));
+            match idle {
+                // Only sliding window logs make each other idle.
+                Some(same) if (same.limit(), same.window()) == (quota.limit(), quota.window()) => {
+                    put(&mut out, "      the same as the one above: leave it out");
+                }
+                Some(tighter) => {
+                    put(
+                        &mut out,
+                        &format!("      never decides: {} is tighter; leave it out", quota_in_words(tighter)),
+                    );
+                }
+                None => {}
             }
         }
         if let Some(penalty) = dimension.penalty() {
@@ -130,7 +140,7 @@ fn at_key_cap(policy: &Policy) -> &'static str {
     }
 }
 
-/// Each quota, and the tighter one that makes it idle.
+/// Each quota, and the one that makes it idle: a tighter one, or an equal one above it.
 fn quotas(dimension: &Dimension) -> impl Iterator<Item = (&Quota, Option<&Quota>)> {
     let quotas = dimension.quotas();
     quotas.iter().zip(idle_quotas(quotas)).map(|(quota, idle)| (quota, idle.map(|tighter| &quotas[tighter])))

@@ -132,6 +132,21 @@ fn the_report_names_the_whole_of_a_share() {
 }
 
 #[test]
+fn counts_of_keys_and_lines_are_told_in_sentences() {
+    let report = text(&replay(&["--limit", "20", "--per", "10s", SAMPLE]).stdout);
+    let lines = [
+        "  keys               200  4 keys (2.00%) were denied at least once\n",
+        "  lines            2,400  each a request\n",
+    ];
+    lines.iter().for_each(|line| assert!(report.contains(line), "{report}"));
+    let log = b"time,client\n1,a\n1,a\n1,b\n";
+    let report = text(&replay_stdin(&["--limit", "1", "--per", "1s"], log).stdout);
+    assert!(report.contains("  1 key (50.00%) was denied at least once\n"), "{report}");
+    let report = text(&replay_stdin(&["--limit", "5", "--per", "1s"], log).stdout);
+    assert!(report.contains("  none of them was denied\n"), "{report}");
+}
+
+#[test]
 fn the_report_as_json_has_the_same_numbers() {
     let args = ["--limit", "20", "--per", "10s", SAMPLE];
     let people = replay(&args);

@@ -118,7 +118,7 @@ pub(crate) fn lines_words(log: &Log, key: &str) -> Vec<String> {
     let there = kinds.iter().filter(|(count, _)| *count > 0);
     let mut parts: Vec<String> = there.map(|(count, kind)| format!("{} {},", human(*count), harmless(kind))).collect();
     match parts.last_mut() {
-        None => return vec!["all of them requests".to_owned()],
+        None => return vec!["each a request".to_owned()],
         Some(last) => drop(last.pop()),
     }
     parts[0].insert_str(0, "of them ");

@@ -68,7 +68,12 @@ impl Report<'_> {
             let (keys, hit) = (count_of(dimension.by_key.len()), count_of(hit));
             let which = if plan.dimensions.len() > 1 { format!(" ({})", harmless(&of.name)) } else { String::new() };
             let share = percent(hit, keys);
-            line("keys", keys, &[format!("{share:>7} of keys were ever denied:"), format!("{}{which}", human(hit))]);
+            let denied = match hit {
+                0 => "none of them was denied".to_owned(),
+                1 => format!("1 key ({share}) was denied at least once"),
+                _ => format!("{} keys ({share}) were denied at least once", human(hit)),
+            };
+            line("keys", keys, &[format!("{denied}{which}")]);
         }
         line("lines", log.account.lines.read, &lines_words(log, &plan.describe_keys()));
     }

@@ -103,7 +103,11 @@ fn options_that_do_not_go_together_say_which_would() {
         (&[], "--limit and --per, or --algorithm with its options, or --policy FILE"),
         (&["--limit", "5"], "--per is missing: sliding-window-log takes --limit and --per"),
         (&["--per", "5s"], "--limit is missing"),
-        (&["--limit", "5", "--per", "1s", "--limit", "6"], "--limit is given 2 times and --per 1: they go in pairs"),
+        (&["--limit", "5", "--per", "1s", "--limit", "6"], "--limit is given twice and --per once: they go in pairs"),
+        (
+            &["--limit", "5", "--per", "1s", "--per", "2s", "--per", "3s"],
+            "--limit is given once and --per 3 times: they",
+        ),
         (&["--limit", "5", "--per", "1s", "--refill", "6"], "--refill is not for sliding-window-log"),
         (&["--algorithm", "token-bucket", "--limit", "5", "--per", "1s"], "--capacity is missing: token-bucket takes"),
         (&["--algorithm", "leaky-bucket", "--capacity", "5", "--per", "1s"], "--leak is missing"),

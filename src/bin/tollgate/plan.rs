@@ -14,7 +14,7 @@ use crate::key::{self, Field, describe_all};
 use crate::log_clock::Pause;
 use crate::text::harmless;
 use crate::time::length;
-use crate::words::human;
+use crate::words::{human, times};
 
 /// One dimension: what its keys are, and the quotas that each of them has.
 #[derive(Debug)]
@@ -249,8 +249,8 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
     }
     if algorithm == AlgorithmName::SlidingWindowLog {
         if limit.len() != per.len() {
-            let (limits, pers) = (limit.len(), per.len());
-            return refused(format!("--limit is given {limits} times and --per {pers}: they go in pairs"));
+            let (limits, pers) = (times(limit.len()), times(per.len()));
+            return refused(format!("--limit is given {limits} and --per {pers}: they go in pairs"));
         }
         let quotas = limit.iter().zip(per).map(|(limit, per)| Quota::new(*limit, *per));
         return Ok(if args.count_refused { quotas.map(Quota::counting_refused).collect() } else { quotas.collect() });

@@ -19,6 +19,15 @@ pub(crate) fn human(count: u64) -> String {
     HumanCount(count).to_string()
 }
 
+/// How often, in words.
+pub(crate) fn times(count: usize) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{} times", human(count_of(count))),
+    }
+}
+
 /// A share in percent: never rounded to all or nothing when it is neither.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {

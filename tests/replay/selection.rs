@@ -68,6 +68,37 @@ fn filters_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn a_missing_field_of_a_filter_is_not_called_the_key() {
+    let output = replay(&["--limit", "1", "--per", "1s", "--where", "pth=x", SAMPLE]);
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("has no column for the field pth of --where: its columns are"), "{complaint}");
+}
+
+#[test]
+fn fields_without_a_name_are_refused_at_once() {
+    for fields in [["--key", ""], ["--key", "client,"], ["--key", "column:"], ["--where", "column:=x"]] {
+        let output = replay(&[["--limit", "1", "--per", "1s"].as_slice(), &fields, &[SAMPLE]].concat());
+        assert_eq!(output.status.code(), Some(2), "{fields:?}");
+        assert!(text(&output.stderr).contains("a field has no name"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn two_equals_signs_are_pointed_out() {
+    let log = b"time,path\n1,/x\n2,=/x\n";
+    for (sign, count) in [("=", 1), ("!=", 1)] {
+        let filter = format!("path{sign}=/x");
+        let output = replay_stdin(&["--limit", "1", "--per", "1s", "--key", "path", "--where", &filter], log);
+        assert_eq!(total(&output, "requests"), count);
+        let expected =
+            format!("--where {filter} looks for \"=/x\", with the equals sign: for \"/x\" write path{sign}/x\n");
+        assert_eq!(text(&output.stderr), expected);
+    }
+    let output = replay_stdin(&["--limit", "1", "--per", "1s", "--key", "path", "--where", "path=/x"], log);
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
 fn a_range_without_requests_says_so() {
     let args = ["--limit", "1", "--per", "1s", "--from", "2020-01-01"];
     let output = replay_stdin(&args, b"time,client\n1,a\n2,b\n");

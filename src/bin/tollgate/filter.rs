@@ -2,7 +2,8 @@
 
 use core::str::FromStr;
 
-use crate::key::Field;
+use crate::key::{Field, parse_field};
+use crate::text::harmless;
 use crate::time::{self, Nanos, TimeProblem};
 
 /// One `--where`.
@@ -23,10 +24,8 @@ impl FromStr for Filter {
             return Err("write FIELD=VALUE or FIELD!=VALUE".to_owned());
         };
         let (field, wanted) = field.strip_suffix('!').map_or((field, true), |field| (field, false));
-        if field.trim().is_empty() {
-            return Err("the field has no name: write FIELD=VALUE or FIELD!=VALUE".to_owned());
-        }
-        let field = field.parse().unwrap_or_else(|never| match never {});
+        let field =
+            parse_field(field).map_err(|_| "a field has no name: write FIELD=VALUE or FIELD!=VALUE".to_owned())?;
         Ok(Self { field, pieces: value.split('*').map(str::to_owned).collect(), wanted })
     }
 }
@@ -35,6 +34,17 @@ impl Filter {
     /// Whether a request with that value is kept. No value is written `-` in logs, and here.
     fn keeps(&self, value: Option<&str>) -> bool {
         self.is_like(value.unwrap_or("-")) == self.wanted
+    }
+
+    /// What to say of a value that begins with an equals sign, which is rarely meant.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let value = harmless(&self.pieces.join("*"));
+        let meant = value.strip_prefix('=')?;
+        let (field, sign) = (harmless(&self.field.option_name()), if self.wanted { "=" } else { "!=" });
+        Some(format!(
+            "--where {field}{sign}{value} looks for \"{value}\", with the equals sign: \
+             for \"{meant}\" write {field}{sign}{meant}"
+        ))
     }
 
     fn is_like(&self, value: &str) -> bool {

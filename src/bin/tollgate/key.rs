@@ -29,6 +29,20 @@ impl FromStr for Field {
     }
 }
 
+/// Reads a field of the command line.
+///
+/// # Errors
+///
+/// It has no name.
+pub(crate) fn parse_field(text: &str) -> Result<Field, String> {
+    match text.parse().unwrap_or_else(|never| match never {}) {
+        Field::Named(name) if name.trim().is_empty() => {
+            Err("a field has no name: write client, user, path, method or a column's name".to_owned())
+        }
+        field => Ok(field),
+    }
+}
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::args::InputArgs;
 use crate::errors::{LineError, NothingToDecide, RunError};
-use crate::filter::Selection;
+use crate::filter::{Filter, Selection};
 use crate::formats::Wanted;
 use crate::input::Source;
 use crate::key::{Field, describe_all};
@@ -56,6 +56,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut(&Log)) -> Result<Log, RunError> {
     let sources = Source::all(&args.files);
     let selection = Selection::new(args.from, args.until, args.filters.clone());
+    selection.filters.iter().filter_map(Filter::hint).for_each(|hint| terminal::complain(&hint));
     let wanted = Wanted {
         format: args.log_format,
         pattern: args.pattern.clone(),

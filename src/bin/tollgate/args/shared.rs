@@ -9,7 +9,7 @@ use tollgate::policy::parse_duration;
 
 use crate::filter::{Filter, parse_moment};
 use crate::formats::{Format, parse_pattern};
-use crate::key::Field;
+use crate::key::{Field, parse_field};
 use crate::terminal::When;
 use crate::time::{Nanos, TimeUnit};
 
@@ -90,6 +90,7 @@ pub(crate) struct KeyArgs {
     /// between. `column:NAME` is the column NAME even where NAME is one of those words. Policies
     /// have keys of their own
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
+    #[arg(value_parser = parse_field)]
     pub(crate) key: Vec<Field>,
 }
 

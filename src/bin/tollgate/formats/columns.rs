@@ -22,7 +22,9 @@ impl Columns {
         let mut key = Vec::new();
         for (field, option) in wanted.parts() {
             let at = column(&field.column_names(), there);
-            key.push((field.clone(), at.ok_or_else(|| no_column(format!("key {field}"), option, there))?));
+            let wanted =
+                || if option == "--where" { format!("field {field} of --where") } else { format!("key {field}") };
+            key.push((field.clone(), at.ok_or_else(|| no_column(wanted(), option, there))?));
         }
         let missing = |name| no_column(named("cost", Some(name)), "--cost-column", there);
         let cost = wanted.cost_column.as_deref();

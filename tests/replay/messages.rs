@@ -117,6 +117,27 @@ fn lines_of_the_report_break_between_words() {
 }
 
 #[test]
+fn numbers_that_are_none_are_told_what_to_write() {
+    for option in ["--top", "--width", "--year"] {
+        let output = replay(&["--limit", "1", "--per", "1s", option, "abc", SAMPLE]);
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(text(&output.stderr).contains("not a whole number: write it with digits alone"), "{option}");
+    }
+    let cases = [
+        ("--seed", "x", "not a whole number"),
+        ("--lines", "2.5", "not a whole number"),
+        ("--lines", "4294967296", "at least 0 and at most 4,294,967,295"),
+        ("--seed", "-1", "at least 0 and at most 18,446,744,073,709,551,615"),
+    ];
+    for (option, number, reason) in cases {
+        let output = tollgate().args(["sample", option, number]).output().unwrap();
+        assert!(text(&output.stderr).contains(reason), "{option} {number}: {}", text(&output.stderr));
+    }
+    let narrow = replay(&["--limit", "1", "--per", "1s", "--width", "9", SAMPLE]);
+    assert!(text(&narrow.stderr).contains("at least 40 and at most 400"), "{}", text(&narrow.stderr));
+}
+
+#[test]
 fn help_fits_its_width() {
     for command in ["replay", "sample"] {
         let output = tollgate().args([command, "--help"]).env("COLUMNS", "80").output().unwrap();

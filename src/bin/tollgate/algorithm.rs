@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use tollgate::Quota;
 
+use crate::number::check_digits;
 use crate::words::human;
 
 /// The algorithms, by the names that policy files call them.
@@ -52,9 +53,8 @@ impl AlgorithmName {
 pub(crate) fn parse_count(text: &str) -> Result<u32, String> {
     let text = text.trim();
     text.parse::<u32>().map_err(|_| {
-        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return "not a whole number: write it with digits alone, such as 100".to_owned();
+        if let Err(why) = check_digits(text) {
+            return why;
         }
         let (log, counter, others) = (Quota::MAX_LIMIT, Quota::MAX_COUNTER_LIMIT, Quota::MAX_CAPACITY);
         format!(

@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tollgate::policy::parse_duration;
 
 use crate::algorithm::{AlgorithmName, parse_count};
+use crate::number::parse_within;
 use crate::suggest::share::{Of, Share};
 use penalty::PenaltyArgs;
 use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
@@ -285,11 +286,13 @@ pub(crate) enum SampleFormat {
 #[derive(Debug, Args)]
 pub(crate) struct SampleArgs {
     /// What the log is made from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = |text: &str| parse_within::<u64>(text, 0..=u64::MAX))]
     pub(crate) seed: u64,
 
     /// How many lines to make
-    #[arg(long, default_value_t = 2400)]
+    #[arg(long, default_value_t = 2400, allow_negative_numbers = true)]
+    #[arg(value_parser = |text: &str| parse_within::<u32>(text, 0..=u64::from(u32::MAX)))]
     pub(crate) lines: u32,
 
     /// How the lines are written

@@ -16,6 +16,7 @@ mod input;
 mod key;
 mod log;
 mod log_clock;
+mod number;
 mod outcome;
 mod plan;
 mod plot;

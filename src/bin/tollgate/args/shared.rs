@@ -10,6 +10,7 @@ use tollgate::policy::parse_duration;
 use crate::filter::{Filter, parse_moment};
 use crate::formats::{Format, parse_pattern};
 use crate::key::{Field, parse_field};
+use crate::number::parse_within;
 use crate::terminal::When;
 use crate::time::{Nanos, TimeUnit};
 
@@ -44,7 +45,8 @@ pub(crate) struct InputArgs {
 
     /// The year of the first line, where times have none, as syslog writes them. Of the others it
     /// is the year that puts them nearest to the line before
-    #[arg(long, value_name = "YYYY")]
+    #[arg(long, value_name = "YYYY", value_parser = |text: &str| parse_within::<i16>(text, 0..=9999))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) year: Option<i16>,
 
     /// Only requests at this time or later: RFC 3339, an access log's date, a day such as
@@ -75,7 +77,8 @@ pub(crate) struct OutputArgs {
 
     /// Columns to draw the report in, if not the width of the terminal (72 without a terminal).
     /// Sentences wrap; rows of tables take up to 69 columns
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=400))]
+    #[arg(long, value_name = "COLUMNS", value_parser = |text: &str| parse_within::<u16>(text, 40..=400))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) width: Option<u16>,
 
     /// Whether to colour the report
@@ -114,11 +117,15 @@ pub(crate) struct SpecialArgs {
     pub(crate) resolution: Option<Duration>,
 }
 
+/// As many as there can be.
+const MOST_ROWS: u64 = usize::MAX as u64;
+
 /// Which keys the report shows.
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// How many of the worst keys to show
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(value_parser = |text: &str| parse_within::<usize>(text, 0..=MOST_ROWS))]
     pub(crate) top: usize,
 }
 

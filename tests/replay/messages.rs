@@ -138,6 +138,15 @@ fn numbers_that_are_none_are_told_what_to_write() {
 }
 
 #[test]
+fn help_names_the_formats_of_reports() {
+    for command in ["replay", "suggest", "compare", "check"] {
+        let help = text(&tollgate().args([command, "--help"]).output().unwrap().stdout);
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("--format <FORMAT> How the report is written: text or json"), "{command}: {help}");
+    }
+}
+
+#[test]
 fn help_fits_its_width() {
     for command in ["replay", "sample"] {
         let output = tollgate().args([command, "--help"]).env("COLUMNS", "80").output().unwrap();

@@ -268,7 +268,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE.toml", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// How the report is written
+    /// How the report is written: text or json
     #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
     pub(crate) format: ReportFormat,
 }

@@ -71,7 +71,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// How the report is written
+    /// How the report is written: text or json
     #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
     pub(crate) format: ReportFormat,
 

@@ -147,6 +147,16 @@ fn help_names_the_formats_of_reports() {
 }
 
 #[test]
+fn a_window_is_what_per_says() {
+    let per = replay(&["--limit", "20", "--per", "10s", SAMPLE]);
+    let window = replay(&["--limit", "20", "--window", "10s", SAMPLE]);
+    assert!(window.status.success(), "{}", text(&window.stderr));
+    assert_eq!(text(&window.stdout), text(&per.stdout));
+    let help = text(&tollgate().args(["replay", "--help"]).output().unwrap().stdout);
+    assert!(!help.contains("--window"), "the alias is not shown");
+}
+
+#[test]
 fn help_fits_its_width() {
     for command in ["replay", "sample"] {
         let output = tollgate().args([command, "--help"]).env("COLUMNS", "80").output().unwrap();

@@ -100,7 +100,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) limit: Vec<u32>,
 
     /// Length of the window, or what --refill and --leak are per: 500ms, 10s, 1m, 1h, 1d, 1h30m
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(long, alias = "window", value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) per: Vec<Duration>,
 
     /// Permits that a key's bucket holds

@@ -47,10 +47,11 @@ fn one_cause_is_told_once() {
     let output = replay(&["--limit", "1", "--per", "1s", &nowhere]);
     let complaint = text(&output.stderr);
     assert_eq!(complaint.lines().count(), 1, "{complaint}");
-    assert!(complaint.starts_with(&format!("tollgate: nothing to decide: {nowhere} can't be opened")), "{complaint}");
+    assert!(complaint.starts_with(&format!("tollgate: {nowhere} can't be opened")), "{complaint}");
+    assert!(complaint.ends_with(", so there is nothing to decide\n"), "{complaint}");
     let several = text(&replay(&["--limit", "1", "--per", "1s", &nowhere, &scratch.file("other")]).stderr);
     assert_eq!(several.lines().count(), 3, "{several}");
-    assert!(several.starts_with("tollgate: nothing to decide: no file could be read\n"), "{several}");
+    assert!(several.starts_with("tollgate: no file could be read, so there is nothing to decide\n"), "{several}");
 }
 
 #[test]
@@ -154,6 +155,34 @@ fn a_window_is_what_per_says() {
     assert_eq!(text(&window.stdout), text(&per.stdout));
     let help = text(&tollgate().args(["replay", "--help"]).output().unwrap().stdout);
     assert!(!help.contains("--window"), "the alias is not shown");
+}
+
+#[test]
+fn causes_come_before_consequences() {
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&[], "", "the input has no records, so there is nothing to decide"),
+        (
+            &["--key", "user"],
+            "{\"time\":1}\n{\"time\":2}\n",
+            "2 records were read but none has a user, so there is nothing to decide: choose another --key",
+        ),
+        (
+            &["--from", "9"],
+            "time,client\n1,a\n2,a\n",
+            "none of the 2 records passes --from, --until and --where, so there is nothing to decide: ask for",
+        ),
+        (
+            &[],
+            "time,client\nx,a\ny,a\n",
+            "none of the 2 lines could be used, so there is nothing to decide: see the reasons above",
+        ),
+    ];
+    for (options, log, cause) in cases {
+        let output = replay_stdin(&[&["--limit", "1", "--per", "1s"], options].concat(), log.as_bytes());
+        let complaint = text(&output.stderr);
+        let last = complaint.lines().last().unwrap();
+        assert!(last.starts_with(&format!("tollgate: {cause}")), "{complaint}");
+    }
 }
 
 #[test]

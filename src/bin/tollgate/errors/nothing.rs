@@ -28,27 +28,33 @@ pub(crate) struct NothingToDecide {
     pub(crate) key_option: &'static str,
 }
 
+/// What follows from each cause.
+const NOTHING: &str = ", so there is nothing to decide";
+
 impl fmt::Display for NothingToDecide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LineCounts { left_out, without_key, unusable, read, .. } = self.lines;
-        f.write_str("nothing to decide: ")?;
         if left_out > 0 && without_key == 0 {
-            write!(f, "none of the {left_out} records passes --from, --until and --where: ask for more of them")?;
+            write!(
+                f,
+                "none of the {left_out} records passes --from, --until and --where{NOTHING}: ask for more of them"
+            )?;
         } else if without_key > 0 {
             let (key, option) = (&self.key, self.key_option);
-            write!(f, "{without_key} records were read but none has a {key}: choose another {option}")?;
+            write!(f, "{without_key} records were read but none has a {key}{NOTHING}: choose another {option}")?;
         } else if unusable > 0 {
             write!(
                 f,
-                "none of the {unusable} lines could be used: see the reasons above, and --log-format, --time-column and {}",
+                "none of the {unusable} lines could be used{NOTHING}: see the reasons above, and --log-format, \
+                 --time-column and {}",
                 self.key_option
             )?;
         } else if read > 0 || self.unread.is_empty() {
-            f.write_str("the input has no records")?;
+            write!(f, "the input has no records{NOTHING}")?;
         } else if let [(file, error)] = self.unread.as_slice() {
-            return write!(f, "{} {error}", harmless(file));
+            return write!(f, "{} {error}{NOTHING}", harmless(file));
         } else {
-            f.write_str("no file could be read")?;
+            write!(f, "no file could be read{NOTHING}")?;
         }
         self.unread.iter().try_for_each(|(file, error)| write!(f, "\n{}: {error}", harmless(file)))
     }

@@ -309,9 +309,9 @@ fn after_making_a_new_cell_known_at_the_cap() {
                 if table.seat_of(key(5)).is_some() {
                     // Another thread publishes the permit.
                     assert_eq!(table.peek(key(5), 0, &clock).remaining(), 9);
-                    assert!(ask(&table, &clock, 3, 1).is_err(), "the new key is live");
+                    assert!(ask(table, &clock, 3, 1).is_err(), "the new key is live");
                     clock.advance(Duration::from_nanos(slow_bucket().1));
-                    assert_eq!(ask(&table, &clock, 3, 1), Ok(true), "the new key is idle");
+                    assert_eq!(ask(table, &clock, 3, 1), Ok(true), "the new key is idle");
                     asked.fetch_add(1, Ordering::Relaxed);
                 }
             },

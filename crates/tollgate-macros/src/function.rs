@@ -6,6 +6,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Result, ReturnType, Signature, Token, Type, Visibility};
 
+use crate::quota::from;
+
 /// A function or method with a body, which is not parsed.
 pub(crate) struct Function {
     attributes: Vec<Attribute>,
@@ -60,17 +62,21 @@ impl Function {
 
     /// The function with these statements in front of its body. If it only boxes a future, they are
     /// in front of the future's body.
+    ///
+    /// The body stays a block of its own, as its items would be items after statements. The braces
+    /// are those of the expansion: the compiler finds the caller's unused around one expression.
     pub(crate) fn with(self, prologue: &TokenStream) -> TokenStream {
         let Self { attributes, visibility, signature, body } = self;
         let (inner_attributes, statements) = split(body.stream());
         let statements = match boxed_future(&signature.output, &statements) {
             Some((before, future)) => {
-                let future = group(Delimiter::Brace, quote!(#prologue #future), future.span());
+                let inner = group(Delimiter::Brace, future.stream(), from(future.span()));
+                let future = group(Delimiter::Brace, quote!(#prologue #inner), future.span());
                 let argument = group(Delimiter::Parenthesis, quote!(async move #future), body.span());
                 quote!(#before #argument)
             }
             None => {
-                let statements = group(Delimiter::Brace, statements, body.span());
+                let statements = group(Delimiter::Brace, statements, from(body.span()));
                 quote!(#prologue #statements)
             }
         };

@@ -182,6 +182,11 @@ impl Key {
                 Expr::Tuple(tuple) if tuple.elems.is_empty() => {
                     Err(Error::new(key.span(), "the key is empty: leave `key` out for one quota for the function"))
                 }
+                // The caller's limiter may be that of several functions, and the literal may name this one.
+                literal if matches!(limits, Limits::Own(_)) && is_literal(literal) => Err(Error::new(
+                    key.span(),
+                    "this is the same key for each call: write `key = user`, or leave `key` out for one quota of all calls",
+                )),
                 _ => Ok(Self::One(key)),
             },
             (None, Some(keys)) => match limits {
@@ -193,6 +198,17 @@ impl Key {
             },
             (None, None) => Ok(Self::None),
         }
+    }
+}
+
+/// Whether an expression is made of literals only.
+fn is_literal(expr: &Expr) -> bool {
+    match quota::bare(expr) {
+        Expr::Lit(_) => true,
+        Expr::Unary(unary) => is_literal(&unary.expr),
+        Expr::Reference(reference) => is_literal(&reference.expr),
+        Expr::Tuple(tuple) => tuple.elems.iter().all(is_literal),
+        _ => false,
     }
 }
 

@@ -194,10 +194,12 @@ use syn::Error;
 /// # Keys
 /// A `key` is any expression whose type implements `Hash`. It is borrowed and not moved, so the
 /// body keeps all its arguments. A tuple is one key of several values, each of which is borrowed.
-/// Keys are hashed and not stored.
+/// Keys are hashed and not stored. A key of literals only is the same for each call: it is a
+/// compile error.
 ///
 /// With `limiter`, the key is a form of a key of that limiter. Pass a `String` or a `&str` to a
-/// `Limiter<String>`. The parts of a tuple are then moved: clone the parts that are not `Copy`.
+/// `Limiter<String>`. The parts of a tuple are then moved: clone the parts that are not `Copy`. Such
+/// a key may be a literal, which tells the functions that share the limiter apart.
 ///
 /// # Denied calls
 /// - A function that returns `Result<T, E>` returns `Err(denial.into())`, so `E` has to implement

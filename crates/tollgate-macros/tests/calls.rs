@@ -303,7 +303,9 @@ macro_rules! limited {
     };
 }
 
-limited!(by_macro, 1, "1h", 7);
+const SEVEN: u64 = 7;
+
+limited!(by_macro, 1, "1h", SEVEN);
 
 #[test]
 fn arguments_can_come_from_a_macro() {

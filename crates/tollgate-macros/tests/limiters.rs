@@ -162,3 +162,20 @@ fn a_literal_cost_can_be_more_than_the_limit_of_a_limiter_of_the_callers() {
     let four = limiter(4);
     assert_eq!([of_cost_three(&four), of_cost_three(&four)], [Ok(()), Err(String::new())]);
 }
+
+#[rate_limit(limiter = limiter, key = "search")]
+fn search(limiter: &Limiter<String>) -> Result<(), Denial> {
+    Ok(())
+}
+
+#[rate_limit(limiter = limiter, key = "upload")]
+fn upload(limiter: &Limiter<String>) -> Result<(), Denial> {
+    Ok(())
+}
+
+#[test]
+fn a_literal_key_tells_functions_with_one_limiter_apart() {
+    let limiter = Limiter::new(Quota::per_hour(1)).unwrap();
+    assert!(search(&limiter).is_ok() && upload(&limiter).is_ok());
+    assert!(search(&limiter).is_err() && upload(&limiter).is_err());
+}

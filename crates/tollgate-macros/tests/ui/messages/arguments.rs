@@ -72,6 +72,16 @@ fn empty_key() -> Result<(), Denial> {
     Ok(())
 }
 
+#[rate_limit(policy = LOGIN, key = "user")]
+fn literal_key(user: &str) -> Result<&str, Denial> {
+    Ok(user)
+}
+
+#[rate_limit(limit = 5, per = "10s", key = ("user", &-1))]
+fn tuple_of_literals(user: &str) -> Result<&str, Denial> {
+    Ok(user)
+}
+
 #[rate_limit(policy = LOGIN, keys = (&1,))]
 fn keys_without_a_joint_limiter() -> Result<(), Denial> {
     Ok(())

@@ -63,7 +63,7 @@ use syn::Error;
 /// | `limiter` | in place of these: an expression for your own limiter |
 /// | `key` | an expression over the arguments; each value has a quota of its own. Without it the function has one quota |
 /// | `keys` | the keys for your own `JointLimiter`, as its `try_acquire` takes them |
-/// | `cost` | an expression for the permits that a call takes, a `u32`; 1 by default. A cost of 0 is free |
+/// | `cost` | an expression for the permits that a call takes, a `u32`; 1 by default. A cost of 0 is free. A cost that is not a literal needs [another error type](#cost) than `Denial`, such as `ReserveError` |
 /// | `on_denied` | a closure or a function that makes the returned value of a [`Denial`](https://docs.rs/tollgate/latest/tollgate/struct.Denial.html) |
 /// | `on_error` | the same for a call that can never be admitted |
 /// | `crate` | the path of the `tollgate` crate, if it is not `::tollgate` |
@@ -221,11 +221,16 @@ use syn::Error;
 /// # Cost
 /// The compiler checks a literal `cost` against the limit. Any other cost can be more than the
 /// limit at run time, and no wait would help. Such a call is not denied, and charges nothing. It
-/// returns `Err(error.into())` for a `CostExceedsLimit`, so `E` must implement
-/// `From<CostExceedsLimit>` as well, or it returns the result of `on_error`.
+/// returns `Err(error.into())` for a `CostExceedsLimit`, or the result of `on_error`.
+///
+/// So `Result<T, Denial>` does not compile with a cost such as `cost = n`. These error types do:
+/// - [`ReserveError`](https://docs.rs/tollgate/latest/tollgate/enum.ReserveError.html), which every
+///   error of the attribute converts into;
+/// - `tollgate_http::Problem<'static>` and `tollgate_actix::Denied`, in an HTTP handler;
+/// - a type of yours with `From<Denial>` and `From<CostExceedsLimit>`.
 ///
 /// With a `limiter`, a literal cost can be more than the limit as well. With `keys` the error is a
-/// `JointError`.
+/// `JointError`, which converts into a `ReserveError`, too.
 ///
 /// ```
 /// use tollgate::{CostExceedsLimit, Denial, ReserveError, rate_limit};

@@ -4,6 +4,7 @@ use core::hash::Hash;
 
 use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
 
+use self::sealed::Same as _;
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
 
 /// A limiter that the middleware can ask with the keys of an extractor:
@@ -36,6 +37,28 @@ pub(crate) mod sealed {
         /// The keys to ask with; `None` if the request is not limited.
         fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<Self::Keys>, KeyError>;
     }
+
+    /// That `K`, the key of a limiter, is `X`, the key of an extractor. As a bound of its own, it
+    /// tells what to write where they differ. Either is inferred from the other.
+    #[diagnostic::on_unimplemented(
+        message = "the key of the limiter is `{K}`, and that of the extractor is `{X}`",
+        label = "here the key has to be `{K}`",
+        note = "write `.key(..)` with an extractor of `{K}`; without `.key(..)` the key is `()`"
+    )]
+    pub trait Same<K, X> {
+        /// The same key.
+        fn same(key: X) -> K;
+    }
+
+    /// What implements [`Same`]: a type that the compiler knows before it knows the keys.
+    #[derive(Debug)]
+    pub struct Keys;
+
+    impl<K> Same<K, K> for Keys {
+        fn same(key: K) -> K {
+            key
+        }
+    }
 }
 
 impl<C: Clock> sealed::Find<NoKey> for DirectLimiter<C> {
@@ -51,12 +74,13 @@ where
     K: Hash + Clone,
     C: Clock,
     F: Fingerprinter,
-    X: KeyExtractor<Key = K>,
+    X: KeyExtractor,
+    sealed::Keys: sealed::Same<K, X::Key>,
 {
     type Keys = K;
 
-    fn find(extractor: &X, missing: &Missing<K>, head: &Head<'_>) -> Result<Option<K>, KeyError> {
-        missing.resolve(extractor.extract(head))
+    fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<K>, KeyError> {
+        Ok(missing.resolve(extractor.extract(head))?.map(sealed::Keys::same))
     }
 }
 

@@ -59,6 +59,12 @@ pub use tuples::JointKeys;
 /// assert_eq!(tenant.extract(&Head::of(&request)), Ok("blue".to_owned()));
 /// # Ok::<(), http::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not extract a key",
+    label = "not an extractor",
+    note = "write a closure as `.key(from_head(|head| ..))`; other extractors are `ClientIp`, \
+            `header(..)`, `extension(..)` and tuples of extractors"
+)]
 pub trait KeyExtractor: Send + Sync {
     /// The key.
     type Key: Hash + Clone;

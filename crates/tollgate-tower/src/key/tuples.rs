@@ -8,6 +8,12 @@ use super::{Head, KeyError, KeyExtractor, Missing};
 /// eight.
 ///
 /// This trait is sealed: only such tuples implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of extractors",
+    label = "a joint limiter needs an extractor for each dimension",
+    note = "write a tuple, such as `.key((user, address))`, or `.key((user,))` for one dimension; \
+            without `.key(..)` the extractor is `NoKey`"
+)]
 pub trait JointKeys: KeyExtractor + sealed::Sealed {
     /// A key for each dimension, or `None` for a dimension that is not asked.
     #[doc(hidden)]

@@ -35,7 +35,8 @@ pub(crate) mod sealed {
         fn left(&self, keys: &K, tell: Tell) -> Option<Items>;
 
         /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
-        /// has one. The limiter keeps each slice unchanged until it is dropped.
+        /// has one, and none of a dimension that is not asked. The limiter keeps each slice
+        /// unchanged until it is dropped.
         fn each_quotas(&self, keys: &K, each: impl FnMut(Option<&str>, &[Quota]));
 
         /// Refunds permits.

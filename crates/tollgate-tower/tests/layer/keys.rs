@@ -137,6 +137,34 @@ async fn a_dimension_without_its_key_is_not_asked_where_it_is_skipped() {
 }
 
 #[tokio::test]
+async fn a_dimension_that_is_not_asked_is_not_told() {
+    let limiter = JointLimiter::builder()
+        .dimension("user", [Quota::per_hour(9)])
+        .dimension("address", [Quota::per_hour(2)])
+        .build()
+        .unwrap();
+    let user = extension(|user: &User| user.0).on_missing(Missing::Skip);
+    let layer = RateLimitLayer::new(Arc::new(limiter)).key((user, ClientIp::peer()));
+    let service = Inner::default().behind(&layer);
+    let told = async |request| {
+        let answer = ask(&service, request).await;
+        let field = |name: &str| answer.fields.get(name).unwrap().to_str().unwrap().to_owned();
+        (answer.status.as_u16(), field("ratelimit-policy"), field("ratelimit"))
+    };
+    let mut of_both = from("192.0.2.1");
+    of_both.extensions_mut().insert(User(1));
+    let (address, both) = (r#""address";q=2;w=3600"#, r#""user";q=9;w=3600, "address";q=2;w=3600"#);
+    for (status, request, policies) in
+        [(200, from("192.0.2.1"), address), (200, of_both.clone(), both), (429, from("192.0.2.1"), address)]
+    {
+        let (found, policy, limit) = told(request).await;
+        assert_eq!((found, policy.as_str()), (status, policies));
+        assert!(limit.starts_with(r#""address";"#), "{limit}");
+    }
+    assert_eq!(told(of_both).await.1, both);
+}
+
+#[tokio::test]
 async fn a_layer_s_answer_counts_for_the_dimensions_that_have_none() {
     let joint = || {
         let limiter = JointLimiter::builder()

@@ -28,6 +28,10 @@ pub trait JointKey: tuples::Sealed {
 
     #[doc(hidden)]
     fn refs(&self) -> Self::Refs<'_>;
+
+    /// Whether a dimension is asked.
+    #[doc(hidden)]
+    fn asks(&self, dimension: usize) -> bool;
 }
 
 mod tuples {
@@ -44,6 +48,10 @@ macro_rules! tuples {
 
             fn refs(&self) -> Self::Refs<'_> {
                 ($(self.$at.as_ref(),)*)
+            }
+
+            fn asks(&self, dimension: usize) -> bool {
+                [$(self.$at.is_some()),*].get(dimension).is_some_and(|asks| *asks)
             }
         }
     };
@@ -84,7 +92,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
         for (dimension, (name, of_all)) in self.dimensions().enumerate() {
             let own = own.as_ref().and_then(|own| *own.get(dimension)?);
-            each(Some(name), own.unwrap_or(of_all));
+            each(Some(name), if keys.asks(dimension) { own.unwrap_or(of_all) } else { &[] });
         }
     }
 

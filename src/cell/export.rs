@@ -12,6 +12,9 @@ pub(crate) enum Export {
     Account { age: i64, used: u64 },
     /// The steps of a quantised log, oldest first: the age of each one's end, and its permits.
     Steps(Vec<(i64, u32)>),
+    /// An account whose windows are aligned, how long ago it opened, and the age of the last moment
+    /// of its window.
+    Aligned { age: i64, last: i64, used: u64 },
 }
 
 /// The time of the export, by the clock of the import.

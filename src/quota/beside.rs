@@ -231,6 +231,10 @@ impl Quota {
     /// windows before or after that. Without a phase, a fixed window begins with a key's first
     /// request, and a window of a sliding window counter begins at the origin.
     ///
+    /// The origin of the default clock is the time at which it was made. If windows are to begin at
+    /// the same times after a restart (`Snapshot`), take the phase from the wall clock at each
+    /// start.
+    ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Quota, QuotaError};

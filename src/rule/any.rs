@@ -4,6 +4,8 @@ use super::account::{Account, Effect, Given, Opening, Since, saturated};
 use super::bucket::Bucket;
 use super::counter::Counter;
 use super::queue::Queue;
+#[cfg(feature = "snapshot")]
+use super::window::Grid;
 use super::window::Window;
 use crate::quota::{Kind, Quota};
 
@@ -121,6 +123,22 @@ impl Rule {
             Self::Window(window) => window.anchor_at(now),
             Self::Counter(counter) => counter.anchor_at(now),
         }
+    }
+
+    /// Where its windows begin, if they are aligned.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn grid(&self) -> Option<Grid> {
+        match self {
+            Self::Bucket(_) | Self::Queue(_) => None,
+            Self::Window(window) => window.grid(),
+            Self::Counter(counter) => Some(counter.grid()),
+        }
+    }
+
+    /// What is used in a window that goes on as one that ends `earlier` nanoseconds sooner.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn ends_earlier(&self, used: u64, earlier: u64) -> u64 {
+        if let Self::Counter(counter) = self { counter.ends_earlier(used, earlier) } else { used }
     }
 
     /// An upper bound of `used`, at most 2^32.

@@ -47,6 +47,21 @@ impl Counter {
         Self { limit: limit.into(), window, grid: Grid::new(first, window) }
     }
 
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    /// The counts in a window that ends `earlier` nanoseconds before the one that they are of. The
+    /// weight that the previous count loses by that is added to the current one.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn ends_earlier(&self, used: u64, earlier: u64) -> u64 {
+        let (previous, current) = Self::counts(Account { anchor: 0, used });
+        let lost = u128::from(previous) * u128::from(earlier.min(self.window));
+        let lost = saturated(lost.div_ceil(u128::from(self.window.max(1))));
+        (previous << COUNT_BITS) | (current + lost).min((1 << COUNT_BITS) - 1)
+    }
+
     fn counts(account: Account) -> (u64, u64) {
         (account.used >> COUNT_BITS, account.used & ((1 << COUNT_BITS) - 1))
     }
@@ -215,6 +230,21 @@ mod tests {
         assert_eq!(counter.effect(at(0, 0, 10), 29, 1), Effect::Deny { wait_ns: 11 });
         assert_eq!(counter.effect(at(0, 0, 10), 40, 1), Effect::Advance { used: 10 << 16 | 1 });
         assert_eq!(counter.effect(at(0, 0, 10), 130, 1), Effect::Open { used: 1 });
+    }
+
+    #[cfg(feature = "snapshot")]
+    #[test]
+    fn a_window_that_ends_earlier_weighs_no_less() {
+        let counter = Counter::new(10, 100, 0);
+        // At 250, 8 weigh 50 of 100. In a window that ends at 270 they would weigh 20.
+        let ends_earlier = |previous: u64, current: u64, earlier| {
+            let used = counter.ends_earlier(previous << 16 | current, earlier);
+            (used >> 16, used & 0xFFFF)
+        };
+        assert_eq!(ends_earlier(8, 1, 30), (8, 4));
+        assert_eq!(ends_earlier(8, 1, 0), (8, 1));
+        assert_eq!(ends_earlier(8, 1, u64::MAX), (8, 9));
+        assert_eq!(ends_earlier(65_535, 65_535, u64::MAX), (65_535, 65_535));
     }
 
     #[test]

@@ -40,6 +40,12 @@ impl Grid {
     pub(crate) fn end_of(self, start: u64) -> u64 {
         if start < self.first { self.first } else { start.saturating_add(self.window) }
     }
+
+    /// The last moment of the window with that start.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn last_of(self, start: u64) -> u64 {
+        self.end_of(start).saturating_sub(1)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +59,11 @@ impl Window {
     /// `first` is a boundary, if the windows are aligned.
     pub(crate) fn new(limit: u32, window: u64, first: Option<u64>) -> Self {
         Self { limit: limit.into(), window, grid: first.map(|first| Grid::new(first, window)) }
+    }
+
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn grid(&self) -> Option<Grid> {
+        self.grid
     }
 
     #[inline]

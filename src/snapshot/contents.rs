@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::quotas::{Numbers, OwnQuota, number, numbers};
+use super::quotas::{Numbers, OwnQuota, compared, number, numbers};
 use crate::cell::{Export, Unchanged, Version};
 use crate::clock::Clock;
 use crate::duration::nanos;
@@ -34,7 +34,12 @@ use crate::texts::{texts, wraps};
 /// not in it. So take one when the service stops, and as often in between as a crash may cost
 /// permits. If the quotas of all keys change meanwhile, it is taken anew.
 ///
-/// A snapshot has the ages of permits and no clock readings, so the clock may start anew.
+/// A snapshot has the ages of permits and no clock readings, so the clock may start anew. Then
+/// [aligned windows](Quota::aligned), and those of a sliding window counter, may begin at other
+/// times. What has been used of a window that goes on counts until the present window of the
+/// restored limiter ends: up to one window longer or shorter than before. The phase may be another
+/// after a restart, so it can come from the wall clock. Then the windows are the same. A key with
+/// quotas of its own keeps their phase: set them again.
 ///
 /// **Keep it private.** It has the secret seed of the fingerprints. An attacker who knows the seed
 /// can make keys that share permits.
@@ -218,7 +223,7 @@ impl Snapshot {
             let log = Algorithm::SlidingWindowLog;
             let logs =
                 kept.iter().all(|quota| quota[0] == number(log)) && quotas.iter().all(|quota| quota.algorithm() == log);
-            logs || kept.iter().copied().eq(quotas.iter().map(numbers))
+            logs || kept.iter().copied().map(compared).eq(quotas.iter().map(numbers).map(compared))
         };
         let same = self.dimensions.len() == dimensions.len();
         let fit = same && self.dimensions.iter().zip(dimensions).all(|(kept, quotas)| fits(kept, quotas));
@@ -298,8 +303,9 @@ pub enum RestoreError {
     /// The limiter could not be built, for a reason that has nothing to do with the snapshot.
     Build(BuildError),
     /// The quotas are not those of the snapshot. Limits and windows of sliding window logs may
-    /// differ. Other algorithms, their numbers, and the number of dimensions may not. Nor, if keys
-    /// have quotas of their own, whether refused requests count.
+    /// differ, and phases of aligned windows. Other algorithms, their other numbers, and the number
+    /// of dimensions may not. Nor, if keys have quotas of their own, whether refused requests
+    /// count.
     OtherQuotas,
     /// The fingerprinter is not that of the snapshot: keys would have other fingerprints.
     OtherFingerprints,
@@ -321,8 +327,8 @@ pub enum RestoreError {
 
 texts! { RestoreError {
     Build(error) => "{error}";
-    OtherQuotas => "the snapshot is of other quotas: only the limits and windows of sliding window logs may change \
-        across a restart; build the limiter without it to start afresh";
+    OtherQuotas => "the snapshot is of other quotas: only the limits and windows of sliding window logs, and \
+        phases, may change across a restart; build the limiter without it to start afresh";
     OtherFingerprints => "the snapshot is of another fingerprinter: give the limiter the one, with the seed, that it \
         had";
     KeysWithQuotas { keys } => "the snapshot has {keys} keys with quotas of their own: build the limiter with \

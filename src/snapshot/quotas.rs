@@ -11,6 +11,13 @@ use crate::quota::{Algorithm, Kind, Quota};
 /// phase (each plus one).
 pub(super) type Numbers = [u64; 8];
 
+/// The numbers that a restored limiter must have. The phase may be another: the clock's origin is
+/// another, too. But it tells whether a fixed window is aligned; a sliding counter always is.
+pub(super) fn compared([kind, limit, window, permits, per, most, start, phase]: Numbers) -> Numbers {
+    let has_phase = kind == number(Algorithm::FixedWindow) && phase > 0;
+    [kind, limit, window, permits, per, most, start, has_phase.into()]
+}
+
 pub(super) fn numbers(quota: &Quota) -> Numbers {
     let (permits, per, most) = match quota.kind() {
         Kind::Log | Kind::FixedWindow => (0, Duration::ZERO, Duration::ZERO),
@@ -22,9 +29,17 @@ pub(super) fn numbers(quota: &Quota) -> Numbers {
         Kind::QuantisedLog { window, resolution } => (0, window, resolution),
     };
     let start = quota.start().map_or(0, |start| u64::from(start) + 1);
-    let phase = quota.phase().map_or(0, |phase| nanos(phase).saturating_add(1));
+    let phase = quota.phase().map_or(0, |phase| phase_of(quota, phase).saturating_add(1));
     let (limit, window) = (quota.limit().into(), nanos(quota.window()));
     [number(quota.algorithm()), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
+}
+
+/// The phase in nanoseconds. If that is too large, the one less than a window that means the same.
+fn phase_of(quota: &Quota, phase: Duration) -> u64 {
+    let window = if let Kind::SlidingCounter { window } = quota.kind() { window } else { quota.window() };
+    let phase = phase.as_nanos();
+    let rest = || phase.checked_rem(window.as_nanos()).and_then(|rest| u64::try_from(rest).ok());
+    u64::try_from(phase).ok().filter(|phase| *phase < u64::MAX).or_else(rest).unwrap_or(0)
 }
 
 /// The number that stands for the algorithm. It must never change.
@@ -101,6 +116,23 @@ mod tests {
             Quota::quantised_log(7, second, second / 10),
         ] {
             assert_eq!(OwnQuota::of(&quota).quota(), Some(quota));
+        }
+    }
+
+    #[test]
+    fn a_phase_past_64_bits_is_kept_as_the_same_boundary() {
+        let (most, nanosecond) = (Duration::from_nanos(u64::MAX), Duration::from_nanos(1));
+        let window = Duration::from_nanos(10);
+        for quota in [Quota::fixed_window(7, window), Quota::sliding_counter(7, window)] {
+            for (phase, kept) in [
+                (most - nanosecond, most - nanosecond),
+                (most, Duration::from_nanos(5)),
+                (most + nanosecond, Duration::from_nanos(6)),
+                (Duration::MAX, Duration::from_nanos(9)),
+            ] {
+                let restored = OwnQuota::of(&quota.aligned(phase)).quota();
+                assert_eq!(restored, Some(quota.aligned(kept)), "{phase:?}");
+            }
         }
     }
 

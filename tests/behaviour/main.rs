@@ -11,6 +11,8 @@ mod many_at_once;
 mod reservations;
 #[cfg(feature = "snapshot")]
 mod restored;
+#[cfg(feature = "snapshot")]
+mod restored_windows;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "snapshot")]

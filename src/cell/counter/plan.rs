@@ -57,6 +57,10 @@ impl NewKeys for AccountPlan {
 
     #[cfg(feature = "snapshot")]
     fn can_have(&self, export: &Export) -> bool {
-        matches!(export, Export::Account { used, .. } if *used < self.rule.used_ever_below())
+        match *export {
+            Export::Account { used, .. } => used < self.rule.used_ever_below(),
+            Export::Aligned { used, .. } => self.rule.grid().is_some() && used < self.rule.used_ever_below(),
+            Export::Stamps(_) | Export::Steps(_) => false,
+        }
     }
 }

@@ -25,6 +25,8 @@ pub fn same_path(path: &str, other: &str) -> bool {
 
 /// Hashes a path. [Same](same_path) paths have the same hash. Allocates nothing.
 ///
+/// What a path writes never begins what another path writes. So a path can be any part of a key.
+///
 /// ```
 /// use std::hash::{DefaultHasher, Hasher};
 /// use tollgate_http::middleware::hash_path;
@@ -38,14 +40,12 @@ pub fn same_path(path: &str, other: &str) -> bool {
 /// ```
 pub fn hash_path(path: &str, state: &mut impl Hasher) {
     for segment in segments(path) {
-        let mut length = 0_usize;
-        for byte in decoded(segment) {
-            state.write_u8(byte);
-            length += 1;
-        }
-        // Ends the segment, so that no two paths write the same bytes.
-        state.write_usize(length);
+        // Before the bytes, because a segment can hold any bytes.
+        state.write_usize(decoded(segment).count());
+        decoded(segment).for_each(|byte| state.write_u8(byte));
     }
+    // Ends the path: no segment is empty. So nothing that follows can be read as a segment.
+    state.write_usize(0);
 }
 
 /// The segments that count, from the last to the first, as they are written.
@@ -96,7 +96,7 @@ fn digit(byte: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use core::hash::{BuildHasher, Hasher};
+    use core::hash::{BuildHasher, Hash, Hasher};
     use std::hash::RandomState;
 
     use super::{hash_path, same_path};
@@ -142,6 +142,64 @@ mod tests {
         ] {
             assert!(!same_path(one, another), "{one} {another}");
             assert_ne!(hash_of(&hasher, one), hash_of(&hasher, another), "{one} {another}");
+        }
+    }
+    /// A path as a part of a key.
+    struct Part(&'static str);
+
+    impl Hash for Part {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            hash_path(self.0, state);
+        }
+    }
+
+    /// All bytes that a key writes, for hashers such as `SipHasher` that see no more than these.
+    #[derive(Default)]
+    struct Bytes(Vec<u8>);
+
+    impl Hasher for Bytes {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.extend_from_slice(bytes);
+        }
+
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+
+    fn bytes_of(key: impl Hash) -> Vec<u8> {
+        let mut state = Bytes::default();
+        key.hash(&mut state);
+        state.0
+    }
+
+    #[test]
+    fn a_path_does_not_run_into_the_next_part_of_a_key() {
+        let paths = [("/a/b", "/c"), ("/b", "/c/a"), ("/", "/c/a/b"), ("/c/a/b", "/")];
+        for (at, (one, two)) in paths.into_iter().enumerate() {
+            for (other_one, other_two) in &paths[..at] {
+                assert_ne!(bytes_of((Part(one), Part(two))), bytes_of((Part(other_one), Part(other_two))));
+            }
+        }
+        // What the path writes after the first bytes that it has in common with "/", as a text.
+        for path in ["/c", "/%00", "/%00%00%00%00%00%00%00%00", "/%FF"] {
+            let bytes = bytes_of((Part(path), "alice"));
+            for skipped in 0..bytes.len() {
+                let Ok(user) = core::str::from_utf8(&bytes[skipped..bytes.len() - 1]) else { continue };
+                assert_ne!(bytes_of((Part("/"), user)), bytes, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_path_writes_does_not_begin_what_another_writes() {
+        let nulls = "/%00%00%00%00%00%00%00%00";
+        let paths = ["/", "/c", "/c/a", "/a/c", "/%00", nulls, "/%01%00%00%00%00%00%00%00/c", "/%FF", "/a%2Fc"];
+        for one in paths {
+            for another in paths {
+                let begins = bytes_of(Part(another)).starts_with(&bytes_of(Part(one)));
+                assert_eq!(begins, one == another, "{one} {another}");
+            }
         }
     }
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use tollgate::{JointLimiter, Limiter, Quota};
 use tollgate_http::{ClientAddress, Peer, TrustedProxies};
-use tollgate_tower::{ClientIp, Head, KeyError, KeyExtractor, Missing, RateLimitLayer, extension, from_head, header};
+use tollgate_tower::{
+    ClientIp, Head, KeyError, KeyExtractor, Missing, PathKey, RateLimitLayer, constant, extension, from_head, header,
+    path,
+};
 
 use crate::support::{Inner, ask, from, get, with};
 
@@ -220,6 +223,34 @@ async fn parts_of_a_key_do_not_run_into_one_another() {
         assert_eq!(ask(&bytes, request(one, two)).await.status, status);
         assert_eq!(ask(&texts, request(one, two)).await.status, status);
     }
+}
+
+#[tokio::test]
+async fn a_path_does_not_run_into_another_path_of_a_key() {
+    let limiter = Arc::new(Limiter::<(PathKey, PathKey)>::new(Quota::per_hour(1)).unwrap());
+    let referrer = from_head(|head: &Head<'_>| {
+        let referrer = get(head.headers["referer"].to_str().unwrap());
+        path().extract(&Head::of(&referrer))
+    });
+    let service = Inner::default().behind(&RateLimitLayer::new(limiter).key((path(), referrer)));
+    let keys = [("/a/b", "/c", 200), ("/b", "/c/a", 200), ("/a/b/c", "/", 200), ("/", "/a/b/c", 200)];
+    for (one, two, status) in keys.into_iter().chain([("/x/../a//%62/", "/./c", 429), ("/b/", "//c/%61", 429)]) {
+        assert_eq!(ask(&service, with(get(one), "referer", two)).await.status, status, "{one} {two}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_does_not_run_into_a_text_of_a_key() {
+    let limiter = Arc::new(Limiter::<(PathKey, String)>::new(Quota::per_hour(1)).unwrap());
+    let by = |user: &str| {
+        let layer = RateLimitLayer::new(Arc::clone(&limiter)).key((path(), constant(user.to_owned())));
+        Inner::default().behind(&layer)
+    };
+    assert_eq!(ask(&by("alice"), get("/c")).await.status, 200);
+    for user in ["c\0\0\0\0\0\0\0\u{1}\0\0\0\0\0\0\0alice", "c\u{1}\0\0\0\0\0\0\0alice"] {
+        assert_eq!(ask(&by(user), get("/")).await.status, 200);
+    }
+    assert_eq!(ask(&by("alice"), get("/x/../%63/")).await.status, 429);
 }
 
 #[tokio::test]

@@ -122,6 +122,16 @@ impl Item {
     pub(crate) const fn quota(&self) -> usize {
         self.quota as usize
     }
+
+    /// A leaky queue as middleware uses it. Middleware does not wait, so nothing is left until the
+    /// queue is empty. Then one request can have all.
+    fn of_queue(status: QuotaStatus) -> Self {
+        let (item, empty_after) = (Self::from(status), status.reset_after());
+        if empty_after.is_zero() {
+            return item;
+        }
+        Self { usage: Usage { remaining: 0, next_after: empty_after }, ..item }
+    }
 }
 
 impl Items {

@@ -11,6 +11,7 @@ mod keys;
 #[cfg(feature = "tracing")]
 mod log;
 mod modes;
+mod queues;
 mod refunds;
 mod several;
 mod support;

@@ -1,5 +1,6 @@
 //! A joint limiter as middleware asks it.
 
+use core::cmp::Reverse;
 use core::hash::Hash;
 
 use tollgate::{
@@ -7,7 +8,7 @@ use tollgate::{
     Receipt, ReserveError,
 };
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, octet, sealed, violated_by};
 use crate::limit::Usage;
 use crate::problem::DenialKind;
 
@@ -74,7 +75,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         match self.try_acquire_n_status(keys.refs(), request.cost) {
             Ok(status) => match status.decision() {
                 Decision::Admitted(admission) if admission.is_counted() => {
-                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
+                    Verdict::Admitted(Granted { left: of(self, &status, request.tell), receipt: None })
                 }
                 Decision::Admitted(_) => Verdict::Uncounted,
                 Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(&status))),
@@ -84,7 +85,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 
     fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
-        self.peek(keys.refs()).ok().and_then(|status| of(&status, tell))
+        self.peek(keys.refs()).ok().and_then(|status| of(self, &status, tell))
     }
 
     fn each_quotas(&self, keys: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
@@ -102,8 +103,32 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 }
 
-fn of(status: &JointStatus, tell: Tell) -> Option<Items> {
-    Items::told(tell, || status.tightest(), || status.items())
+/// The permits left that middleware grants: those of a status, but of queues without a wait.
+fn of<D, C, F>(limiter: &JointLimiter<D, C, F>, status: &JointStatus, tell: Tell) -> Option<Items>
+where
+    D: Dimensions,
+    C: Clock,
+    F: Fingerprinter,
+{
+    let tightness = |item: &Item| (item.usage.remaining, Reverse(item.usage.next_after));
+    Items::told(tell, || items(limiter, status).min_by_key(tightness), || items(limiter, status))
+}
+
+/// All quotas of a status as middleware sees them.
+fn items<D, C, F>(limiter: &JointLimiter<D, C, F>, status: &JointStatus) -> impl Iterator<Item = Item>
+where
+    D: Dimensions,
+    C: Clock,
+    F: Fingerprinter,
+{
+    let has_queues = queues(limiter).next().is_some();
+    status.items().map(move |item| {
+        if has_queues && queues(limiter).any(|queue| queue == item.dimension()) {
+            Item { dimension: octet(item.dimension()), ..Item::of_queue(item.status()) }
+        } else {
+            item.into()
+        }
+    })
 }
 
 fn violated(status: &JointStatus) -> Items {
@@ -119,14 +144,14 @@ where
     match limiter.reserve(keys.refs(), request.cost) {
         Ok(reservation) => match reservation.status().decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
-                let left = of(reservation.status(), request.tell);
+                let left = of(limiter, reservation.status(), request.tell);
                 let receipt = reservation.commit();
                 Verdict::Admitted(Granted { left, receipt: request.refundable.then_some(receipt) })
             }
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: JointStatus| violated_by(status.items().map(Item::from), &denial, request.cost);
+            let violated = |status: JointStatus| violated_by(items(limiter, &status), &denial, request.cost);
             let now = || limiter.peek_n(keys.refs(), request.cost);
             Verdict::Refused(Refusal::of(&denial, || now().map_or(Items::NONE, violated)))
         }

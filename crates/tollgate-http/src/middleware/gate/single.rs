@@ -1,6 +1,6 @@
 //! A limiter with one key, or the key of a request.
 
-use tollgate::{CostExceedsLimit, Decision, Receipt, ReserveError, Status};
+use tollgate::{CostExceedsLimit, Decision, QuotaStatus, Receipt, ReserveError, Status};
 
 use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated_by};
 
@@ -21,7 +21,7 @@ pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
     let Ok(status) = &limiter.acquire(request.cost) else { return Verdict::Refused(Refusal::cost()) };
     match status.decision() {
         Decision::Admitted(admission) if admission.is_counted() => {
-            Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
+            Verdict::Admitted(Granted { left: of(limiter, status, request.tell), receipt: None })
         }
         Decision::Admitted(_) => Verdict::Uncounted,
         Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(status, request.cost).collect())),
@@ -33,12 +33,12 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
         Ok((status, receipt)) => match status.decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
                 let receipt = request.refundable.then_some(receipt);
-                Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+                Verdict::Admitted(Granted { left: of(limiter, &status, request.tell), receipt })
             }
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
+            let violated = |status: Status| violated_by(status.quotas().map(item(limiter)), &denial, request.cost);
             Verdict::Refused(Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated)))
         }
         Err(_) => Verdict::Refused(Refusal::cost()),
@@ -47,11 +47,17 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
 
 /// The permits left now.
 pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
-    limiter.peek(1).ok().and_then(|status| of(&status, tell))
+    limiter.peek(1).ok().and_then(|status| of(limiter, &status, tell))
 }
 
-fn of(status: &Status, tell: Tell) -> Option<Items> {
-    Items::told(tell, || Some(status.tightest()), || status.quotas())
+fn of(limiter: &impl Single, status: &Status, tell: Tell) -> Option<Items> {
+    // A queue has no other quota beside it, so it is the tightest in either view.
+    Items::told(tell, || Some(item(limiter)(status.tightest())), || status.quotas().map(item(limiter)))
+}
+
+/// Makes the items of this limiter.
+fn item(limiter: &impl Single) -> fn(QuotaStatus) -> Item {
+    if limiter.has_queue() { Item::of_queue } else { Item::from }
 }
 
 /// The quotas that have fewer permits left than a request costs.

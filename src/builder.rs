@@ -146,6 +146,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// and charges nothing. [`Counts::overruled`](crate::Counts::overruled) counts it, with one
     /// write to one of several counters.
     ///
+    /// A cost above the limit is an error as ever ([`CostExceedsLimit`](crate::CostExceedsLimit)),
+    /// and is not counted. Middleware for HTTP refuses such a request, unless its own shadow switch
+    /// is on.
+    ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};
     ///

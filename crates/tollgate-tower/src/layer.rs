@@ -67,7 +67,9 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// The cost of a request; 1 by default. A request of cost 0 is not limited.
     ///
     /// The answer to a request that costs more than the limit is 422, or 413 where
-    /// [`unit`](Self::unit) is bytes. If `cost` panics, nothing is charged.
+    /// [`unit`](Self::unit) is bytes. That is so even if the limiter is in
+    /// [shadow mode](tollgate::LimiterBuilder::shadow); [`shadow`](Self::shadow) lets the request
+    /// pass. If `cost` panics, nothing is charged.
     pub fn cost(self, cost: impl Fn(&Head<'_>) -> u32 + Send + Sync + 'static) -> Self {
         self.with(|shared| shared.settings.cost = Some(Arc::new(cost)))
     }
@@ -156,7 +158,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
     }
 
-    /// Lets denied requests pass while this switch is on.
+    /// Lets denied requests pass while this switch is on, also those that cost more than the limit.
     pub fn shadow(self, switch: ShadowSwitch) -> Self {
         self.with(|shared| shared.settings.shadow = Some(switch))
     }

@@ -47,6 +47,20 @@ async fn nothing_is_rejected_in_shadow_mode_and_all_is_charged() {
 }
 
 #[tokio::test]
+async fn a_limiter_in_shadow_mode_refuses_what_costs_more_than_the_limit_and_the_switch_does_not() {
+    let limiter = Arc::new(DirectLimiter::builder(Quota::per_hour(2)).shadow(true).build().unwrap());
+    let switch = ShadowSwitch::off();
+    let layer = RateLimitLayer::new(limiter).cost(|head| head.uri.path().len().try_into().unwrap());
+    let service = Inner::default().behind(&layer.shadow(switch.clone()));
+    for (path, status) in [("/a", 200), ("/a", 200), ("/ab", 422)] {
+        assert_eq!(ask(&service, get(path)).await.status, status, "{path}");
+    }
+    switch.set(true);
+    assert_eq!(ask(&service, get("/ab")).await.status, 200);
+    assert_eq!(switch.overruled(), 1);
+}
+
+#[tokio::test]
 async fn preflights_are_limited_unless_asked_otherwise() {
     let preflight = |fields: &[&'static str]| {
         let mut request = get("/");

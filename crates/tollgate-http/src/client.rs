@@ -52,7 +52,9 @@ impl From<SocketAddr> for Peer {
 /// network can claim any address.
 ///
 /// An IPv6 host can use any address of its network, so the key is the network: /64 by default. IPv4
-/// in IPv6 (`::ffff:192.0.2.7`) always counts as IPv4.
+/// in IPv6 (`::ffff:192.0.2.7`) always counts as IPv4. IPv4 clients that a translator (NAT64) shows
+/// as addresses in `64:ff9b::/96` are one key, unless the [prefix](Self::ipv6_prefix) is longer
+/// than 96 bits.
 ///
 /// ```
 /// use std::net::IpAddr;

@@ -186,6 +186,8 @@ use syn::Error;
 /// ```
 ///
 /// The attribute never waits. It ignores delays, so a leaky queue as a `policy` is a compile error.
+/// The attribute does not know the quotas of a `limiter`, so a leaky queue in one compiles. Calls
+/// that should wait in it run at once. Use a token bucket or a leaky bucket there.
 ///
 /// Two attributes on one function are two decisions. The lower attribute decides first, and its
 /// charge stays even if the upper attribute denies the call. A `policy` of several quotas, or a

@@ -9,8 +9,6 @@ use tollgate::{
 };
 
 use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, octet, sealed, violated_by};
-use crate::limit::Usage;
-use crate::problem::DenialKind;
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
 /// `Option`s.

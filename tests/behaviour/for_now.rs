@@ -102,18 +102,18 @@ fn a_blocked_key_is_told_when_its_reservation_succeeds() {
             let limiter = |clock: &MockClock| {
                 let penalty = Penalty::new(1, 1000 * SECOND, blocked_for);
                 let limiter = Limiter::<u8>::builder(quota).penalty(penalty).clock(clock.clone()).build().unwrap();
-                assert!(limiter.try_acquire(&1).is_admitted());
+                assert!(limiter.try_acquire(1).is_admitted());
                 // Beyond the longest queue.
-                while limiter.try_acquire(&1).is_admitted() {}
+                while limiter.try_acquire(1).is_admitted() {}
                 limiter
             };
             let clock = MockClock::new();
-            let told = wait(&limiter(&clock).reserve(&1, 1, within).map(|_| ()).unwrap_err());
+            let told = wait(&limiter(&clock).reserve(1, 1, within).map(|_| ()).unwrap_err());
             let after = |wait: Duration| {
                 let clock = MockClock::new();
                 let limiter = limiter(&clock);
                 clock.advance(wait);
-                limiter.reserve(&1, 1, within).is_ok()
+                limiter.reserve(1, 1, within).is_ok()
             };
             assert!(after(told), "{quota:?} within {within:?}, blocked for {blocked_for:?}: {told:?}");
             assert!(!after(told - Duration::from_nanos(1)), "{quota:?} within {within:?}: {told:?}");

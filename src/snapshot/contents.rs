@@ -41,8 +41,8 @@ use crate::texts::{texts, wraps};
 /// after a restart, so it can come from the wall clock. Then the windows are the same. A key with
 /// quotas of its own keeps their phase: set them again.
 ///
-/// Keys are stored as fingerprints. So a limiter with other types of keys, or with its dimensions in
-/// another order, is not recognised as another: it starts with permits that belong to no key.
+/// Keys are stored as fingerprints. So a limiter with other types of keys, or with its dimensions
+/// in another order, is not recognised as another: it starts with permits that belong to no key.
 ///
 /// **Keep it private.** It has the secret seed of the fingerprints. An attacker who knows the seed
 /// can make keys that share permits.

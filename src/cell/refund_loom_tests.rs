@@ -210,7 +210,11 @@ fn loom_permits_of_a_slot_claimed_again_are_not_refunded() {
     explore(|| {
         let (one, _) = One::with_charges(&log(2), &[1, 1]);
         let one = Arc::new(one);
-        let others = spawned(&one, |one| one.acquire(2, 20));
+        let others = spawned(&one, |one| {
+            // Publishes the claim at 10, if it comes between claim and publication.
+            let _ = one.remaining(10);
+            one.acquire(2, 20)
+        });
         let reserved = one.reserve(1, 0, 10);
         let granted = others.join().unwrap();
         // They may come first. Or they find the claim unpublished, choose its stamp, and are

@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::quota::Algorithm;
 use crate::texts::texts;
 
-/// Why a policy file was refused: the problem, its line and column, and a remedy.
+/// Why a policy file was refused: the problem, its line and column. Usual mistakes have a remedy.
 ///
 /// ```
 /// use tollgate::policy::{Policy, PolicyProblem};

@@ -262,3 +262,37 @@ fn a_request_discards_only_so_many_cells() {
     assert!(table.acquire_within(key(0, 1), 1, 0, &clock).is_err_and(|wait| wait == 1));
     assert_eq!(table.cells.room_up_to(CAP), CAP, "discarded cells are free");
 }
+
+/// A clock at whose nth reading another request takes a place in the queue of the key.
+struct TakesAPlace<'a> {
+    table: &'a Table,
+    nth: u64,
+    readings: plain::AtomicU64,
+}
+
+impl Clock for TakesAPlace<'_> {
+    fn now(&self) -> u64 {
+        if self.readings.fetch_add(1, Ordering::Relaxed) == self.nth {
+            assert!(self.table.acquire(key(0, 1), 1, &At(0)).is_ok_and(|status| status.is_admitted()));
+        }
+        0
+    }
+}
+
+/// Another request takes the place between the peek and the claim.
+#[test]
+fn a_request_that_may_not_wait_takes_no_later_place_in_a_queue() {
+    let queue = Quota::leaky_queue(1, Duration::from_nanos(10), Duration::from_nanos(50));
+    let mut denied = 0;
+    for nth in 0..10 {
+        let table = Table::together([Versions::new(&[queue])].into(), CAP, 0);
+        let clock = TakesAPlace { table: &table, nth, readings: plain::AtomicU64::new(0) };
+        let keys = keys([1, 0, 0]);
+        let asked = Together { keys: &keys, cost: 1, admits_without_place: false, may_wait: false };
+        match table.acquire_together(asked, &clock) {
+            Decision::Admitted(admission) => assert_eq!(admission.delay(), Duration::ZERO, "reading {nth}"),
+            Decision::Denied(_) => denied += 1,
+        }
+    }
+    assert!(denied > 0, "no reading of the clock before the claim");
+}

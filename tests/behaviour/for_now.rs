@@ -63,9 +63,12 @@ fn the_wait_for_a_joint_reservation_is_until_the_queue_is_empty() {
 fn a_joint_reservation_in_shadow_mode_is_overruled() {
     let (builder, _) = joint(queue());
     let limiter = builder.shadow(true).count_decisions(true).build().unwrap();
-    for _ in 0..2 {
-        limiter.reserve((1,), 1).unwrap().commit();
-    }
+    limiter.reserve((1,), 1).unwrap().commit();
+    let overruled = limiter.reserve((1,), 1).unwrap();
+    let told = overruled.status().items().next().unwrap();
+    assert!(told.is_violated());
+    assert_eq!((told.status().remaining(), told.status().next_after()), (0, SECOND));
+    overruled.commit();
     let counts = limiter.counts();
     assert_eq!(counts.overruled, 1);
 }

@@ -32,12 +32,11 @@
 //! | `serde` | [`Quota`] in configurations; decisions and statuses in logs and answers |
 //! | `macros` | the attribute [`#[rate_limit]`][rate_limit]: a limit above a function |
 //! | `tokio` | [`TokioClock`]: tests under the paused time of tokio |
-//! | `cli` | the program `tollgate`; a library does not need it |
 //!
 //! The program shows the effect of a limit on the traffic of an access log:
 //!
 //! ```sh
-//! cargo install tollgate --features cli
+//! cargo install tollgate-cli
 //! tollgate suggest access.log
 //! tollgate replay --limit 100 --per 1m access.log
 //! ```
@@ -98,7 +97,7 @@
 //! | limits that survive a restart | [`Snapshot`] (feature `snapshot`) |
 //! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
 //! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`) |
-//! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service (feature `cli`) |
+//! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service ([`tollgate-cli`](https://crates.io/crates/tollgate-cli)) |
 //!
 //! Which quota:
 //!

@@ -94,7 +94,8 @@ fn names_in_the_changelog_exist() {
     let mut checked = 0;
     for name in names {
         if name.starts_with("tests/") && !name.contains(' ') {
-            let there = |extension: &str| root.join(format!("{name}{extension}")).exists();
+            let folders = ["", "crates/tollgate-cli"].map(|folder| root.join(folder));
+            let there = |extension: &str| folders.iter().any(|of| of.join(format!("{name}{extension}")).exists());
             assert!(there("") || there(".rs"), "no file {name}");
             checked += 1;
         } else if is_name(&name) && name.split('_').filter(|word| !word.is_empty()).count() > 3 {
@@ -133,7 +134,7 @@ fn names_in_the_design_exist() {
                 }
             } else if code.ends_with(".rs") && code.contains('/') {
                 files += 1;
-                if !["", "src", "src/bin/tollgate"].iter().any(|folder| root.join(folder).join(code).exists()) {
+                if !["", "src", "crates/tollgate-cli/src"].iter().any(|folder| root.join(folder).join(code).exists()) {
                     lost.push(format!("{}: {code}", page.display()));
                 }
             }

@@ -50,12 +50,12 @@ fn every_public_type_of_the_crates_for_http_has_an_example() {
     }
 }
 
-/// The files of the library, without those of the program.
+/// The source files in a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "bin") {
+        if path.is_dir() {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);

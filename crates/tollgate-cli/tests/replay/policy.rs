@@ -12,7 +12,7 @@ use tollgate::Policy;
 use crate::naive::{self, Part, Rule, Totals};
 use crate::support::{SAMPLE, Scratch, replay, text, total};
 
-const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sample/policy.toml");
+const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 
 /// What `examples/sample/policy.toml` says, for the independent program.
 fn sample_rules() -> Vec<(Part, Vec<Rule>)> {
@@ -116,7 +116,7 @@ fn two_dimensions_and_three_quotas_on_the_sample() {
 
 #[test]
 fn two_dimensions_and_three_quotas_on_the_real_log() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/apache_access.log");
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
     if !log.is_file() {
         // Written past the test harness, which would keep it to itself in a test that passes.
         let notice = "\nSKIPPED: policies on the real access log: there is no ../shared/data beside this checkout\n";

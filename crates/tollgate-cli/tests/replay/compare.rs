@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::naive::{self, Part, Rule, requests_of};
 use crate::support::{SAMPLE, Scratch, replay, text, tollgate};
 
-const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sample/policy.toml");
+const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 fn compare(args: &[&str]) -> Output {
@@ -131,7 +131,7 @@ fn every_figure_on_the_sample_is_that_of_a_naive_program() {
 
 #[test]
 fn every_figure_on_the_real_log_is_that_of_a_naive_program() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/apache_access.log");
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
     if !log.is_file() {
         let notice = "\nSKIPPED: comparisons on the real access log: there is no ../shared/data beside this checkout\n";
         std::io::stderr().write_all(notice.as_bytes()).unwrap();

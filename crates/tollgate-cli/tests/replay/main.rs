@@ -1,7 +1,5 @@
 //! Runs `tollgate replay` as its users do, and checks what it says against others than itself.
 
-#![cfg(feature = "cli")]
-
 mod beside;
 mod check;
 mod compare;

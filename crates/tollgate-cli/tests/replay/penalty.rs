@@ -125,7 +125,7 @@ fn refused_requests_count_if_that_is_asked_for() {
 
 #[test]
 fn options_that_do_not_go_together_are_refused() {
-    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sample/policy.toml");
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
     let limit = ["--limit", "1", "--per", "1s"];
     let cases: [(&[&str], &[&str], &str); 6] = [
         (&limit, &["--penalty-denials", "1"], "--penalty-within"),

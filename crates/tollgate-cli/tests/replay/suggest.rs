@@ -177,7 +177,7 @@ fn every_figure_on_the_sample_is_that_of_a_naive_program() {
 
 #[test]
 fn every_figure_on_the_real_log_is_that_of_a_naive_program() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/apache_access.log");
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
     if !log.is_file() {
         let notice = "\nSKIPPED: suggestions on the real access log: there is no ../shared/data beside this checkout\n";
         std::io::stderr().write_all(notice.as_bytes()).unwrap();

@@ -87,7 +87,7 @@ fn decisions_on_the_sample_are_those_of_the_definition() {
 
 #[test]
 fn decisions_on_the_real_log_are_those_of_an_independent_program() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let Ok(expected) = fs::read(data.join("apache_access.expected.json")) else {
         // Written past the test harness, which would keep it to itself in a test that passes.
         let notice = "\nSKIPPED: decisions on the real access log: there is no ../shared/data beside this checkout\n";

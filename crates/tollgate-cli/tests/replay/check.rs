@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scratch, text, tollgate};
 
-const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sample/policy.toml");
+const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 
 fn check(args: &[&str]) -> Output {
     tollgate().arg("check").args(args).output().unwrap()

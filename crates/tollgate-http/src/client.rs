@@ -1,5 +1,6 @@
 //! [`ClientAddress`]: the address of a client, from the peer or from trusted proxies.
 
+mod embedded;
 mod error;
 mod forwarded;
 mod node;
@@ -48,13 +49,17 @@ impl From<SocketAddr> for Peer {
 /// those proxies have appended. It is read from the right, past trusted addresses. The first
 /// address that is not trusted is the client's. If all are trusted, it is the leftmost. Reading
 /// stops at an entry that is not an address, and after [`MAX_HOPS`](Self::MAX_HOPS) entries or
-/// [`MAX_BYTES`](Self::MAX_BYTES). Then the last trusted address counts. A client in a trusted
-/// network can claim any address.
+/// [`MAX_BYTES`](Self::MAX_BYTES). Then the last trusted address counts. Empty elements are ignored
+/// (RFC 9110, section 5.6.1), so a proxy must never append one in place of an address. A client in a
+/// trusted network can claim any address.
 ///
 /// An IPv6 host can use any address of its network, so the key is the network: /64 by default. IPv4
-/// in IPv6 (`::ffff:192.0.2.7`) always counts as IPv4. IPv4 clients that a translator (NAT64) shows
-/// as addresses in `64:ff9b::/96` are one key, unless the [prefix](Self::ipv6_prefix) is longer
-/// than 96 bits.
+/// in IPv6 (`::ffff:192.0.2.7`) always counts as IPv4. Addresses of translators and tunnels have the
+/// key of the IPv4 address that they embed, whatever the prefix: NAT64 (`64:ff9b::/96`, RFC 6052),
+/// 6to4 (`2002::/16`, RFC 3056) and Teredo (`2001::/32`, RFC 4380). Of 6to4, a host has 65,536
+/// networks of /64. Of Teredo, a /64 is a server with all of its clients. Only keys follow this
+/// rule: a trusted IPv4 network does not hold such addresses. IPv4 clients behind a translator with
+/// a prefix of its own are one key, unless the [prefix](Self::ipv6_prefix) is longer than 96 bits.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -135,7 +140,8 @@ impl ClientAddress {
         Ok(Self { proxies: Some((proxies, Source::Single(name.into()))), ..Self::peer() })
     }
 
-    /// The length of the IPv6 prefix that is one key; 64 by default.
+    /// The length of the IPv6 prefix that is one key; 64 by default. Addresses that embed an IPv4
+    /// address have its key at any length.
     ///
     /// # Errors
     ///
@@ -157,8 +163,8 @@ impl ClientAddress {
         })
     }
 
-    /// The key of the client: its [`address`](Self::address), or the first address of its network
-    /// if it is IPv6. Allocates nothing.
+    /// The key of the client: its [`address`](Self::address); if it is IPv6, the IPv4 address that it
+    /// embeds, or the first address of its network. Allocates nothing.
     ///
     /// # Errors
     ///
@@ -170,11 +176,14 @@ impl ClientAddress {
         let address = self.address(peer, lines)?;
         Ok(match address {
             IpAddr::V4(_) => address,
-            IpAddr::V6(v6) => {
-                // The shift is from 0 to 96 bits.
-                let mask = u128::MAX << (128 - u32::from(self.ipv6_prefix));
-                Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-            }
+            IpAddr::V6(v6) => embedded::ipv4(v6).map_or_else(
+                || {
+                    // The shift is from 0 to 96 bits.
+                    let mask = u128::MAX << (128 - u32::from(self.ipv6_prefix));
+                    Ipv6Addr::from_bits(v6.to_bits() & mask).into()
+                },
+                IpAddr::V4,
+            ),
         })
     }
 
@@ -244,9 +253,11 @@ fn walk(
             }
             let entry = comma.map_or(list, |comma| &list[comma + 1..]);
             bytes = bytes.saturating_sub(entry.len() + 1);
-            match parse(trim(entry)) {
+            let entry = trim(entry);
+            match parse(entry) {
                 Some(address) if proxies.contains(address) => last = Some(address),
                 Some(address) => return Some(address),
+                None if entry.is_empty() => {}
                 None => return last,
             }
             rest = comma.map(|comma| &list[..comma]);

@@ -1,7 +1,7 @@
 //! Client addresses of any header field: nothing that a client writes changes its key, and nothing
 //! makes a parser panic.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use tollgate_http::{ClientAddress, TrustedProxies};
@@ -78,15 +78,16 @@ fn any_entry() -> impl Strategy<Value = [Entry; 2]> {
     let good = (any_address(), any::<Option<u16>>(), any::<bool>()).prop_map(|(address, port, quoted)| {
         texts_of(address, port, quoted).map(|text| Entry { text, address: Some(address) })
     });
-    let bad = prop_oneof![Just("unknown"), Just("_hidden"), Just(""), Just("1.2.3"), Just("::ffff:1.2.3.4.5")];
+    let bad = prop_oneof![Just("unknown"), Just("_hidden"), Just(";"), Just("1.2.3"), Just("::ffff:1.2.3.4.5")];
     let bad =
         bad.prop_map(|text| [text.to_owned(), format!("for=\"{text}\"")].map(|text| Entry { text, address: None }));
-    prop_oneof![20 => good, 1 => bad]
+    let empty = Just(["", ""].map(|text| Entry { text: text.to_owned(), address: None }));
+    prop_oneof![20 => good, 1 => bad, 2 => empty]
 }
 
 /// The rule as documented, from a list of parsed entries.
 fn client_of(entries: &[Entry]) -> IpAddr {
-    let hops = || entries.iter().rev().take(ClientAddress::MAX_HOPS);
+    let hops = || entries.iter().rev().take(ClientAddress::MAX_HOPS).filter(|entry| !entry.text.is_empty());
     let trusted = hops().take_while(|entry| entry.is_trusted());
     let last = trusted.clone().last().and_then(|entry| entry.address);
     let next = hops().nth(trusted.count()).and_then(|entry| entry.address);
@@ -208,6 +209,22 @@ proptest! {
         prop_assert_eq!(ClientAddress::behind_forwarded(proxies()).key(ip(PROXY), [appended]), Ok(ip("192.0.2.7")));
     }
 
+    /// Whatever a tunnel's other parts are: one host has one key.
+    #[test]
+    fn a_host_of_ipv4_has_one_key_behind_any_tunnel(v4: Ipv4Addr, other: u128, prefix in 32..=128_u8) {
+        let bits = u128::from(v4.to_bits());
+        let clients = ClientAddress::peer().ipv6_prefix(prefix).unwrap();
+        for address in [
+            (0x2002 << 112) | (bits << 80) | (other >> 48),
+            (0x2001_0000 << 96) | ((other >> 64 << 32) & (u128::MAX >> 32)) | u128::from(!v4.to_bits()),
+            (0x0064_ff9b << 96) | bits,
+            (0xffff << 32) | bits,
+        ] {
+            let address = IpAddr::from(Ipv6Addr::from_bits(address));
+            prop_assert_eq!(clients.key(address, [""; 0]), Ok(v4.into()), "{}", address);
+        }
+    }
+
     #[test]
     fn text_beyond_4_kib_does_not_matter(
         near in proptest::collection::vec(any::<u8>(), ClientAddress::MAX_BYTES..ClientAddress::MAX_BYTES + 100),
@@ -225,7 +242,13 @@ proptest! {
     }
 
     #[test]
-    fn networks_agree_with_std(address in any_address(), bits: u128, prefix in 3..=32_u32) {
+    fn networks_agree_with_std(address in any_address(), bits: u128, longer in 0..=24_u32) {
+        // Of a registry, so that the shortest prefix is that of any organisation.
+        let address = match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(v6) => IpAddr::from(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX >> 16) | (0x2a00 << 112))),
+        };
+        let prefix = longer + if address.is_ipv4() { 8 } else { 16 };
         let network = match address {
             IpAddr::V4(v4) => IpAddr::from((v4.to_bits() & (u32::MAX << (32 - prefix))).to_be_bytes()),
             IpAddr::V6(v6) => IpAddr::from((v6.to_bits() & (u128::MAX << (128 - prefix))).to_be_bytes()),

@@ -27,8 +27,9 @@ pub enum ClientConfigError {
         /// The text.
         text: Box<str>,
     },
-    /// The network holds all IPv4 addresses: each client could claim any address.
-    EveryAddress {
+    /// The network is wider than what one organisation has. [`TrustedProxies`](crate::TrustedProxies)
+    /// has the bounds.
+    TooWide {
         /// The text.
         text: Box<str>,
     },
@@ -59,8 +60,8 @@ impl fmt::Display for ClientConfigError {
             Self::BitsAfterPrefix { text } => {
                 write!(f, "the address of the network '{text}' has bits after its prefix: set them to zero")
             }
-            Self::EveryAddress { text } => {
-                write!(f, "the network '{text}' holds all of IPv4: name the networks of your proxies")
+            Self::TooWide { text } => {
+                write!(f, "the network '{text}' is too wide for proxies of one organisation: name only your own")
             }
             Self::HeaderName { name } => write!(f, "'{name}' cannot be the name of a header field"),
             Self::ListHeader { name } => write!(f, "the header field '{name}' is a list and has its own constructor"),

@@ -34,13 +34,13 @@ pub(crate) fn denied(
     settings: &Settings,
     head: &Head<'_>,
 ) -> Response<Bytes> {
-    if let Some(content_type) = grpc(head) {
+    let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(problem, head));
+    let is_own = own.is_some();
+    if let (Some(content_type), false) = (grpc(settings, head), is_own) {
         let mut response = grpc_response(content_type);
         problem.write_grpc(|name, value| write(response.headers_mut(), name, value));
         return response;
     }
-    let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(problem, head));
-    let is_own = own.is_some();
     let mut response = own.unwrap_or_else(|| {
         let mut response = Response::new(problem.to_json().into());
         *response.status_mut() = StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
@@ -60,8 +60,8 @@ pub(crate) fn denied(
 }
 
 /// The answer to a request without a key. It tells nothing about the set-up.
-pub(crate) fn rejected(error: KeyError, head: &Head<'_>) -> Response<Bytes> {
-    if let Some(content_type) = grpc(head) {
+pub(crate) fn rejected(error: KeyError, settings: &Settings, head: &Head<'_>) -> Response<Bytes> {
+    if let Some(content_type) = grpc(settings, head) {
         let mut response = grpc_response(content_type);
         let mut message = String::new();
         // Writing to a `String` never fails.
@@ -135,15 +135,21 @@ fn field(name: &'static str) -> HeaderName {
     }
 }
 
-/// The content type of the answer if the request is a gRPC call.
-fn grpc(head: &Head<'_>) -> Option<&'static str> {
+/// The content type of the answer if the request is a gRPC call: a POST with such a content type.
+/// Caches store answers with status 200 to other methods.
+fn grpc(settings: &Settings, head: &Head<'_>) -> Option<&'static str> {
+    if settings.without_grpc || *head.method != Method::POST {
+        return None;
+    }
     grpc_content_type(head.headers.get(CONTENT_TYPE)?.as_bytes())
 }
 
 /// A response of header fields only.
 fn grpc_response(content_type: &'static str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

@@ -131,8 +131,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// returns `None`.
     ///
     /// `Retry-After` and the fields about limits are added to it, and `Cache-Control: no-store` if
-    /// it has no `Cache-Control`. The answer to a gRPC call is always gRPC. If `answer` panics,
-    /// nothing is charged.
+    /// it has no `Cache-Control`. If `answer` panics, nothing is charged.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -156,6 +155,16 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         T: Fn(&Problem<'_>, &Head<'_>) -> Option<Response<Bytes>> + Send + Sync + 'static,
     {
         self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
+    }
+
+    /// Whether gRPC calls get gRPC answers; `true` by default.
+    ///
+    /// A gRPC call is a POST with a content type of gRPC or gRPC-Web. The answer has status 200, the
+    /// reason in `grpc-status`, `Cache-Control: no-store` and no body. Use `false` for a service
+    /// without gRPC: its clients cannot turn the status of a denial into 200, which logs and alarms
+    /// might count.
+    pub fn grpc(self, grpc: bool) -> Self {
+        self.with(|shared| shared.settings.without_grpc = !grpc)
     }
 
     /// Lets denied requests pass while this switch is on, also those that cost more than the limit.

@@ -21,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) skip_preflights: bool,
     pub(crate) refund_when: Option<Arc<RefundWhen>>,
     pub(crate) on_denied: Option<Arc<OnDenied>>,
+    pub(crate) without_grpc: bool,
     pub(crate) shadow: Option<ShadowSwitch>,
 }
 

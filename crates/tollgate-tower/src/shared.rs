@@ -73,7 +73,7 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Err(_) if settings.overrules() => return Judgement::Pass(None),
             Err(error) => {
                 self.log(error);
-                return Judgement::Answer(answer::rejected(error, head));
+                return Judgement::Answer(answer::rejected(error, settings, head));
             }
         };
         match self.limits.decide(keys, cost) {

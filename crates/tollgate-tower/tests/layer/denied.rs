@@ -220,17 +220,3 @@ async fn a_leaky_queue_admits_requests_without_a_delay() {
         clock.advance(second);
     }
 }
-
-#[tokio::test]
-async fn grpc_calls_are_answered_as_grpc_without_a_body() {
-    let limiter = Arc::new(DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new()).unwrap());
-    let layer = RateLimitLayer::new(limiter).on_denied(|_, _| panic!("gRPC has its own answers"));
-    let service = Inner::default().behind(&layer);
-    let call = || with(get("/"), "content-type", "application/grpc+proto");
-    assert!(ask(&service, call()).await.status.is_success());
-    let denied = ask(&service, call()).await;
-    assert_eq!((denied.status.as_u16(), denied.body.len()), (200, 0));
-    assert_eq!((denied.one("content-type"), denied.one("grpc-status")), ("application/grpc", "8"));
-    assert_eq!(denied.one("grpc-retry-pushback-ms"), "60000");
-    assert!(!denied.fields.contains_key("ratelimit"));
-}

@@ -7,6 +7,7 @@ mod common;
 mod denied;
 mod exact;
 mod fields;
+mod grpc;
 mod keys;
 #[cfg(feature = "tracing")]
 mod log;

@@ -57,11 +57,13 @@ async fn all_lines_are_read_as_one_list_from_the_right() {
 
 #[tokio::test]
 async fn an_entry_that_is_no_address_ends_the_list() {
-    for entry in ["unknown", "_hidden", "", "192.0.2.300", "localhost", "192.0.2.7 192.0.2.8"] {
+    for entry in ["unknown", "_hidden", "192.0.2.300", "localhost", "192.0.2.7 192.0.2.8"] {
         let fields = format!("X-Forwarded-For: 192.0.2.7, {entry}, 10.0.0.5");
         assert!(counts_for(behind(), &fields, "10.0.0.5").await, "{entry}");
     }
     assert!(counts_for(behind(), "X-Forwarded-For: 192.0.2.7:4711", "192.0.2.7").await);
+    // An empty element is no entry (RFC 9110, section 5.6.1).
+    assert!(counts_for(behind(), "X-Forwarded-For: 192.0.2.7, , 10.0.0.5,", "192.0.2.7").await);
 }
 
 #[tokio::test]
@@ -136,16 +138,18 @@ async fn nothing_that_a_client_sends_is_echoed() {
     let limiter = Arc::new(Limiter::new(Quota::per_hour(1)).unwrap());
     let layer = RateLimitLayer::new(limiter).key((header(HeaderName::from_static("x-api-key")), behind()));
     let address = serve(Router::new().fallback(|| async { "hello" }).layer(layer)).await;
-    let request = |fields: &str| {
+    let request = |method: &str, fields: &str| {
         format!(
-            "GET /{MARK}%0d%0aSet-Cookie:{MARK}?{MARK} HTTP/1.1\nHost: {MARK}\nUser-Agent: {MARK}\n\
+            "{method} /{MARK}%0d%0aSet-Cookie:{MARK}?{MARK} HTTP/1.1\nHost: {MARK}\nUser-Agent: {MARK}\n\
              X-Forwarded-For: {MARK}, 192.0.2.7\nX-Api-Key: {MARK}\n{fields}"
         )
     };
     let grpc = format!("Content-Type: application/grpc+{MARK}");
     let twice = format!("X-Api-Key: {MARK}");
-    for (fields, status) in [("", 200), ("", 429), (&*twice, 400), (&*grpc, 200)] {
-        let response = raw(address, &request(fields)).await;
+    for (method, fields, status) in
+        [("GET", "", 200), ("GET", "", 429), ("GET", &*twice, 400), ("GET", &*grpc, 429), ("POST", &*grpc, 200)]
+    {
+        let response = raw(address, &request(method, fields)).await;
         assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
         assert!(!response.contains(MARK), "{response}");
     }

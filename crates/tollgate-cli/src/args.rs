@@ -155,6 +155,8 @@ are denied do not count. All limits are tried at once, exactly: each request tak
 slot of its key and keeps it for one window, and a limit of N denies the requests with a higher \
 slot than N. Each request costs one permit.
 
+Windows that are longer than the log are left out: the log does not say what they would hold.
+
 p99 is the nearest rank: the least number that 99% of keys never passed in any window.
 
 The policy has a limit for each window. Together they may deny more than each alone: if that is \

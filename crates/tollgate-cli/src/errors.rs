@@ -14,7 +14,7 @@ use tollgate::policy::PolicyProblem;
 use tollgate::{BuildError, PolicyError, Quota, QuotaError};
 
 use crate::text::harmless;
-use crate::time::length;
+use crate::time::{length, lengths};
 pub(crate) use input::{FileError, LineError};
 pub(crate) use nothing::{LineCounts, NothingToDecide};
 
@@ -42,6 +42,8 @@ pub(crate) enum RunError {
     /// The events cover more time than a limiter's clock can count, even with pauses cut down to a
     /// window.
     LogTooLong,
+    /// The requests cover less time than each of the windows that limits are looked for in.
+    LogTooShort { span: u64, windows: Vec<u64> },
     /// A result could not be written.
     Write { what: String, error: io::Error },
     /// The drawing failed for another reason than its file.
@@ -99,6 +101,11 @@ impl fmt::Display for RunError {
                 "the log covers more than the 109 years that a limiter's clock can count: look for absurd dates in it, or \
                  replay a shorter log or a shorter window",
             ),
+            Self::LogTooShort { span, windows } => {
+                let log = if *span == 0 { "one moment".to_owned() } else { length(*span) };
+                let windows = lengths(windows);
+                write!(f, "a log of {log} says nothing of windows of {windows}: give a longer log or a shorter --window")
+            }
             Self::Write { what, error } => write!(f, "{what} could not be written: {error}"),
             Self::Draw(error) => write!(f, "the plot could not be drawn: {error}"),
         }

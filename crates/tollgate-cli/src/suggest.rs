@@ -37,11 +37,12 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
 
     let keys = [args.keys.key.clone()];
     let log = reading::read(&args.input, Asked { keys: &keys, key_option: "--key", cost_column: None })?;
+    let (windows, longer) = windows_within(&log, windows)?;
     let times = TimesByKey::new(&log);
     let spreads: Vec<Spread> = windows.iter().map(|window| Spread::new(&times, nanos(*window))).collect();
     let ladders = args.deny.iter().map(|&share| ladder(&log, &times, &spreads, share, args.of)).collect();
     let first = args.deny.first().copied().ok_or_else(|| RunError::Options("--deny names no share".to_owned()))?;
-    let chosen = policy::choose(&log, &args.keys.key, &spreads, first, args.of)?;
+    let chosen = policy::choose(&log, &args.keys.key, &spreads, &longer, first, args.of)?;
 
     let mut to_stdout = true;
     if let Some(path) = policy_out {
@@ -51,7 +52,7 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     let style = Style::new(to_stdout, args.output.width, args.output.color);
     let key = describe_all(&keys);
     let (of, top) = (args.of, args.worst.top);
-    let suggestion = Suggestion { log: &log, key, of, spreads, ladders, chosen, top, style };
+    let suggestion = Suggestion { log: &log, key, of, spreads, longer, ladders, chosen, top, style };
     if let Some(path) = plot {
         plot::write(path, &suggestion)?;
     }
@@ -76,6 +77,21 @@ fn windows_of(args: &SuggestArgs) -> Result<Vec<Duration>, RunError> {
         Quota::new(1, *window).validate().map_err(|error| RunError::Limit(error.into()))?;
     }
     Ok(windows)
+}
+
+/// The windows that fit into the log, and those that are longer. Of these the log does not say what
+/// they would hold.
+///
+/// # Errors
+///
+/// [`RunError::LogTooShort`] if none fits.
+fn windows_within(log: &Log, windows: Vec<Duration>) -> Result<(Vec<Duration>, Vec<u64>), RunError> {
+    let (first, last) = log.span();
+    let span = last.abs_diff(first);
+    let (within, longer): (Vec<Duration>, Vec<Duration>) =
+        windows.into_iter().partition(|window| nanos(*window) <= span);
+    let longer: Vec<u64> = longer.into_iter().map(nanos).collect();
+    if within.is_empty() { Err(RunError::LogTooShort { span, windows: longer }) } else { Ok((within, longer)) }
 }
 
 fn nanos(window: Duration) -> u64 {

@@ -262,6 +262,16 @@ pub(crate) fn length(nanos: u64) -> String {
     parts.join(" ")
 }
 
+/// Lengths of time in words: `1s, 1m and 1h`.
+pub(crate) fn lengths(nanos: &[u64]) -> String {
+    let all: Vec<String> = nanos.iter().map(|&nanos| length(nanos)).collect();
+    match all.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
 fn timestamp(time: Nanos) -> Timestamp {
     // Every i64 of nanoseconds lies well within the library's years -9999 to 9999.
     Timestamp::from_nanosecond(i128::from(time)).unwrap_or(Timestamp::UNIX_EPOCH)

@@ -34,6 +34,7 @@ impl Suggestion<'_> {
             "requests": self.log.requests(),
             "keys": self.log.keys[0].len(),
             "windows": windows.collect::<Vec<_>>(),
+            "windows_left_out": self.longer.iter().map(|&window| json!({ "window": length(window), "window_ns": window })).collect::<Vec<_>>(),
             "limits": self.ladders.iter().flat_map(|ladder| self.limits(ladder)).collect::<Vec<_>>(),
             "policy": {
                 "at_most": chosen.share.to_string(),

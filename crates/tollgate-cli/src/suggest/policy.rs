@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::outcome::{KeyTally, Outcome};
 use crate::plan::{Plan, idle_quotas, quota_in_words};
 use crate::terminal;
-use crate::time::rfc3339;
+use crate::time::{lengths, rfc3339};
 use crate::words::{count_of, human, percent};
 
 /// The keys that a limiter holds unless a policy says otherwise.
@@ -45,7 +45,14 @@ impl Chosen {
 /// Each is the least limit that alone denies no more than that. If together they deny more, half
 /// the share is tried, and half of that. It ends: of a share that is less than one request, no
 /// limit denies any, and neither do all together.
-pub(super) fn choose(log: &Log, key: &[Field], spreads: &[Spread], share: Share, of: Of) -> Result<Chosen, RunError> {
+pub(super) fn choose(
+    log: &Log,
+    key: &[Field],
+    spreads: &[Spread],
+    longer: &[u64],
+    share: Share,
+    of: Of,
+) -> Result<Chosen, RunError> {
     let (requests, keys) = (count_of(log.requests()), count_of(log.keys[0].len()));
     let mut part = share;
     loop {
@@ -65,7 +72,7 @@ pub(super) fn choose(log: &Log, key: &[Field], spreads: &[Spread], share: Share,
             Of::Keys => share.allows(count_of(chosen.keys_hit()), keys),
         };
         if enough {
-            chosen.text = format!("{}\n{}", heading(log, &chosen), body.trim_start());
+            chosen.text = format!("{}\n{}", heading(log, &chosen, longer), body.trim_start());
             return Ok(chosen);
         }
         part = part.halved();
@@ -90,13 +97,14 @@ fn policy_of(key: &[Field], quotas: &[Quota], keys: usize) -> Result<Policy, Run
 }
 
 /// What the policy is from and what it does, as comments.
-fn heading(log: &Log, chosen: &Chosen) -> String {
+fn heading(log: &Log, chosen: &Chosen, longer: &[u64]) -> String {
     let (first, last) = log.span();
     let (denied, requests) = (chosen.outcome.totals.denied, count_of(log.requests()));
     let (hit, keys) = (count_of(chosen.keys_hit()), count_of(log.keys[0].len()));
+    let left_out = left_out(longer).map(|words| format!("# T{}.\n", &words[1..])).unwrap_or_default();
     format!(
         "# Suggested by tollgate from {} requests of {} keys,\n# {} to {}.\n\
-         # It would have denied {} of them ({}), of {} keys ({}).\n",
+         # It would have denied {} of them ({}), of {} keys ({}).\n{left_out}",
         human(requests),
         human(keys),
         rfc3339(first),
@@ -106,6 +114,13 @@ fn heading(log: &Log, chosen: &Chosen) -> String {
         human(hit),
         percent(hit, keys),
     )
+}
+
+/// Which windows are longer than the log, if there are some.
+pub(super) fn left_out(longer: &[u64]) -> Option<String> {
+    let windows = if longer.len() == 1 { "a window" } else { "windows" };
+    let are = if longer.len() == 1 { "it is" } else { "they are" };
+    (!longer.is_empty()).then(|| format!("the log is shorter than {windows} of {}: {are} left out", lengths(longer)))
 }
 
 /// Writes the policy; `-` is standard output.

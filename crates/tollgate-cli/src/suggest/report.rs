@@ -35,6 +35,10 @@ impl Suggestion<'_> {
         line("requests", self.requests(), &span_words(self.log));
         line("keys", self.keys(), &[]);
         line("lines", self.log.account.lines.read, &lines_words(self.log, &self.key));
+        if let Some(left_out) = policy::left_out(&self.longer) {
+            put(out, "");
+            put_wrapped(out, "  ", &[left_out], self.style.width);
+        }
     }
 
     fn distribution(&self, out: &mut String) {

@@ -35,6 +35,8 @@ pub(super) struct Suggestion<'a> {
     pub(super) key: String,
     pub(super) of: Of,
     pub(super) spreads: Vec<Spread>,
+    /// Windows that are longer than the log, in nanoseconds.
+    pub(super) longer: Vec<u64>,
     pub(super) ladders: Vec<Ladder>,
     pub(super) chosen: Chosen,
     pub(super) top: usize,

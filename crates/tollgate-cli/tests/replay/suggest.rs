@@ -245,8 +245,8 @@ fn plots_and_troubles() {
     {
         assert!(svg.contains(part), "no {part:?}");
     }
-    let log = scratch.with("log.csv", "time,client\n1,a\n");
-    assert!(suggest(&["--plot", &plot, &log]).status.success(), "one request can be drawn");
+    let log = scratch.with("log.csv", "time,client\n1,a\n2,a\n");
+    assert!(suggest(&["--plot", &plot, &log]).status.success(), "two requests can be drawn");
     let cases: [(&[&str], i32, &str); 7] = [
         (&["--deny", "1", SAMPLE], 2, "a percent sign is missing"),
         (&["--deny", "100%", SAMPLE], 2, "below 100%"),
@@ -260,5 +260,52 @@ fn plots_and_troubles() {
         let output = suggest(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}");
         assert!(text(&output.stderr).contains(reason), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+/// What a log says nothing of is not suggested: no window is longer than the log.
+#[test]
+fn windows_longer_than_the_log_are_left_out() {
+    let scratch = Scratch::new("suggest-short");
+    let log = scratch.with("log.csv", "time,client\n10,a\n10.5,a\n11,a\n12,a\n");
+    let policy = scratch.file("policy.toml");
+    let report = suggest_json(&["--policy-out", &policy, &log]);
+    let lengths = |name: &str| {
+        let windows = report[name].as_array().unwrap().iter();
+        windows.map(|window| window["window_ns"].as_u64().unwrap() / 1_000_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!((lengths("windows"), lengths("windows_left_out")), (vec![1], vec![10, 60, 3600]));
+    assert!(report["limits"].as_array().unwrap().iter().all(|limit| limit["window_ns"] == 1_000_000_000));
+    let written = fs::read_to_string(&policy).unwrap();
+    assert_eq!(Policy::from_toml(&written).unwrap().dimensions()[0].quotas().len(), 1, "{written}");
+    assert!(written.contains("# The log is shorter than windows of 10s, 1m and 1h: they are left out.\n"), "{written}");
+    let text = text(&suggest(&[&log]).stdout);
+    assert!(text.contains("the log is shorter than windows of 10s, 1m and 1h: they are left out"), "{text}");
+    assert!(!text.contains("per 10s") && !text.contains("per 1h"), "{text}");
+}
+
+#[test]
+fn a_window_as_long_as_the_log_is_kept() {
+    let scratch = Scratch::new("suggest-as-long");
+    let log = scratch.with("log.csv", "time,client\n10,a\n20,a\n");
+    assert_eq!(suggest_json(&["--window", "10s", &log])["windows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_log_shorter_than_every_window_is_refused() {
+    let scratch = Scratch::new("suggest-none");
+    let cases = [
+        ("time,client\n1,a\n", "a log of one moment"),
+        ("time,client\n1,a\n1,b\n", "a log of one moment"),
+        ("time,client\n1,a\n1.5,a\n", "a log of 500ms"),
+    ];
+    for (log, what) in cases {
+        let output = suggest(&[&scratch.with("log.csv", log)]);
+        assert_eq!(output.status.code(), Some(1));
+        let complaint = text(&output.stderr);
+        let expected = format!(
+            "tollgate: {what} says nothing of windows of 1s, 10s, 1m and 1h: give a longer log or a shorter --window\n"
+        );
+        assert_eq!(complaint, expected);
     }
 }

@@ -2,12 +2,14 @@
 
 use core::fmt;
 use core::future::Future;
+use core::mem;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use http::Response;
+use http::{Request, Response};
 use pin_project_lite::pin_project;
+use tower_service::Service;
 
 use crate::body::ResponseBody;
 use crate::charge::Charge;
@@ -15,29 +17,62 @@ use crate::gate::Gate;
 use crate::key::KeyExtractor;
 
 pin_project! {
-    /// The future of a response: that of the inner service, or of the layer's own answer. It is not
-    /// boxed.
-    pub struct ResponseFuture<F, L: Gate<X>, X: KeyExtractor> {
+    /// The future of a response: that of the inner service `S`, or of the layer's own answer. It is
+    /// boxed only while the inner service is not ready.
+    pub struct ResponseFuture<S, B, L, X>
+    where
+        S: Service<Request<B>>,
+        L: Gate<X>,
+        X: KeyExtractor,
+    {
         #[pin]
-        state: State<F, L, X>,
+        state: State<S, B, S::Future, S::Error, L, X>,
     }
 }
 
 pin_project! {
     #[project = StateProjection]
-    enum State<F, L: Gate<X>, X: KeyExtractor> {
+    enum State<S, B, F, E, L: Gate<X>, X: KeyExtractor> {
+        /// The inner service is not ready yet.
+        Waiting { waiting: Option<Box<Waiting<S, B, L, X>>> },
         Inner {
             #[pin]
             future: F,
             charge: Option<Charge<L, X>>,
         },
+        /// The inner service failed before it was ready.
+        Failed { error: Option<E> },
         Own { response: Option<Response<Bytes>> },
     }
 }
 
-impl<F, L: Gate<X>, X: KeyExtractor> ResponseFuture<F, L, X> {
-    pub(crate) const fn inner(future: F, charge: Option<Charge<L, X>>) -> Self {
-        Self { state: State::Inner { future, charge } }
+/// An admitted request, and the service that it waits for.
+struct Waiting<S, B, L: Gate<X>, X: KeyExtractor> {
+    service: S,
+    request: Request<B>,
+    charge: Option<Charge<L, X>>,
+}
+
+impl<S, B, L, X> ResponseFuture<S, B, L, X>
+where
+    S: Service<Request<B>> + Clone,
+    L: Gate<X>,
+    X: KeyExtractor,
+{
+    /// The request goes to the inner service, once it is ready.
+    pub(crate) fn inner(inner: &mut S, request: Request<B>, charge: Option<Charge<L, X>>) -> Self {
+        // Usually it is ready. Otherwise the future asks again, with the waker of its task.
+        let state = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => State::Inner { future: inner.call(request), charge },
+            Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
+            Poll::Pending => {
+                // The service that was asked may have a place in a queue.
+                let fresh = inner.clone();
+                let service = mem::replace(inner, fresh);
+                State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge })) }
+            }
+        };
+        Self { state }
     }
 
     pub(crate) const fn own(response: Response<Bytes>) -> Self {
@@ -45,32 +80,47 @@ impl<F, L: Gate<X>, X: KeyExtractor> ResponseFuture<F, L, X> {
     }
 }
 
-impl<F, L, X, B, E> Future for ResponseFuture<F, L, X>
+impl<S, B, A, L, X> Future for ResponseFuture<S, B, L, X>
 where
-    F: Future<Output = Result<Response<B>, E>>,
+    S: Service<Request<B>, Response = Response<A>>,
     L: Gate<X>,
     X: KeyExtractor,
 {
-    type Output = Result<Response<ResponseBody<B>>, E>;
+    type Output = Result<Response<ResponseBody<A>>, S::Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(match self.project().state.project() {
-            StateProjection::Inner { future, charge } => ready!(future.poll(context)).map(|mut response| {
+        let mut state = self.project().state;
+        if let StateProjection::Waiting { waiting } = state.as_mut().project() {
+            if let Some(waiting) = waiting {
+                ready!(waiting.service.poll_ready(context))?;
+            }
+            if let Some(waiting) = waiting.take() {
+                let Waiting { mut service, request, charge } = *waiting;
+                state.set(State::Inner { future: service.call(request), charge });
+            }
+        }
+        let answer = match state.project() {
+            StateProjection::Inner { future, charge } => Some(ready!(future.poll(context)).map(|mut response| {
                 if let Some(charge) = charge.take() {
                     charge.answered(response.status(), response.headers_mut());
                 }
                 response.map(ResponseBody::inner)
-            }),
-            StateProjection::Own { response } => match response.take() {
-                Some(response) => Ok(response.map(ResponseBody::own)),
-                // The answer has been taken, so none is left.
-                None => return Poll::Pending,
-            },
-        })
+            })),
+            StateProjection::Failed { error } => error.take().map(Err),
+            StateProjection::Own { response } => response.take().map(|response| Ok(response.map(ResponseBody::own))),
+            StateProjection::Waiting { .. } => None,
+        };
+        // Without an answer, it has been taken.
+        answer.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-impl<F, L: Gate<X>, X: KeyExtractor> fmt::Debug for ResponseFuture<F, L, X> {
+impl<S, B, L, X> fmt::Debug for ResponseFuture<S, B, L, X>
+where
+    S: Service<Request<B>>,
+    L: Gate<X>,
+    X: KeyExtractor,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_own = matches!(self.state, State::Own { .. });
         f.debug_struct("ResponseFuture").field("is_own", &is_own).finish_non_exhaustive()

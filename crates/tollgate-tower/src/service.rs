@@ -1,7 +1,6 @@
 //! [`RateLimit`]: the service that asks a limiter before it calls the inner service.
 
 use core::fmt;
-use core::mem;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
@@ -17,8 +16,10 @@ use crate::shared::{Judgement, Shared};
 /// A service that asks a limiter before it calls the inner service.
 /// [`RateLimitLayer`](crate::RateLimitLayer) makes it.
 ///
-/// It decides in `call`. A denied request drops the inner service that was ready for it, so it
-/// holds no place in a concurrency limit or a buffer.
+/// It is always ready, and decides in `call`. So a denied request never waits for the inner service,
+/// and takes no place in a concurrency limit or a buffer. An admitted request waits in its future
+/// until the inner service is ready. A layer that sheds load while a service is not ready, such as
+/// tower's `LoadShed`, goes inside this one.
 pub struct RateLimit<S, L, X: KeyExtractor = NoKey> {
     inner: S,
     shared: Arc<Shared<L, X>>,
@@ -60,20 +61,16 @@ where
 {
     type Response = Response<crate::ResponseBody<A>>;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future, L, X>;
+    type Future = ResponseFuture<S, B, L, X>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match self.shared.judge(&Head::of(&request)) {
-            Judgement::Pass(charge) => ResponseFuture::inner(self.inner.call(request), charge),
-            Judgement::Answer(response) => {
-                let fresh = self.inner.clone();
-                drop(mem::replace(&mut self.inner, fresh));
-                ResponseFuture::own(response)
-            }
+            Judgement::Pass(charge) => ResponseFuture::inner(&mut self.inner, request, charge),
+            Judgement::Answer(response) => ResponseFuture::own(response),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bodies;
+mod busy;
 #[path = "../common/mod.rs"]
 mod common;
 mod denied;

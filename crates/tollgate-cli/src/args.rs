@@ -62,7 +62,7 @@ each is decided on the log's own clock. Windows that stand still (sliding-counte
 (quantised-log) begin where they would if that clock had been started in 1970.
 
 Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), \
-1 a file could not be read or there was nothing to decide, 2 the command line, the limit or the \
+1 a file could not be read or the log has no request, 2 the command line, the limit or the \
 policy makes no sense.";
 
 /// What a policy file says, or can't say.

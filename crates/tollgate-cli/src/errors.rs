@@ -15,7 +15,7 @@ use tollgate::{BuildError, PolicyError, Quota, QuotaError};
 
 use crate::text::harmless;
 use crate::time::{length, lengths};
-pub(crate) use input::{FileError, LineError};
+pub(crate) use input::{FileError, LineError, fields_in_words};
 pub(crate) use nothing::{LineCounts, NothingToDecide};
 
 /// Why there is no report.

@@ -2,6 +2,7 @@
 
 use core::convert::Infallible;
 use core::fmt;
+use core::net::Ipv4Addr;
 use core::str::FromStr;
 
 /// One value of a record.
@@ -75,6 +76,8 @@ impl Field {
                 "client_ip",
                 "clientip",
                 "client_address",
+                "ClientHost",
+                "ClientAddr",
                 "remote_addr",
                 "remote_ip",
                 "remote_host",
@@ -84,6 +87,10 @@ impl Field {
                 "source_ip",
                 "c-ip",
                 "id.orig_h",
+                "downstream_remote_address",
+                "sourceIp",
+                "req.remoteAddress",
+                "httpRequest.remoteIp",
                 "request.client_ip",
                 "request.remote_ip",
                 "client.ip",
@@ -92,6 +99,7 @@ impl Field {
             Self::User => &[
                 "user",
                 "user_id",
+                "ClientUsername",
                 "userid",
                 "username",
                 "user_name",
@@ -107,6 +115,12 @@ impl Field {
                 "uri",
                 "url",
                 "request_path",
+                "RequestPath",
+                "ClientRequestPath",
+                "ClientRequestURI",
+                "resourcePath",
+                "req.url",
+                "httpRequest.requestUrl",
                 "request_uri",
                 "uri_path",
                 "cs-uri-stem",
@@ -114,19 +128,45 @@ impl Field {
                 "request.path",
                 "url.path",
             ],
-            Self::Method => &["method", "request_method", "http_method", "verb", "cs-method", "request.method"],
+            Self::Method => &[
+                "method",
+                "request_method",
+                "http_method",
+                "RequestMethod",
+                "ClientRequestMethod",
+                "httpMethod",
+                "verb",
+                "cs-method",
+                "request.method",
+                "req.method",
+                "http.request.method",
+                "httpRequest.requestMethod",
+            ],
             Self::Named(name) => return vec![name],
         };
         names.to_vec()
     }
 
-    /// What of a column's value counts: of a path, all before the query.
+    /// What of a column's value counts: of a path, all before the query; of a client, the address
+    /// without the port of its connection.
     pub(crate) fn part_of<'a>(&self, value: &'a [u8]) -> &'a [u8] {
-        if *self == Self::Path {
-            value.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(value)
-        } else {
-            value
+        match self {
+            Self::Path => value.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(value),
+            Self::Client => without_port(value),
+            _ => value,
         }
+    }
+}
+
+/// The address of `192.0.2.7:5353` or `[2001:db8::7]:5353`; any other text as it is.
+fn without_port(text: &[u8]) -> &[u8] {
+    let Some(colon) = memchr::memrchr(b':', text) else { return text };
+    let (host, port) = (&text[..colon], &text[colon + 1..]);
+    let is_port = !port.is_empty() && port.iter().all(u8::is_ascii_digit);
+    match host {
+        [b'[', address @ .., b']'] if is_port => address,
+        _ if is_port && str::from_utf8(host).is_ok_and(|host| host.parse::<Ipv4Addr>().is_ok()) => host,
+        _ => text,
     }
 }
 
@@ -150,6 +190,10 @@ pub(crate) struct KeyText {
     keys: Vec<OneKey>,
     /// The key that the next part belongs to.
     at: usize,
+    /// Of each part, in the order pushed, whether any record has had it.
+    found: Vec<bool>,
+    /// The part that is pushed next.
+    part: usize,
 }
 
 #[derive(Debug)]
@@ -165,7 +209,9 @@ impl KeyText {
     /// Keys of so many parts each. Parts are pushed for one key after the other.
     pub(crate) fn of_sizes(sizes: impl IntoIterator<Item = usize>) -> Self {
         let key = |size| OneKey { text: String::new(), size, parts: 0, present: 0 };
-        Self { keys: sizes.into_iter().map(key).collect(), at: 0 }
+        let keys: Vec<OneKey> = sizes.into_iter().map(key).collect();
+        let found = vec![false; keys.iter().map(|key| key.size).sum()];
+        Self { keys, at: 0, found, part: 0 }
     }
 
     #[cfg(test)]
@@ -175,6 +221,7 @@ impl KeyText {
 
     pub(crate) fn clear(&mut self) {
         self.at = 0;
+        self.part = 0;
         for key in &mut self.keys {
             key.text.clear();
             key.parts = 0;
@@ -185,8 +232,22 @@ impl KeyText {
     /// Adds the next part. None, nothing and `-` all mean that the record has no such value.
     pub(crate) fn push(&mut self, part: Option<&[u8]>) {
         let Some(key) = self.keys.get_mut(self.at) else { return };
-        key.push(part);
+        let is_there = key.push(part);
+        if let Some(found) = self.found.get_mut(self.part) {
+            *found |= is_there;
+        }
+        self.part += 1;
         self.at += usize::from(key.parts == key.size);
+    }
+
+    /// Whether this record has every part.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.keys.iter().all(|key| key.present == key.size)
+    }
+
+    /// The numbers of the parts that no record has had.
+    pub(crate) fn never_found(&self) -> impl Iterator<Item = usize> {
+        self.found.iter().enumerate().filter(|(_, found)| !**found).map(|(part, _)| part)
     }
 
     /// The first key; `None` when the record had none of its values.
@@ -202,7 +263,8 @@ impl KeyText {
 }
 
 impl OneKey {
-    fn push(&mut self, part: Option<&[u8]>) {
+    /// Whether there is such a part.
+    fn push(&mut self, part: Option<&[u8]>) -> bool {
         if self.parts > 0 {
             self.text.push(' ');
         }
@@ -210,7 +272,7 @@ impl OneKey {
         let part = part.unwrap_or_default();
         if part.is_empty() || part == b"-" {
             self.text.push('-');
-            return;
+            return false;
         }
         self.present += 1;
         for chunk in part.utf8_chunks() {
@@ -229,6 +291,7 @@ impl OneKey {
                 self.text.push_str(&format!("\\x{byte:02x}"));
             }
         }
+        true
     }
 }
 
@@ -263,7 +326,35 @@ mod tests {
     fn a_path_ends_at_the_query() {
         assert_eq!(Field::Path.part_of(b"/a/b?c=d"), b"/a/b");
         assert_eq!(Field::Named("url".into()).part_of(b"/a/b?c=d"), b"/a/b?c=d");
+        assert_eq!(Field::Path.part_of(b"10.0.0.1:80"), b"10.0.0.1:80");
         assert_eq!("column:path".parse(), Ok(Field::Named("path".into())));
+    }
+
+    #[test]
+    fn a_client_is_an_address_without_its_port() {
+        for (text, address) in [
+            ("192.0.2.7:5353", "192.0.2.7"),
+            ("[2001:db8::7]:5353", "2001:db8::7"),
+            ("2001:db8::7", "2001:db8::7"),
+            ("2001:db8::7:5353", "2001:db8::7:5353"),
+            ("192.0.2.7", "192.0.2.7"),
+            ("192.0.2.7:", "192.0.2.7:"),
+            ("host:5353", "host:5353"),
+            ("", ""),
+        ] {
+            assert_eq!(Field::Client.part_of(text.as_bytes()), address.as_bytes());
+        }
+    }
+
+    #[test]
+    fn parts_that_no_record_has_are_remembered() {
+        let mut key = KeyText::of_sizes([2, 1]);
+        for parts in [[Some("a"), None, None], [None, None, Some("b")]] {
+            key.clear();
+            parts.iter().for_each(|part| key.push(part.map(str::as_bytes)));
+            assert!(!key.is_whole());
+        }
+        assert_eq!(key.never_found().collect::<Vec<_>>(), [1]);
     }
 
     #[test]

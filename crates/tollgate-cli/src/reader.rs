@@ -21,6 +21,8 @@ pub(crate) struct Unusable {
     pub(crate) line: u64,
     pub(crate) error: LineError,
     pub(crate) text: Vec<u8>,
+    /// The fields that the line has, of the first line that has none that fits.
+    pub(crate) fields: Vec<String>,
 }
 
 /// What became of files and lines.
@@ -31,6 +33,10 @@ pub(crate) struct Account {
     pub(crate) unusable: Vec<Unusable>,
     /// The files that could not be read, or not to the end.
     pub(crate) unread: Vec<(String, FileError)>,
+    /// The parts of keys and the filters, by their numbers, that no record has a value for.
+    pub(crate) never_found: Vec<usize>,
+    /// The fields of the first record that lacks one of them, where records have their own.
+    pub(crate) fields: Vec<String>,
 }
 
 /// What is read, and what of it is kept.
@@ -52,6 +58,8 @@ pub(crate) struct Reader<'a, S> {
     account: Account,
     batch: Batch,
     key: KeyText,
+    /// The fields of a record were asked for.
+    is_told_of_fields: bool,
 }
 
 impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
@@ -60,7 +68,14 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
         // The values that filters look at come after the keys, as more of them.
         let filters = question.selection.filters.iter().map(|_| 1);
         let key = KeyText::of_sizes(question.keys.iter().map(Vec::len).chain(filters));
-        Self { question, take, account: Account::default(), batch: Batch::new(question.keys.len()), key }
+        Self {
+            question,
+            take,
+            account: Account::default(),
+            batch: Batch::new(question.keys.len()),
+            key,
+            is_told_of_fields: false,
+        }
     }
 
     /// Reads all there is. What can't be read or used is kept account of and the rest goes on.
@@ -81,6 +96,7 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
         if !self.batch.is_empty() {
             (self.take)(self.batch);
         }
+        self.account.never_found = self.key.never_found().collect();
         self.account
     }
 
@@ -112,7 +128,7 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
             }
             match self.read_line(&line, extent, &mut *parser) {
                 Ok(()) => {}
-                Err(error) => self.note_unusable(name, lines.number(), &line, error),
+                Err(error) => self.note_unusable(name, lines.number(), &line, error, &*parser),
             }
             if self.batch.is_full() {
                 let full = core::mem::replace(&mut self.batch, Batch::new(self.question.keys.len()));
@@ -136,6 +152,10 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
             self.account.lines.not_records += 1;
             return Ok(());
         };
+        if !self.is_told_of_fields && !self.key.is_whole() {
+            self.account.fields = parser.fields(line);
+            self.is_told_of_fields = true;
+        }
         let dimensions = self.question.keys.len();
         if !self.question.selection.keeps(stamp.time, self.key.each().skip(dimensions)) {
             self.account.lines.left_out += 1;
@@ -147,12 +167,15 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
         Ok(())
     }
 
-    fn note_unusable(&mut self, file: &str, line: u64, text: &[u8], error: LineError) {
+    fn note_unusable(&mut self, file: &str, line: u64, text: &[u8], error: LineError, parser: &dyn LineParser) {
         self.account.lines.unusable += 1;
         if self.account.unusable.len() < SHOWN {
             let error = if formats::is_binary(text) { LineError::Binary } else { error };
+            let is_first = self.account.unusable.iter().all(|other| other.error != error);
+            let has_others = is_first && matches!(error, LineError::NoField { .. });
+            let fields = if has_others { parser.fields(text) } else { Vec::new() };
             let text = text[..text.len().min(256)].to_vec();
-            self.account.unusable.push(Unusable { file: file.to_owned(), line, error, text });
+            self.account.unusable.push(Unusable { file: file.to_owned(), line, error, text, fields });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::InputArgs;
-use crate::errors::{LineError, NothingToDecide, RunError};
+use crate::errors::{LineError, NothingToDecide, RunError, fields_in_words};
 use crate::filter::{Filter, Selection};
 use crate::formats::Wanted;
 use crate::input::Source;
@@ -16,7 +16,7 @@ use crate::terminal;
 use crate::text::{excerpt, harmless};
 use crate::time::{length, rfc3339};
 use crate::times::TimeOptions;
-use crate::words::human;
+use crate::words::{count_of, human};
 
 /// How a run ended that came to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +72,19 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
     }
     let question = Question { wanted, keys: asked.keys, selection };
     let mut log = Log::read(&sources, &question, beside)?;
+    let unnamed = never_found(&log, &question);
     if log.requests() == 0 {
         complain_about_lines(&log);
         return Err(RunError::NothingToDecide(Box::new(NothingToDecide {
             lines: log.account.lines,
+            sources: sources.iter().map(Source::name).collect(),
             unread: core::mem::take(&mut log.account.unread),
             key: describe_all(asked.keys),
             key_option: asked.key_option,
+            unnamed,
         })));
     }
+    unnamed.iter().for_each(|words| terminal::complain(words));
     for (file, error) in &log.account.unread {
         terminal::complain(&format!("{}: {error}", harmless(file)));
     }
@@ -95,6 +99,28 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
 /// Those of [`read_beside`].
 pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> {
     read_beside(args, asked, |_| ())
+}
+
+/// The fields of keys and filters that no record has, each with the fields that there are.
+fn never_found(log: &Log, question: &Question<'_>) -> Vec<String> {
+    let lines = &log.account.lines;
+    if count_of(log.requests()) + lines.left_out + lines.without_key == 0 {
+        return Vec::new();
+    }
+    let wanted: Vec<(&Field, &str)> = question.wanted.parts().collect();
+    let missing = log.account.never_found.iter().filter_map(|&part| wanted.get(part));
+    let words = missing.map(|(field, option)| {
+        let field = harmless(&field.to_string());
+        format!("no record has a {field}{}", fields_in_words(&log.account.fields, option))
+    });
+    // Two dimensions may have the same field.
+    let mut all: Vec<String> = Vec::new();
+    words.for_each(|words| {
+        if !all.contains(&words) {
+            all.push(words)
+        }
+    });
+    all
 }
 
 /// When the requests came.
@@ -150,7 +176,11 @@ pub(crate) fn spare_inputs<'a>(
 fn complain_about_lines(log: &Log) {
     for unusable in &log.account.unusable {
         let (file, line) = (harmless(&unusable.file), unusable.line);
-        terminal::complain(&format!("{file}:{line}: {}", unusable.error));
+        let fields = match unusable.error {
+            LineError::NoField { option, .. } => fields_in_words(&unusable.fields, option),
+            _ => String::new(),
+        };
+        terminal::complain(&format!("{file}:{line}: {}{fields}", unusable.error));
         if unusable.error != LineError::Binary {
             terminal::complain(&format!("    {}", excerpt(&unusable.text)));
         }

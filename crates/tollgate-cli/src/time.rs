@@ -15,6 +15,11 @@ pub(crate) const SECOND: Nanos = 1_000_000_000;
 /// Columns that usually hold the time of a record, the likeliest first. Compared without regard to
 /// case.
 pub(crate) const USUAL_NAMES: &[&str] = &[
+    // When the request came, where `time` is when the line was written.
+    "StartUTC",
+    "EdgeStartTimestamp",
+    "requestTimeEpoch",
+    "requestTime",
     "time",
     "timestamp",
     "@timestamp",

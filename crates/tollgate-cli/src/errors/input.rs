@@ -73,7 +73,13 @@ pub(crate) enum LineError {
         text: String,
         problem: TimeProblem,
     },
-    NoField(String),
+    /// The line has fields of its own, and none that fits.
+    NoField {
+        wanted: String,
+        option: &'static str,
+    },
+    /// The lines above have named the columns, and there is none that fits.
+    NoColumn(String),
     UnclosedQuote,
     Columns {
         there: usize,
@@ -92,7 +98,8 @@ impl fmt::Display for LineError {
             Self::Binary => f.write_str("binary data, not text"),
             Self::Lacks(part) => write!(f, "cut off or malformed: {part}"),
             Self::Time { text, problem } => write!(f, "{} {problem}", excerpt(text.as_bytes())),
-            Self::NoField(name) => write!(f, "has no {name}"),
+            Self::NoField { wanted, .. } => write!(f, "has no {wanted}"),
+            Self::NoColumn(name) => write!(f, "has no {name}"),
             Self::UnclosedQuote => f.write_str("a quote is opened and not closed on the same line"),
             Self::Columns { there, expected } => write!(f, "{there} columns where the header has {expected}"),
             Self::NotJson(error) => write!(f, "not JSON: {error}"),
@@ -104,3 +111,22 @@ impl fmt::Display for LineError {
 }
 
 impl core::error::Error for LineError {}
+
+/// The fields that there are, and the option that names one of them; nothing if there are none.
+pub(crate) fn fields_in_words(fields: &[String], option: &str) -> String {
+    const MOST: usize = 40;
+    if fields.is_empty() {
+        return String::new();
+    }
+    let names = fields.iter().take(MOST).map(|name| excerpt(name.as_bytes())).collect::<Vec<_>>().join(", ");
+    let more = match fields.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(": the fields are {names}{more}; name one of them {}", by_option(option))
+}
+
+/// `with --key`, or ``in `key` in the policy``.
+pub(super) fn by_option(option: &str) -> String {
+    format!("{} {option}", if option.starts_with("--") { "with" } else { "in" })
+}

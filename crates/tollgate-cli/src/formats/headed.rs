@@ -188,7 +188,7 @@ impl LineParser for Headed {
             return Ok(None);
         }
         self.split(line);
-        let table = self.table.as_ref().map_err(|missing| LineError::NoField(missing.clone()))?;
+        let table = self.table.as_ref().map_err(|missing| LineError::NoColumn(missing.clone()))?;
         let (there, expected) = (self.values.len(), table.width);
         if there != expected {
             return Err(LineError::Columns { there, expected });
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(parse("10.0.0.1 10:05:03.5 2015-05-17"), expected);
         assert_eq!(parse("10.0.0.1 10:05:03.5"), Err(LineError::Columns { there: 2, expected: 3 }));
         assert_eq!(parse("#Fields: date time"), Ok(None));
-        assert_eq!(parse("2015-05-17 10:05:03"), Err(LineError::NoField("column for the key client".to_owned())));
+        assert_eq!(parse("2015-05-17 10:05:03"), Err(LineError::NoColumn("column for the key client".to_owned())));
         assert!(Headed::new(Dialect::W3c, &[b"#Fields: time c-ip"], &wanted).is_err());
     }
 }

@@ -39,22 +39,33 @@ impl LineParser for JsonLines {
         let time_column = self.time_column.as_deref();
         let time = match time_column {
             Some(name) => find(&object, name),
-            None => USUAL_NAMES.iter().find_map(|name| find(&object, name)),
+            None => find_first(&object, USUAL_NAMES),
         };
-        let time = time.and_then(text_of).ok_or_else(|| LineError::NoField(named("time", time_column)))?;
+        let time = time
+            .and_then(text_of)
+            .ok_or_else(|| LineError::NoField { wanted: named("time", time_column), option: "--time-column" })?;
         let time = time_of(time.as_bytes(), &mut self.times)?;
         let cost = match &self.cost {
             Some(name) => {
                 let cost = find(&object, name).and_then(text_of);
-                cost_of(cost.ok_or_else(|| LineError::NoField(named("cost", Some(name))))?.as_bytes())?
+                let no_field = || LineError::NoField { wanted: named("cost", Some(name)), option: "--cost-column" };
+                cost_of(cost.ok_or_else(no_field)?.as_bytes())?
             }
             None => 1,
         };
         for field in &self.key {
-            let value = field.column_names().into_iter().find_map(|name| find(&object, name)).and_then(text_of);
+            let value = find_first(&object, &field.column_names()).and_then(text_of);
             key.push(value.as_ref().map(|value| field.part_of(value.as_bytes())));
         }
         Ok(Some(Stamp { time, cost }))
+    }
+
+    fn fields(&self, line: &[u8]) -> Vec<String> {
+        let mut names = Vec::new();
+        if let Ok(object) = serde_json::from_slice::<Object>(line) {
+            add_names(&mut names, &object, "");
+        }
+        names
     }
 }
 
@@ -62,13 +73,43 @@ pub(super) fn is_object(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<Object>(line).is_ok()
 }
 
-/// The field of that name or, where there is none, the one that its dots lead to.
+/// The value of the first name that there is a field of, in the same letters or else in others.
+fn find_first<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
+    let by = |get: Get| names.iter().find_map(|name| find_by(object, name, get));
+    by(exactly).or_else(|| by(in_any_letters))
+}
+
 fn find<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
-    let exactly = object.get(name).filter(|value| !value.is_null());
-    exactly.or_else(|| {
+    find_first(object, &[name])
+}
+
+type Get = for<'a> fn(&'a Object, &str) -> Option<&'a Value>;
+
+fn exactly<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
+    object.get(name)
+}
+
+fn in_any_letters<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
+    object.iter().find(|(there, _)| there.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// The field of that name or, where there is none, the one that its dots lead to.
+fn find_by<'a>(object: &'a Object, name: &str, get: Get) -> Option<&'a Value> {
+    let whole = get(object, name).filter(|value| !value.is_null());
+    whole.or_else(|| {
         let (outer, inner) = name.split_once('.')?;
-        find(object.get(outer)?.as_object()?, inner)
+        find_by(get(object, outer)?.as_object()?, inner, get)
     })
+}
+
+/// Adds the names of all fields, with dots into objects.
+fn add_names(names: &mut Vec<String>, object: &Object, before: &str) {
+    for (name, value) in object {
+        match value {
+            Value::Object(inner) => add_names(names, inner, &format!("{before}{name}.")),
+            _ => names.push(format!("{before}{name}")),
+        }
+    }
 }
 
 /// A value as the text of a key, a time or a cost.
@@ -117,9 +158,27 @@ mod tests {
     }
 
     #[test]
+    fn names_in_the_same_letters_come_before_others() {
+        let key = |line| parse(line, "client").unwrap().1;
+        assert_eq!(key(r#"{"Time":1,"Client":"a","ip":"b"}"#).as_deref(), Some("b"));
+        assert_eq!(key(r#"{"Time":1,"Client":"a","IP":"b"}"#).as_deref(), Some("a"));
+        assert_eq!(key(r#"{"Time":1,"Req":{"RemoteAddress":"a"}}"#).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn fields_are_named_by_the_dots_that_lead_to_them() {
+        let parser = JsonLines::new(&Wanted::nothing());
+        assert_eq!(parser.fields(br#"{"a":1,"b":{"c":[1],"d":{"e":null}},"f":{}}"#), ["a", "b.c", "b.d.e"]);
+        assert!(parser.fields(b"[1]").is_empty() && parser.fields(b"{").is_empty());
+    }
+
+    #[test]
     fn what_is_no_event_says_why() {
         assert_eq!(parse("[1]", "user"), Err(LineError::NotAnObject));
-        assert_eq!(parse(r#"{"user":"a"}"#, "user"), Err(LineError::NoField("time".into())));
+        assert_eq!(
+            parse(r#"{"user":"a"}"#, "user"),
+            Err(LineError::NoField { wanted: "time".into(), option: "--time-column" })
+        );
         let half = parse(r#"{"time":1,"us"#, "user").unwrap_err().to_string();
         assert!(half.starts_with("not JSON: EOF") && !half.contains("line 1"), "{half}");
     }

@@ -34,10 +34,11 @@ impl LineParser for Pattern {
     fn parse(&mut self, line: &[u8], key: &mut KeyText) -> Result<Option<Stamp>, LineError> {
         self.regex.captures_read(&mut self.found, line).ok_or(LineError::NoMatch)?;
         let value = |column: usize| self.found.get(self.groups[column]).map(|(start, end)| &line[start..end]);
-        let time = value(self.columns.time).ok_or_else(|| LineError::NoField("time".to_owned()))?;
+        let no_field = |what: &str, option| LineError::NoField { wanted: what.to_owned(), option };
+        let time = value(self.columns.time).ok_or_else(|| no_field("time", "--time-column"))?;
         let time = time_of(time, &mut self.times)?;
         let cost = match self.columns.cost {
-            Some(column) => cost_of(value(column).ok_or_else(|| LineError::NoField("cost".to_owned()))?)?,
+            Some(column) => cost_of(value(column).ok_or_else(|| no_field("cost", "--cost-column"))?)?,
             None => 1,
         };
         for (field, column) in &self.columns.key {

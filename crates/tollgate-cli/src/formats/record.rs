@@ -58,6 +58,11 @@ pub(crate) trait LineParser {
     /// The line's stamp; what makes up its key is pushed to `key`, which the caller has cleared.
     /// `None` for a line that is not a record and isn't meant to be one, such as a header.
     fn parse(&mut self, line: &[u8], key: &mut KeyText) -> Result<Option<Stamp>, LineError>;
+
+    /// The names of the line's fields, where each line has its own.
+    fn fields(&self, _line: &[u8]) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Wanted {
@@ -69,7 +74,7 @@ impl Wanted {
     }
 
     /// Every value of a record that is asked for, in the order to be pushed, and what asks for it.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&Field, &'static str)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Field, &'static str)> {
         let key = self.key.iter().map(|field| (field, self.key_option));
         key.chain(self.filters.iter().map(|field| (field, "--where")))
     }

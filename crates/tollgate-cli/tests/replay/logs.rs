@@ -9,15 +9,15 @@ use crate::decisions::seconds_of;
 use crate::support::{SAMPLE, Scratch, replay, text, total};
 
 /// A request of the sample, by a parser of one line of code a part.
-struct Request<'a> {
-    client: &'a str,
-    user: &'a str,
+pub(crate) struct Request<'a> {
+    pub(crate) client: &'a str,
+    pub(crate) user: &'a str,
     /// As the sample has it: `02/Mar/2026:08:00:00 +0000`.
-    time: &'a str,
-    method: &'a str,
-    path: &'a str,
-    query: &'a str,
-    status: &'a str,
+    pub(crate) time: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) status: &'a str,
 }
 
 impl<'a> Request<'a> {
@@ -29,13 +29,13 @@ impl<'a> Request<'a> {
     }
 
     /// `2026-03-02` and `08:00:00`: all of the sample is in that month.
-    fn date_and_time(&self) -> (String, &'a str) {
+    pub(crate) fn date_and_time(&self) -> (String, &'a str) {
         assert_eq!(&self.time[2..12], "/Mar/2026:");
         (format!("2026-03-{}", &self.time[..2]), &self.time[12..20])
     }
 }
 
-fn write_sample(mut line_of: impl FnMut(usize, &Request<'_>) -> String) -> String {
+pub(crate) fn write_sample(mut line_of: impl FnMut(usize, &Request<'_>) -> String) -> String {
     let sample = fs::read_to_string(SAMPLE).unwrap();
     let mut log = String::new();
     for (at, line) in sample.lines().enumerate() {
@@ -56,7 +56,11 @@ fn decide(scratch: &Scratch, options: &[&str], log: &str) -> (String, u64) {
 
 /// Has the log decided by several keys, and compares with the sample.
 fn compare(scratch: &Scratch, options: &[&str], log: &str, unusable: u64) {
-    for key in ["client", "client,path", "user", "method"] {
+    compare_by(&["client", "client,path", "user", "method"], scratch, options, log, unusable);
+}
+
+pub(crate) fn compare_by(keys: &[&str], scratch: &Scratch, options: &[&str], log: &str, unusable: u64) {
+    for key in keys {
         let sample = decide(scratch, &["--key", key], SAMPLE).0;
         let (decisions, bad) = decide(scratch, &[options, &["--key", key]].concat(), log);
         assert!(decisions == sample, "by {key}");

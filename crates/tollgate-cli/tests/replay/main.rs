@@ -4,6 +4,7 @@ mod beside;
 mod check;
 mod compare;
 mod decisions;
+mod json_logs;
 mod logs;
 mod messages;
 mod naive;

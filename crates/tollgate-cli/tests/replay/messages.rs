@@ -48,10 +48,10 @@ fn one_cause_is_told_once() {
     let complaint = text(&output.stderr);
     assert_eq!(complaint.lines().count(), 1, "{complaint}");
     assert!(complaint.starts_with(&format!("tollgate: {nowhere} can't be opened")), "{complaint}");
-    assert!(complaint.ends_with(", so there is nothing to decide\n"), "{complaint}");
+    assert!(complaint.ends_with(": check its name and permissions\n"), "{complaint}");
     let several = text(&replay(&["--limit", "1", "--per", "1s", &nowhere, &scratch.file("other")]).stderr);
     assert_eq!(several.lines().count(), 3, "{several}");
-    assert!(several.starts_with("tollgate: no file could be read, so there is nothing to decide\n"), "{several}");
+    assert!(several.starts_with("tollgate: none of the 2 files can be read\n"), "{several}");
 }
 
 #[test]
@@ -159,29 +159,29 @@ fn a_window_is_what_per_says() {
 
 #[test]
 fn causes_come_before_consequences() {
-    let cases: [(&[&str], &str, &str); 4] = [
-        (&[], "", "the input has no records, so there is nothing to decide"),
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&[], "", "standard input: there is not one line: name a log with requests"),
+        (&[], "\n\n", "standard input: all 2 lines are blank or headers: name a log with requests"),
         (
             &["--key", "user"],
             "{\"time\":1}\n{\"time\":2}\n",
-            "2 records were read but none has a user, so there is nothing to decide: choose another --key",
+            "standard input: no record has a user: the fields are \"time\"; name one of them with --key",
         ),
         (
             &["--from", "9"],
             "time,client\n1,a\n2,a\n",
-            "none of the 2 records passes --from, --until and --where, so there is nothing to decide: ask for",
+            "standard input: all 2 records are left out by --from, --until or --where: widen them",
         ),
         (
             &[],
             "time,client\nx,a\ny,a\n",
-            "none of the 2 lines could be used, so there is nothing to decide: see the reasons above",
+            "standard input: all 2 lines are not what is expected, for the reasons above: say how lines are written with",
         ),
     ];
     for (options, log, cause) in cases {
         let output = replay_stdin(&[&["--limit", "1", "--per", "1s"], options].concat(), log.as_bytes());
         let complaint = text(&output.stderr);
-        let last = complaint.lines().last().unwrap();
-        assert!(last.starts_with(&format!("tollgate: {cause}")), "{complaint}");
+        assert!(complaint.lines().any(|line| line.starts_with(&format!("tollgate: {cause}"))), "{complaint}");
     }
 }
 
@@ -244,4 +244,39 @@ fn the_formats_of_logs_and_of_reports_are_not_mixed_up() {
     let output = replay(&["--limit", "20", "--per", "10s", "--format", "csv", SAMPLE]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("write --log-format csv"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_duration_has_a_unit_in_every_option() {
+    let cases: [&[&str]; 8] = [
+        &["replay", "--limit", "1", "--per", "30"],
+        &["replay", "--limit", "1", "--window", "30"],
+        &["replay", "--algorithm", "leaky-queue", "--leak", "1", "--per", "1s", "--max-delay", "30"],
+        &["replay", "--algorithm", "quantised-log", "--limit", "1", "--per", "1m", "--resolution", "30"],
+        &[
+            "replay",
+            "--limit",
+            "1",
+            "--per",
+            "1s",
+            "--penalty-denials",
+            "3",
+            "--penalty-within",
+            "30",
+            "--penalty-for",
+            "1h",
+        ],
+        &["suggest", "--window", "1s,30"],
+        &["compare", "--limit", "1", "--per", "30"],
+        &["compare", "--limit", "1", "--per", "1s", "--window", "30"],
+    ];
+    for args in cases {
+        let output = tollgate().args(args).arg(SAMPLE).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            text(&output.stderr).contains("a unit is missing: did you mean 30s?"),
+            "{args:?} {}",
+            text(&output.stderr)
+        );
+    }
 }

@@ -104,5 +104,5 @@ fn a_range_without_requests_says_so() {
     let output = replay_stdin(&args, b"time,client\n1,a\n2,b\n");
     assert_eq!(output.status.code(), Some(1));
     let complaint = text(&output.stderr);
-    assert!(complaint.contains("none of the 2 records passes --from, --until and --where"), "{complaint}");
+    assert!(complaint.contains("all 2 records are left out by --from, --until or --where: widen them"), "{complaint}");
 }

@@ -4,10 +4,11 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use tollgate_http::middleware::{FieldValue, Options, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
-use crate::key::{Head, KeyError};
+use crate::key::Head;
+use crate::rejection::Rejection;
 use crate::settings::Settings;
 
 /// The value of a header field.
@@ -34,35 +35,27 @@ pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
     response
 }
 
-/// The answer to a denied request.
-pub(crate) fn denied(
+/// The answer to a request that is denied or has no key, with `RateLimit-Policy` if there is one.
+pub(crate) fn to_rejected(
     problem: &Problem<'_>,
     policies: Option<&Value>,
-    options: &Options,
+    headers: Headers,
     settings: &Settings,
     head: &Head<'_>,
 ) -> HttpResponse {
-    let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(problem, head));
-    let is_own = own.is_some();
-    let mut response = own.unwrap_or_else(|| with_body(problem.status(), problem.to_json()));
+    let rejection = Rejection::new(problem, head);
+    let own = settings.on_denied.as_ref().map(|on_denied| on_denied(rejection));
+    let mut response = own.unwrap_or_else(|| rejection.answer());
     let fields = response.headers_mut();
     if let Some(Value(policies)) = policies {
         fields.append(POLICIES, policies.clone());
     }
-    problem.write_fields(options.headers, |name, value| match name {
-        // This field describes the body that the layer replaces.
-        "content-type" if is_own => {}
-        "cache-control" if is_own && fields.contains_key(header::CACHE_CONTROL) => {}
+    problem.write_fields(headers, |name, value| match name {
+        // This field describes the body.
+        "content-type" => {}
+        "cache-control" if fields.contains_key(header::CACHE_CONTROL) => {}
         _ => write(fields, name, value),
     });
-    response
-}
-
-/// The answer to a request without a key. It tells nothing about the set-up.
-pub(crate) fn rejected(error: KeyError) -> HttpResponse {
-    let mut response = with_body(error.status(), error.to_json());
-    write(response.headers_mut(), "cache-control", b"no-store");
-    write(response.headers_mut(), "content-type", b"application/problem+json");
     response
 }
 

@@ -8,6 +8,7 @@ mod gate;
 mod key;
 mod limit;
 mod middleware;
+mod rejection;
 mod settings;
 mod shared;
 
@@ -20,4 +21,10 @@ pub use key::{
 };
 pub use limit::RateLimit;
 pub use middleware::RateLimitMiddleware;
+pub use rejection::Rejection;
+pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::middleware::ShadowSwitch;
+pub use tollgate_http::{
+    ClientAddress, ClientConfigError, DenialKind, Headers, Peer, PolicyError, Problem, QuotaUnit, ServiceLimit,
+    TrustedProxies,
+};

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::http::StatusCode;
-use actix_web::{Error, HttpResponse};
+use actix_web::{Error, Responder};
 use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
-use tollgate_http::{Headers, PolicyError, Problem, QuotaUnit};
+use tollgate_http::{Headers, PolicyError, QuotaUnit};
 
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing, NoKey};
 use crate::middleware::RateLimitMiddleware;
+use crate::rejection::Rejection;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -136,33 +137,42 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         })
     }
 
-    /// The answer to a denied request; problem details (RFC 9457) by default, and where `answer`
-    /// returns `None`.
+    /// The answer to each request that the middleware answers itself, in place of problem details
+    /// (RFC 9457): a denied request, and one without a key. [`Rejection`] tells the status, the
+    /// reason, the violated quota and the wait; [`answer`](Rejection::answer) is the standard
+    /// answer.
     ///
-    /// `Retry-After` and the fields about limits are added to it, and `Cache-Control: no-store` if
-    /// it has no `Cache-Control`. If `answer` panics, nothing is charged.
+    /// `answer` returns any [`Responder`]. `Retry-After` and the fields about limits are added to
+    /// it, and `Cache-Control: no-store` if it has no `Cache-Control`. If `answer` panics, nothing
+    /// is charged.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use actix_web::HttpResponseBuilder;
-    /// use actix_web::http::StatusCode;
-    /// use tollgate::{DirectLimiter, Quota};
-    /// use tollgate_actix::RateLimit;
+    /// use actix_web::Either;
+    /// use actix_web::web::Html;
+    /// use tollgate_actix::{DirectLimiter, Quota, RateLimit};
     ///
     /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-    /// let limit = RateLimit::new(limiter).on_denied(|problem, head| {
-    ///     let is_page = head.headers.get("accept")?.to_str().ok()?.contains("text/html");
-    ///     let status = StatusCode::from_u16(problem.status()).ok()?;
-    ///     let mut page = HttpResponseBuilder::new(status);
-    ///     is_page.then(|| page.content_type("text/html; charset=utf-8").body("<h1>Too many requests</h1>"))
+    /// let limit = RateLimit::new(limiter).on_denied(|denied| {
+    ///     let accept = denied.head().headers.get("accept");
+    ///     if accept.is_some_and(|accept| accept.as_bytes().starts_with(b"text/html")) {
+    ///         Either::Left((Html::new("<h1>Too many requests</h1>"), denied.status()))
+    ///     } else {
+    ///         Either::Right(denied.answer())
+    ///     }
     /// });
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::BuildError>(())
+    /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn on_denied<T>(self, answer: T) -> Self
+    pub fn on_denied<T, R>(self, answer: T) -> Self
     where
-        T: Fn(&Problem<'_>, &Head<'_>) -> Option<HttpResponse> + Send + Sync + 'static,
+        T: Fn(Rejection<'_>) -> R + Send + Sync + 'static,
+        R: Responder + 'static,
     {
+        let answer = move |denied: Rejection<'_>| {
+            let request = denied.head().request;
+            answer(denied).respond_to(request).map_into_boxed_body()
+        };
         self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
     }
 

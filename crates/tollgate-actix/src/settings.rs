@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::{Method, StatusCode, header};
-use tollgate_http::Problem;
 use tollgate_http::middleware::ShadowSwitch;
 
 use crate::key::Head;
+use crate::rejection::Rejection;
 
 type Cost = dyn Fn(&Head<'_>) -> u32 + Send + Sync;
 type Skip = dyn Fn(&Head<'_>) -> bool + Send + Sync;
 pub(crate) type RefundWhen = dyn Fn(StatusCode) -> bool + Send + Sync;
-type OnDenied = dyn Fn(&Problem<'_>, &Head<'_>) -> Option<HttpResponse> + Send + Sync;
+type OnDenied = dyn Fn(Rejection<'_>) -> HttpResponse + Send + Sync;
 
 #[derive(Clone, Default)]
 pub(crate) struct Settings {

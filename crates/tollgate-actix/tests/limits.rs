@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use actix_web::dev::Service;
 use actix_web::http::StatusCode;
-use actix_web::{App, HttpMessage, HttpResponse, web};
+use actix_web::web::Html;
+use actix_web::{App, Either, HttpMessage, web};
 use server::{Server, item};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
-use tollgate_actix::{ClientIp, Missing, RateLimit, ShadowSwitch, constant, extension, header, matched_path};
-use tollgate_http::{Headers, TrustedProxies};
+use tollgate_actix::{
+    ClientIp, DenialKind, Headers, KeyError, Missing, RateLimit, ShadowSwitch, TrustedProxies, constant, extension,
+    from_head, header, matched_path,
+};
 
 async fn hello() -> &'static str {
     "hello"
@@ -257,19 +260,53 @@ fn permits_are_given_back_by_status() {
 #[test]
 fn an_answer_of_the_service_gets_the_standard_fields() {
     let (limiter, _) = direct(1);
-    let limit = RateLimit::new(limiter).on_denied(|problem, head| {
-        let is_page = head.headers.get("accept")?.to_str().ok()?.contains("text/html");
-        assert_eq!(problem.retry_after(), Some(60));
-        is_page.then(|| HttpResponse::ServiceUnavailable().content_type("text/html").body("<h1>Busy</h1>"))
+    let limit = RateLimit::new(limiter).on_denied(|denied| {
+        let accept = denied.head().headers.get("accept").unwrap().to_str().unwrap();
+        assert_eq!((denied.quota(), denied.limit(), denied.remaining()), (Some("default"), Some(1), Some(0)));
+        assert_eq!((denied.kind(), denied.retry_after()), (DenialKind::Quota, Some(60)));
+        if accept.contains("text/html") {
+            Either::Left((Html::new("<h1>Busy</h1>"), StatusCode::SERVICE_UNAVAILABLE))
+        } else {
+            Either::Right(denied.answer())
+        }
     });
     let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
     let get = |accept| server.get("/", &[("accept", accept)]);
     assert_eq!(get("text/html").status, 200);
     let page = get("text/html");
-    assert_eq!((page.status, &*page.body, page.field("content-type")), (503, "<h1>Busy</h1>", Some("text/html")));
+    assert_eq!(
+        (page.status, &*page.body, page.field("content-type")),
+        (503, "<h1>Busy</h1>", Some("text/html; charset=utf-8"))
+    );
     assert_eq!((page.field("retry-after"), page.field("cache-control")), (Some("60"), Some("no-store")));
     assert_eq!(page.list("ratelimit"), [item("default", [("r", 0), ("t", 60)])]);
     assert_eq!((get("text/plain").status, get("text/plain").json()["status"].as_u64()), (429, Some(429)));
+}
+
+#[test]
+fn an_answer_of_the_service_covers_each_status() {
+    let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(1).build().unwrap();
+    limiter.deny("listed").unwrap();
+    let key = from_head(|head| match head.headers.get("key").map(|key| key.to_str().unwrap()) {
+        None => Err(KeyError::not_sent()),
+        Some("not provided") => Err(KeyError::not_provided()),
+        Some(key) => Ok(key.to_owned()),
+    });
+    let limit = RateLimit::new(Arc::new(limiter))
+        .key(key)
+        .cost(|head| if head.headers.contains_key("huge") { 2 } else { 1 })
+        .on_denied(|denied| (format!("{:?}", denied.kind()), denied.status()));
+    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
+    for (fields, status, kind) in [
+        (&[("key", "listed")][..], 403, DenialKind::DenyList),
+        (&[("key", "a"), ("huge", "yes")], 422, DenialKind::CostExceedsLimit),
+        (&[], 400, DenialKind::KeyNotSent),
+        (&[("key", "not provided")], 500, DenialKind::KeyNotProvided),
+    ] {
+        let answer = server.get("/", fields);
+        assert_eq!((answer.status, &*answer.body), (status, &*format!("{kind:?}")));
+        assert_eq!(answer.field("cache-control"), Some("no-store"));
+    }
 }
 
 #[test]

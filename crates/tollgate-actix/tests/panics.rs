@@ -51,7 +51,7 @@ fn a_panic_before_the_decision_charges_nothing() {
 #[test]
 fn a_panic_in_the_answer_to_a_denied_request_charges_nothing() {
     let limiter = limiter(1);
-    let limit: RateLimit<_, NoKey> = RateLimit::new(Arc::clone(&limiter)).on_denied(|_, _| panic!("answer"));
+    let limit: RateLimit<_, NoKey> = RateLimit::new(Arc::clone(&limiter)).on_denied(|_| -> String { panic!("answer") });
     assert_eq!(ask(&limit, "/"), Some(200));
     let before = limiter.peek();
     assert_eq!(ask(&limit, "/"), None);

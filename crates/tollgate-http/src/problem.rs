@@ -11,7 +11,7 @@ use crate::headers::{Headers, Line};
 use crate::limit::ServiceLimit;
 use crate::seconds::retry_after;
 
-/// Why a request is denied, as clients see it.
+/// Why a request is denied or rejected, as clients see it.
 ///
 /// ```
 /// use tollgate::DenialReason;
@@ -34,6 +34,12 @@ pub enum DenialKind {
     CostExceedsLimit,
     /// The content of the request costs more than the limit: 413.
     ContentExceedsLimit,
+    /// The client did not send the key of the request: 400.
+    KeyNotSent,
+    /// The client sent the key of the request in a form that is never accepted: 400.
+    KeyMalformed,
+    /// The server did not provide the key of the request: 500. The answer does not tell why.
+    KeyNotProvided,
 }
 
 impl DenialKind {
@@ -46,6 +52,8 @@ impl DenialKind {
             Self::DenyList => 403,
             Self::CostExceedsLimit => 422,
             Self::ContentExceedsLimit => 413,
+            Self::KeyNotSent | Self::KeyMalformed => 400,
+            Self::KeyNotProvided => 500,
         }
     }
 
@@ -56,7 +64,7 @@ impl DenialKind {
             Self::Quota => Some("https://iana.org/assignments/http-problem-types#quota-exceeded"),
             Self::Penalty => Some("https://iana.org/assignments/http-problem-types#abnormal-usage-detected"),
             Self::KeyCap => Some("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"),
-            Self::DenyList | Self::CostExceedsLimit | Self::ContentExceedsLimit => None,
+            _ => None,
         }
     }
 
@@ -71,6 +79,8 @@ impl DenialKind {
             Self::DenyList => "Forbidden",
             Self::CostExceedsLimit => "Unprocessable Content",
             Self::ContentExceedsLimit => "Content Too Large",
+            Self::KeyNotSent | Self::KeyMalformed => "Bad Request",
+            Self::KeyNotProvided => "Internal Server Error",
         }
     }
 
@@ -79,9 +89,20 @@ impl DenialKind {
         matches!(self, Self::Quota | Self::Penalty | Self::KeyCap)
     }
 
-    /// The code of `grpc-status`: `PERMISSION_DENIED` for the deny list, else `RESOURCE_EXHAUSTED`.
+    /// Whether the limiter has denied the request. Otherwise it was not asked.
+    const fn is_of_limiter(self) -> bool {
+        !matches!(self, Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided)
+    }
+
+    /// The code of `grpc-status`: `RESOURCE_EXHAUSTED`, `PERMISSION_DENIED` for the deny list, and
+    /// `INVALID_ARGUMENT` or `INTERNAL` without a key.
     const fn grpc_status(self) -> &'static str {
-        if matches!(self, Self::DenyList) { "7" } else { "8" }
+        match self {
+            Self::DenyList => "7",
+            Self::KeyNotSent | Self::KeyMalformed => "3",
+            Self::KeyNotProvided => "13",
+            _ => "8",
+        }
     }
 }
 
@@ -151,6 +172,56 @@ impl<'a> Problem<'a> {
         self.kind.status()
     }
 
+    /// The time after which the same request succeeds without other traffic; `None` if no wait
+    /// helps.
+    #[must_use]
+    pub const fn wait(&self) -> Option<Duration> {
+        if self.wait.as_nanos() == Duration::MAX.as_nanos() { None } else { Some(self.wait) }
+    }
+
+    /// The name of the violated quota, as clients see it; of several, of the
+    /// [tightest](ServiceLimit::tightest). `None` if no quota is the reason.
+    ///
+    /// ```
+    /// use tollgate_http::{DenialKind, Policy, Problem, Usage};
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::new("user-1m", 100, Duration::from_secs(60))?;
+    /// let wait = Duration::from_millis(7_200);
+    /// let violated = [policy.violated(Usage { remaining: 3, next_after: wait }, wait)];
+    /// let problem = Problem::new(DenialKind::Quota, wait).violated(&violated);
+    /// assert_eq!(problem.quota(), Some("user-1m"));
+    /// assert_eq!((problem.limit(), problem.remaining()), (Some(100), Some(3)));
+    /// assert_eq!((problem.wait(), problem.retry_after()), (Some(wait), Some(8)));
+    /// # Ok::<(), tollgate_http::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn quota(&self) -> Option<&'a str> {
+        self.tightest().map(|limit| limit.policy().name())
+    }
+
+    /// The permits per window of that [quota](Self::quota).
+    #[must_use]
+    pub fn limit(&self) -> Option<u32> {
+        self.tightest().map(|limit| limit.limit())
+    }
+
+    /// The permits left of that [quota](Self::quota): fewer than the request costs.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u32> {
+        self.tightest().map(|limit| limit.remaining())
+    }
+
+    /// All violated limits.
+    #[must_use]
+    pub const fn violated_limits(&self) -> &'a [ServiceLimit<'a>] {
+        self.violated
+    }
+
+    fn tightest(&self) -> Option<ServiceLimit<'a>> {
+        ServiceLimit::tightest(self.violated.iter().copied())
+    }
+
     /// The value of `Retry-After`, in seconds; `None` if no wait helps.
     #[must_use]
     pub fn retry_after(&self) -> Option<u64> {
@@ -181,9 +252,12 @@ impl<'a> Problem<'a> {
         }
         let mut digits = itoa::Buffer::new();
         write_all(out, ["\"title\":\"", self.kind.title(), "\",\"status\":"])?;
-        write_all(out, [digits.format(self.status()), ",\"detail\":\""])?;
-        self.write_detail(out)?;
-        out.write_str("\"")?;
+        out.write_str(digits.format(self.status()))?;
+        if self.kind.is_of_limiter() {
+            out.write_str(",\"detail\":\"")?;
+            self.write_detail(out)?;
+            out.write_str("\"")?;
+        }
         for (at, limit) in self.violated.iter().enumerate() {
             out.write_str(if at == 0 { ",\"violated-policies\":[" } else { "," })?;
             out.write_str(limit.policy().quoted())?;
@@ -219,7 +293,10 @@ impl<'a> Problem<'a> {
         let mut message = Line::new();
         let mut encoded = PercentEncoded(&mut message);
         // There is room for the longest title and detail.
-        let _ = write!(encoded, "{}. ", self.kind.title()).and_then(|()| self.write_detail(&mut encoded));
+        let _ = encoded.write_str(self.kind.title());
+        if self.kind.is_of_limiter() {
+            let _ = encoded.write_str(". ").and_then(|()| self.write_detail(&mut encoded));
+        }
         let milliseconds = self.wait.as_nanos().div_ceil(1_000_000).max(1);
         let pushback = i32::try_from(milliseconds).unwrap_or(-1);
         field("grpc-status", self.kind.grpc_status().as_bytes());

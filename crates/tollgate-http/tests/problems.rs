@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, Penalty, Quota};
 use tollgate_http::{DenialKind, Headers, Policies, Policy, Problem, Usage, grpc_content_type, write_grpc_message};
 
-const KINDS: [DenialKind; 6] = [
+const KINDS: [DenialKind; 9] = [
     DenialKind::Quota,
     DenialKind::Penalty,
     DenialKind::KeyCap,
     DenialKind::DenyList,
     DenialKind::CostExceedsLimit,
     DenialKind::ContentExceedsLimit,
+    DenialKind::KeyNotSent,
+    DenialKind::KeyMalformed,
+    DenialKind::KeyNotProvided,
 ];
 
 fn fields(problem: &Problem<'_>, headers: Headers) -> Vec<(&'static str, String)> {
@@ -42,6 +45,9 @@ fn each_kind_has_its_status_and_type() {
         (DenialKind::DenyList, 403, None),
         (DenialKind::CostExceedsLimit, 422, None),
         (DenialKind::ContentExceedsLimit, 413, None),
+        (DenialKind::KeyNotSent, 400, None),
+        (DenialKind::KeyMalformed, 400, None),
+        (DenialKind::KeyNotProvided, 500, None),
     ] {
         let problem = Problem::new(kind, Duration::from_secs(3));
         let body: Value = serde_json::from_str(&problem.to_json()).unwrap();
@@ -64,7 +70,9 @@ fn there_is_a_retry_after_only_where_waiting_helps() {
 
         let never = Problem::new(kind, Duration::MAX);
         assert_eq!(never.retry_after(), None);
-        assert!(never.to_json().contains("Trying again does not help."));
+        // Without a key the limiter was not asked, and the answer has no advice.
+        let has_key = !matches!(kind, DenialKind::KeyNotSent | DenialKind::KeyMalformed | DenialKind::KeyNotProvided);
+        assert_eq!(never.to_json().contains("Trying again does not help."), has_key, "{kind:?}");
     }
 }
 
@@ -161,11 +169,16 @@ fn grpc_answers_are_trailers_only() {
     assert_eq!(pushback(DenialKind::Quota, Duration::MAX), "-1");
     assert_eq!(pushback(DenialKind::CostExceedsLimit, Duration::from_secs(1)), "-1");
     for kind in KINDS {
-        let expected = if kind == DenialKind::DenyList { "7" } else { "8" };
+        let (expected, has_advice) = match kind {
+            DenialKind::DenyList => ("7", true),
+            DenialKind::KeyNotSent | DenialKind::KeyMalformed => ("3", false),
+            DenialKind::KeyNotProvided => ("13", false),
+            _ => ("8", true),
+        };
         assert_eq!(of(kind, Duration::from_secs(1))[0], ("grpc-status", expected.to_owned()));
         // The longest number of seconds that there is. Nothing is cut off.
         let longest = Duration::MAX - Duration::from_nanos(1);
-        assert!(of(kind, longest)[1].1.ends_with('.'));
+        assert_eq!(of(kind, longest)[1].1.ends_with('.'), has_advice);
     }
 }
 

@@ -3,14 +3,14 @@
 use core::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
-use tollgate_http::{Headers, PolicyError, Problem, QuotaUnit};
+use tollgate_http::{Headers, PolicyError, QuotaUnit};
 use tower_layer::Layer;
 
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing, NoKey};
+use crate::rejection::{IntoAnswer, Rejection};
 use crate::service::RateLimit;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -127,34 +127,43 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         })
     }
 
-    /// The answer to a denied request; problem details (RFC 9457) by default, and where `answer`
-    /// returns `None`.
+    /// The answer to each request that the layer answers itself, in place of problem details (RFC
+    /// 9457): a denied request, and one without a key. [`Rejection`] tells the status, the reason,
+    /// the violated quota and the wait; [`answer`](Rejection::answer) is the standard answer.
     ///
-    /// `Retry-After` and the fields about limits are added to it, and `Cache-Control: no-store` if
-    /// it has no `Cache-Control`. If `answer` panics, nothing is charged.
+    /// With the feature `axum`, `answer` returns anything that implements `IntoResponse`; without,
+    /// a `Response<String>` or another [`IntoAnswer`]. `Retry-After` and the fields about limits are
+    /// added to it, and `Cache-Control: no-store` if it has no `Cache-Control`. If `answer` panics,
+    /// nothing is charged.
     ///
     /// ```
+    /// # #[cfg(feature = "axum")]
+    /// # fn main() -> Result<(), tollgate_tower::BuildError> {
     /// use std::sync::Arc;
-    /// use http::Response;
-    /// use tollgate::{DirectLimiter, Quota};
-    /// use tollgate_tower::RateLimitLayer;
+    /// use axum::response::{Html, IntoResponse};
+    /// use tollgate_tower::{DirectLimiter, Quota, RateLimitLayer};
     ///
     /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-    /// let layer = RateLimitLayer::new(limiter).on_denied(|problem, head| {
-    ///     let is_page = head.headers.get("accept")?.to_str().ok()?.contains("text/html");
-    ///     let page = Response::builder()
-    ///         .status(problem.status())
-    ///         .header("content-type", "text/html; charset=utf-8");
-    ///     is_page.then(|| page.body("<h1>Too many requests</h1>".into()).ok())?
+    /// let layer = RateLimitLayer::new(limiter).on_denied(|denied| {
+    ///     let accept = denied.head().headers.get("accept");
+    ///     if accept.is_some_and(|accept| accept.as_bytes().starts_with(b"text/html")) {
+    ///         (denied.status(), Html("<h1>Too many requests</h1>")).into_response()
+    ///     } else {
+    ///         denied.answer().into_response()
+    ///     }
     /// });
     /// # let _ = layer;
-    /// # Ok::<(), tollgate::BuildError>(())
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "axum"))]
+    /// # fn main() {}
     /// ```
-    pub fn on_denied<T>(self, answer: T) -> Self
+    pub fn on_denied<T, R>(self, answer: T) -> Self
     where
-        T: Fn(&Problem<'_>, &Head<'_>) -> Option<Response<Bytes>> + Send + Sync + 'static,
+        T: Fn(Rejection<'_>) -> R + Send + Sync + 'static,
+        R: IntoAnswer,
     {
-        self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
+        self.with(|shared| shared.settings.on_denied = Some(Arc::new(move |denied| answer(denied).into_answer())))
     }
 
     /// Whether gRPC calls get gRPC answers; `true` by default.

@@ -11,6 +11,7 @@ mod future;
 mod gate;
 mod key;
 mod layer;
+mod rejection;
 mod service;
 mod settings;
 mod shared;
@@ -25,5 +26,11 @@ pub use key::{
 #[cfg(feature = "axum")]
 pub use key::{MatchedRoute, Route, matched_path};
 pub use layer::RateLimitLayer;
+pub use rejection::{IntoAnswer, Rejection};
 pub use service::RateLimit;
+pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::middleware::ShadowSwitch;
+pub use tollgate_http::{
+    ClientAddress, ClientConfigError, DenialKind, Headers, Peer, PolicyError, Problem, QuotaUnit, ServiceLimit,
+    TrustedProxies,
+};

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
-use tollgate_http::Problem;
 use tollgate_http::middleware::ShadowSwitch;
 
 use crate::key::Head;
+use crate::rejection::Rejection;
 
 type Cost = dyn Fn(&Head<'_>) -> u32 + Send + Sync;
 type Skip = dyn Fn(&Head<'_>) -> bool + Send + Sync;
 pub(crate) type RefundWhen = dyn Fn(StatusCode) -> bool + Send + Sync;
-type OnDenied = dyn Fn(&Problem<'_>, &Head<'_>) -> Option<Response<Bytes>> + Send + Sync;
+type OnDenied = dyn Fn(Rejection<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 #[derive(Clone, Default)]
 pub(crate) struct Settings {

@@ -73,7 +73,8 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Err(_) if settings.overrules() => return Judgement::Pass(None),
             Err(error) => {
                 self.log(error);
-                return Judgement::Answer(answer::rejected(error, settings, head));
+                let headers = self.limits.options().headers;
+                return Judgement::Answer(answer::to_rejected(&error.into(), None, headers, settings, head));
             }
         };
         match self.limits.decide(keys, cost) {
@@ -81,11 +82,9 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 Judgement::Pass(charge.map(|charge| Charge::new(charge, settings.refund_when.clone())))
             }
             Outcome::Denied(_) if settings.overrules() => Judgement::Pass(None),
-            Outcome::Denied(denied) => {
-                Judgement::Answer(denied.answer(|problem, policies| {
-                    answer::denied(problem, policies, self.limits.options(), settings, head)
-                }))
-            }
+            Outcome::Denied(denied) => Judgement::Answer(denied.answer(|problem, policies| {
+                answer::to_rejected(problem, policies, self.limits.options().headers, settings, head)
+            })),
         }
     }
 

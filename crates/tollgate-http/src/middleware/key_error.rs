@@ -1,6 +1,9 @@
 //! Why a request has no key.
 
 use core::fmt;
+use core::time::Duration;
+
+use crate::problem::{DenialKind, Problem};
 
 /// Why a request has no key.
 ///
@@ -65,29 +68,15 @@ impl KeyError {
     /// 400 otherwise.
     #[must_use]
     pub const fn status(self) -> u16 {
+        self.kind().status()
+    }
+
+    const fn kind(self) -> DenialKind {
         match self.reason {
-            Reason::NotProvided => 500,
-            Reason::Skipped | Reason::NotSent | Reason::Malformed => 400,
+            Reason::NotProvided => DenialKind::KeyNotProvided,
+            Reason::Skipped | Reason::NotSent => DenialKind::KeyNotSent,
+            Reason::Malformed => DenialKind::KeyMalformed,
         }
-    }
-
-    /// The title of the answer when the request is rejected: the phrase of the status code.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        if self.status() == 500 { "Internal Server Error" } else { "Bad Request" }
-    }
-
-    /// The body of the answer when the request is rejected: problem details, which tell nothing
-    /// about the set-up.
-    ///
-    /// ```
-    /// use tollgate_http::middleware::KeyError;
-    ///
-    /// assert_eq!(KeyError::not_sent().to_json(), r#"{"title":"Bad Request","status":400}"#);
-    /// ```
-    #[must_use]
-    pub fn to_json(self) -> String {
-        format!(r#"{{"title":"{}","status":{}}}"#, self.title(), self.status())
     }
 
     /// Whether the extractor skips the request.
@@ -113,6 +102,21 @@ impl KeyError {
     pub fn or_worse(self, other: Self) -> Self {
         let severity = |error: Self| (!error.is_open && !error.is_skipped(), error.reason);
         if severity(other) > severity(self) { other } else { self }
+    }
+}
+
+/// The answer when the request is rejected. It tells nothing about the set-up.
+///
+/// ```
+/// use tollgate_http::Problem;
+/// use tollgate_http::middleware::KeyError;
+///
+/// let problem = Problem::from(KeyError::not_sent());
+/// assert_eq!(problem.to_json(), r#"{"title":"Bad Request","status":400}"#);
+/// ```
+impl From<KeyError> for Problem<'static> {
+    fn from(error: KeyError) -> Self {
+        Self::new(error.kind(), Duration::MAX)
     }
 }
 

@@ -4,8 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Method, Response, StatusCode};
+use http::Method;
 use tollgate::{AtKeyCap, DirectLimiter, JointLimiter, Limiter, MockClock, Penalty, Quota};
 use tollgate_http::{Headers, QuotaUnit};
 use tollgate_tower::{ClientIp, RateLimitLayer, constant};
@@ -160,32 +159,6 @@ async fn the_answer_to_head_has_the_length_of_the_body_and_no_body() {
     assert!(to_head.body.is_empty() && !to_get.body.is_empty());
     assert_eq!(to_head.one("content-length"), to_get.body.len().to_string());
     assert_eq!(to_head.one("retry-after"), to_get.one("retry-after"));
-}
-
-#[tokio::test]
-async fn an_own_answer_gets_the_standard_fields() {
-    let limiter = Arc::new(DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new()).unwrap());
-    let layer = RateLimitLayer::new(limiter).on_denied(|problem, head| {
-        assert_eq!(problem.retry_after(), Some(60));
-        let wants_page = head.headers.get("accept").is_some_and(|accept| accept == "text/html");
-        let page = Response::builder()
-            .status(StatusCode::SERVICE_UNAVAILABLE)
-            .header("content-type", "text/html")
-            .header("cache-control", "private")
-            .header("retry-after", "1")
-            .header("ratelimit", r#""mine";r=7;t=1"#);
-        wants_page.then(|| page.body(Bytes::from("<h1>later</h1>")).unwrap())
-    });
-    let service = Inner::default().behind(&layer);
-    assert!(ask(&service, get("/")).await.status.is_success());
-    let page = ask(&service, with(get("/"), "accept", "text/html")).await;
-    assert_eq!((page.status.as_u16(), &page.body[..]), (503, &b"<h1>later</h1>"[..]));
-    assert_eq!((page.one("content-type"), page.one("cache-control")), ("text/html", "private"));
-    assert_eq!(page.one("retry-after"), "60");
-    assert_eq!(page.all("ratelimit"), [r#""mine";r=7;t=1"#, r#""default";r=0;t=60"#]);
-    assert_eq!(page.one("ratelimit-policy"), r#""default";q=1;w=60"#);
-    // Where it declines, the usual one.
-    assert_eq!(problem(&ask(&service, get("/")).await)["status"], 429);
 }
 
 #[tokio::test]

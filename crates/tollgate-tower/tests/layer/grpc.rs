@@ -88,7 +88,10 @@ async fn a_request_without_a_key_is_a_call_only_if_it_is_a_post() {
 
 #[tokio::test]
 async fn a_call_gets_the_own_answer_of_the_service() {
-    let layer = layer().on_denied(|_, _| Response::builder().status(429).body("own".into()).ok());
+    let layer = layer().on_denied(|denied| {
+        assert!(denied.is_grpc());
+        Response::builder().status(429).body("own".to_owned()).unwrap()
+    });
     let answer = denied(&layer, || call(Method::POST, "application/grpc")).await;
     assert_eq!((answer.status.as_u16(), &answer.body[..]), (429, &b"own"[..]));
     assert_eq!((answer.one("retry-after"), answer.one("cache-control")), ("60", "no-store"));

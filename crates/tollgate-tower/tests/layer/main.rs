@@ -13,6 +13,7 @@ mod keys;
 #[cfg(feature = "tracing")]
 mod log;
 mod modes;
+mod own_answers;
 mod queues;
 mod refunds;
 mod several;

@@ -128,8 +128,8 @@ fn a_panic_before_the_decision_charges_nothing() {
 #[test]
 fn a_panic_in_the_answer_to_a_denied_request_charges_nothing() {
     let limiter = limiter(1);
-    let service =
-        Inner::default().behind(&RateLimitLayer::new(Arc::clone(&limiter)).on_denied(|_, _| panic!("answer")));
+    let service = Inner::default()
+        .behind(&RateLimitLayer::new(Arc::clone(&limiter)).on_denied(|_| -> Response<String> { panic!("answer") }));
     assert!(block_on(ask(&service, get("/"))).status.is_success());
     let before = limiter.peek();
     assert!(panics(|| block_on(ask(&service, get("/")))));

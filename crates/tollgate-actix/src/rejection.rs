@@ -1,0 +1,71 @@
+//! [`Rejection`]: a request that the middleware answers itself.
+
+use core::ops::Deref;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use tollgate_http::Problem;
+
+use crate::key::Head;
+
+/// A request that the middleware answers itself: it is denied, or has no key. This is the argument
+/// of [`on_denied`](crate::RateLimit::on_denied).
+///
+/// It is a [`Problem`], which tells the reason ([`kind`](Problem::kind)), the
+/// [`wait`](Problem::wait), and the violated [`quota`](Problem::quota) with its
+/// [`limit`](Problem::limit) and the permits [`remaining`](Problem::remaining).
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_actix::{DirectLimiter, Quota, RateLimit, Rejection};
+///
+/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
+/// let limit = RateLimit::new(limiter).on_denied(|denied: Rejection<'_>| {
+///     let text = match (denied.quota(), denied.retry_after()) {
+///         (Some(quota), Some(seconds)) => format!("{quota} is used up: wait for {seconds} s\n"),
+///         _ => format!("{}\n", denied.status()),
+///     };
+///     (text, denied.status())
+/// });
+/// # let _ = limit;
+/// # Ok::<(), tollgate_actix::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Rejection<'a> {
+    problem: &'a Problem<'a>,
+    head: Head<'a>,
+}
+
+impl<'a> Rejection<'a> {
+    pub(crate) const fn new(problem: &'a Problem<'a>, head: &Head<'a>) -> Self {
+        Self { problem, head: *head }
+    }
+
+    /// The head of the request.
+    #[must_use]
+    pub const fn head(&self) -> &Head<'a> {
+        &self.head
+    }
+
+    /// The status code: 400, 403, 413, 422, 429, 500 or 503. [The crate](crate) tells when.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
+    }
+
+    /// The standard answer: problem details (RFC 9457). The middleware adds the fields about limits
+    /// to it as to any other.
+    #[must_use]
+    pub fn answer(&self) -> HttpResponse {
+        let mut response = HttpResponseBuilder::new(self.status());
+        response.content_type("application/problem+json").body(self.problem.to_json())
+    }
+}
+
+impl<'a> Deref for Rejection<'a> {
+    type Target = Problem<'a>;
+
+    fn deref(&self) -> &Problem<'a> {
+        self.problem
+    }
+}

@@ -84,7 +84,7 @@ async fn it_is_asked_for_each_status_and_told_the_reason_the_quota_and_the_wait(
         .on_denied(move |denied| {
             let quota = denied.quota().map(str::to_owned);
             let (limit, remaining, wait) = (denied.limit(), denied.remaining(), denied.retry_after());
-            assert_eq!(denied.wait().map(|wait| wait.as_secs_f64().ceil() as u64), wait);
+            assert_eq!(denied.wait().and_then(tollgate_http::retry_after), wait);
             tell.lock().unwrap().push((denied.status().as_u16(), denied.kind(), quota, limit, remaining, wait));
             Response::builder().status(denied.status()).body("own".to_owned()).unwrap()
         });

@@ -146,7 +146,7 @@ impl Descriptors {
     pub(super) fn parts(&self, ticket: Ticket) -> impl Iterator<Item = Part> {
         let descriptor = self.descriptor(ticket);
         let count = usize::try_from(descriptor.count.load(Ordering::Relaxed)).unwrap_or(0);
-        let read = |part: &[AtomicU64; _]| Part::of(part.each_ref().map(|word| word.load(Ordering::Relaxed)));
+        let read = |part: &[AtomicU64; Part::WORDS]| Part::of(part.each_ref().map(|word| word.load(Ordering::Relaxed)));
         descriptor.parts.iter().take(count).map(read)
     }
 

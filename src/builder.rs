@@ -146,9 +146,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// and charges nothing. [`Counts::overruled`](crate::Counts::overruled) counts it, with one
     /// write to one of several counters.
     ///
-    /// A cost above the limit is an error as ever ([`CostExceedsLimit`](crate::CostExceedsLimit)),
-    /// and is not counted. Middleware for HTTP refuses such a request, unless its own shadow switch
-    /// is on.
+    /// A cost above the limit is admitted, too, in place of an error
+    /// ([`CostExceedsLimit`](crate::CostExceedsLimit)). The denial of its admission has the reason
+    /// [`DenialReason::Quota`](crate::DenialReason::Quota) and a wait of
+    /// [`Duration::MAX`](core::time::Duration::MAX), because no wait would help. Only `overruled`
+    /// counts it.
     ///
     /// ```
     /// use tollgate::{Decision, Limiter, Quota};

@@ -135,15 +135,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// - **Quantised log**: the limit changes as that of a sliding window log. The window can't
     ///   change.
     /// - **Fixed window**: permits of the window that runs count in it. The window keeps its start,
-    ///   or, aligned, is the one in which it opened. It ends by its new length. A window that is
-    ///   over stays over.
-    /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does.
+    ///   or, aligned, is the one in which it opened. It ends by its new length. If only the
+    ///   [phase](Quota::aligned) is another, the permits count in the aligned window of the change.
+    ///   A window that is over stays over.
+    /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does. If
+    ///   only the phase is another, no count weighs less than before.
     ///
-    /// Permits that were charged under earlier quotas can still be refunded to logs and windows.
-    /// They can't be refunded to buckets and queues.
+    /// Permits that were charged under earlier quotas can still be refunded to logs and windows,
+    /// unless the phase is another. They can't be refunded to buckets and queues.
     ///
     /// Each change takes some 400 bytes, which are freed with the limiter. There can be 1,048,575
-    /// changes.
+    /// changes. A call with the quotas that there are changes nothing and costs nothing.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -167,8 +169,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own,
     /// as [`set_quotas`](Self::set_quotas) does for all.
     ///
-    /// So a key can be in one tier or another: choose the quotas by a function of the key when it
-    /// first comes, and change them when the customer pays for more.
+    /// It is for few keys that change rarely: a customer pays for more. Call it when the quotas
+    /// change, not in each request. Each change to other quotas takes some 400 bytes, for each key,
+    /// which are freed with the limiter, and counts towards the 1,048,575 changes of all keys
+    /// together. A call with the quotas that the key has of its own changes nothing and costs
+    /// nothing. For tiers of many keys, give a [`JointLimiter`] a dimension for each tier: a request
+    /// has a key in the dimension of its tier, and is [`Absent`](crate::Absent) in the others.
     ///
     /// The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks

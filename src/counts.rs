@@ -37,7 +37,8 @@ pub struct Counts {
     /// Requests of new keys that found no place at the key cap. [`AtKeyCap`](crate::AtKeyCap)
     /// answers them.
     pub refused_at_cap: u64,
-    /// Requests that [shadow mode](crate::LimiterBuilder::shadow) admitted in place of a denial.
+    /// Requests that [shadow mode](crate::LimiterBuilder::shadow) admitted in place of a denial, or
+    /// of an error because of their cost.
     pub overruled: u64,
     /// Blocks that the [`Penalty`](crate::Penalty) has begun.
     pub penalties: u64,
@@ -55,7 +56,7 @@ pub struct Counts {
 /// cost zero do not count.
 ///
 /// A request that [shadow mode](crate::LimiterBuilder::shadow) admits in place of a denial counts
-/// as denied.
+/// as denied. A request of a cost above the limit does not count.
 ///
 /// ```
 /// use tollgate::{DecisionCounts, Limiter, Quota};

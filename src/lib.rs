@@ -88,7 +88,8 @@
 //! | a clock whose reading costs one load | [`CoarseClock`] |
 //! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | changes of quotas at run time, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
-//! | tiers of keys | [`set_quotas_of`](Limiter::set_quotas_of), or a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
+//! | tiers of keys | a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
+//! | other quotas for a few customers | [`set_quotas_of`](Limiter::set_quotas_of) when a customer's quotas change, not in each request |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
 //! | a limit on trial, which denies nothing yet | [`shadow`](LimiterBuilder::shadow) |
 //! | a block for keys that were denied too often | [`Penalty`] |

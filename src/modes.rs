@@ -4,7 +4,7 @@ use crate::counts::Tally;
 use crate::decision::Decision;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
-use crate::lists::Lists;
+use crate::lists::{List, Lists};
 use crate::penalty::{Penalties, Penalty};
 #[cfg(feature = "snapshot")]
 use crate::table::Table;
@@ -47,6 +47,17 @@ impl Modes {
     /// The penalties of the key's dimension.
     pub(crate) fn penalties(&self, key: Fingerprint) -> Option<&Penalties> {
         self.penalties.get(key.plan())?.as_ref()
+    }
+
+    /// Whether a request with this key has an answer even if its cost is above the limit.
+    #[cold]
+    pub(crate) fn answer_any_cost(&self, key: Fingerprint) -> bool {
+        self.shadow.is_some() || self.list_of(key).is_some()
+    }
+
+    /// The list that the key is on.
+    pub(crate) fn list_of(&self, key: Fingerprint) -> Option<List> {
+        self.lists.as_ref()?.of(key)
     }
 
     pub(crate) fn all_penalties(&self) -> impl Iterator<Item = &Penalties> {

@@ -27,6 +27,7 @@ use super::log::loosest::Loosest;
 use super::log::plan::LogPlan;
 use super::plan::Plan;
 use super::unchanged::Unchanged;
+use crate::decision::{Denial, DenialReason};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
@@ -95,6 +96,12 @@ impl Version {
     #[inline]
     pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
+    }
+
+    /// The denial of a cost that is more than a limit.
+    pub(crate) fn denial_of_cost(&self, cost: u32) -> Option<Denial> {
+        let quota = (0..=u8::MAX).zip(&self.quotas).find(|(_, quota)| cost > quota.limit());
+        quota.map(|(place, _)| Denial::new(Denial::NEVER, DenialReason::Quota, place))
     }
 
     /// The earliest time at which a key is no different from a new one, after its first request of
@@ -198,6 +205,16 @@ impl Versions {
         let index = usize::try_from(number - (1 << chunk)).expect("a chunk fits in memory");
         let chunks = self.later.get_or_init(|| Box::new([const { Chunk::new() }; CHUNKS]));
         &chunks[chunk as usize].get_or_init(make)[index]
+    }
+
+    /// Whether these are the current quotas of all keys or, if the key has its own, of this key.
+    pub(crate) fn are(&self, scope: Scope, quotas: &[Quota]) -> bool {
+        let current = match scope {
+            Scope::All => Some(self.current()),
+            Scope::Key(_) if self.own.is_empty() => None,
+            Scope::Key(key) => self.own_of(key).map(|own| self.number(own.current.load(Ordering::Acquire))),
+        };
+        current.is_some_and(|current| *current.quotas == *quotas)
     }
 
     /// Whether such a change can be made, if no other change comes between.

@@ -61,7 +61,10 @@ impl Denial {
     /// permits are granted until then.
     ///
     /// There are two exceptions. At the key cap ([`DenialReason::KeyCap`]) it is the time until a
-    /// place may be free. On the deny list ([`DenialReason::DenyList`]) no wait helps, and it is
+    /// place may be free: no place is free sooner, unless a key is forgotten or refunded, or quotas
+    /// change. After the wait there may be no place either, and then the denial has another wait:
+    /// the keys that hold the places may have been granted more permits, or other new keys were
+    /// faster. On the deny list ([`DenialReason::DenyList`]) no wait helps, and it is
     /// [`Duration::MAX`]. Note that `Instant::now() + Duration::MAX` panics.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
@@ -215,7 +218,8 @@ impl core::error::Error for Denial {}
 pub enum DenialReason {
     /// The key has too many live permits.
     Quota,
-    /// The key is new, and the limiter holds as many keys as its cap allows. Under
+    /// The key is new, and the limiter holds as many keys as its cap allows. The
+    /// [wait](Denial::retry_after) is the time until a place may be free. Under
     /// [`AtKeyCap::Share`](crate::AtKeyCap::Share) this reason means that the cost is also more
     /// than the limit of the shared quota.
     KeyCap,

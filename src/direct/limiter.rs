@@ -52,7 +52,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    /// [`CostExceedsLimit`] when `cost` is more than the limit, unless the limiter is in [shadow
+    /// mode](crate::LimiterBuilder::shadow): no wait would help.
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
         Ok(self.engine.decide(self.engine.checked(Single::KEY, cost)?, cost))
     }
@@ -85,7 +86,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         Ok(self.engine.decide_in_full(self.engine.checked(Single::KEY, cost)?, cost))
     }
@@ -120,7 +121,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         Ok(self.engine.peek(self.engine.checked(Single::KEY, cost)?, cost))
     }

@@ -61,15 +61,22 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// Makes all of these changes, of different dimensions, or none. An error has the index of the
     /// change that can't be made. Keys keep their permits. A lock makes changes serial; no decision
-    /// takes it.
+    /// takes it. Changes to the quotas that there are cost nothing.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
+        let differs = |&(_, change): &(usize, &Change<'_>)| {
+            !self.table.cells.versions(change.dimension).are(change.scope, change.quotas)
+        };
+        if !changes.iter().enumerate().any(|change| differs(&change)) {
+            return Ok(());
+        }
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        for (at, &Change { dimension, scope, quotas }) in changes.iter().enumerate() {
+        let different: Vec<_> = changes.iter().enumerate().filter(differs).collect();
+        for &(at, &Change { dimension, scope, quotas }) in &different {
             let versions = self.table.cells.versions(dimension);
             let can = versions.can_change(scope, quotas, || time_of(self.clock.now()));
             can.map_err(|error| (at, error))?;
         }
-        for (at, &Change { dimension, scope, quotas }) in changes.iter().enumerate() {
+        for (at, &Change { dimension, scope, quotas }) in different {
             let mut changed = self.table.change(dimension, scope, quotas, &self.clock);
             if let (Ok(()), AtCap::Share(shared), Scope::All) = (changed, &self.at_cap, scope) {
                 changed = shared.table.change(0, scope, quotas, &self.clock);

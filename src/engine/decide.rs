@@ -10,11 +10,15 @@ use crate::single::Single;
 use crate::table::TOGETHER;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The key, if its quotas allow this cost.
+    /// The key, if its quotas allow this cost, or if a request of any cost has an answer: the key
+    /// is on a list, or the limiter is in shadow mode.
     #[inline]
     pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
-        self.table.version_for(key).check_cost(cost)?;
-        Ok(key)
+        let checked = self.table.version_for(key).check_cost(cost);
+        if checked.is_err() && self.modes.as_ref().is_some_and(|modes| modes.answer_any_cost(key)) {
+            return Ok(key);
+        }
+        checked.map(|()| key)
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ use super::body::{AtCap, Engine};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus};
+use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::List;
 use crate::modes::Modes;
@@ -17,6 +18,17 @@ pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
 type Blocks = [Option<u64>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
+    /// Whether the quotas of all these keys allow this cost, or a request of any cost has an
+    /// answer: a key is on the deny list, the keys with smaller limits are on the allow list, or
+    /// the limiter is in shadow mode.
+    pub(crate) fn check_together(&self, keys: &Together, cost: u32) -> Result<(), CostExceedsLimit> {
+        let mut present = keys.iter().flatten();
+        let checked = present.clone().try_for_each(|&key| self.checked(key, cost).map(drop));
+        let is_denied =
+            |&key: &Fingerprint| self.modes.as_ref().and_then(|modes| modes.list_of(key)) == Some(List::Deny);
+        if checked.is_err() && present.any(is_denied) { Ok(()) } else { checked }
+    }
+
     pub(crate) fn decide_together(&self, keys: &Together, cost: u32) -> Decision {
         if cost == 0 {
             return Decision::Admitted(Admission::COUNTED);
@@ -86,8 +98,9 @@ impl<C: Clock, F> Engine<C, F> {
 
     #[inline(never)]
     fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
-        let mut status = match by_lists(modes, &mut keys) {
-            Some(decision) => JointStatus::new().with_decision(decision),
+        let decided = by_lists(modes, &mut keys).map(|decision| JointStatus::new().with_decision(decision));
+        let mut status = match decided.or_else(|| self.by_cost_together(&keys, cost)) {
+            Some(status) => status,
             None => {
                 let clock = Noted::new(&self.clock);
                 self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost, true), &clock)
@@ -108,7 +121,6 @@ impl<C: Clock, F> Engine<C, F> {
         ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
     ) -> JointStatus {
         let status = self.decide_by_modes(modes, keys, cost, may_wait, ask);
-        self.count(status.is_admitted());
         let decision = modes.show(status.decision);
         status.with_decision(decision)
     }
@@ -122,8 +134,25 @@ impl<C: Clock, F> Engine<C, F> {
         ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
     ) -> JointStatus {
         if let Some(decision) = by_lists(modes, &mut keys) {
+            self.count(decision.is_admitted());
             return JointStatus::new().with_decision(decision);
         }
+        if let Some(status) = self.by_cost_together(&keys, cost) {
+            return status;
+        }
+        let status = self.decide_with_penalties(modes, keys, cost, may_wait, ask);
+        self.count(status.is_admitted());
+        status
+    }
+
+    fn decide_with_penalties(
+        &self,
+        modes: &Modes,
+        keys: Together,
+        cost: u32,
+        may_wait: bool,
+        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
+    ) -> JointStatus {
         let clock = Noted::new(&self.clock);
         let mut blocks = blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
@@ -141,6 +170,16 @@ impl<C: Clock, F> Engine<C, F> {
         }
         let denial = denial.after(denied_until.saturating_sub(clock.last()).max(1));
         status.with_decision(told_with(&blocks, Decision::Denied(denial), &clock))
+    }
+
+    /// The denial of a cost above a limit, as [`Engine::by_cost`] of one key.
+    fn by_cost_together(&self, keys: &Together, cost: u32) -> Option<JointStatus> {
+        let of_key = |(dimension, key): (usize, &Option<Fingerprint>)| {
+            Some(self.table.version_for((*key)?).denial_of_cost(cost)?.in_dimension(dimension))
+        };
+        let denial = keys.iter().enumerate().filter_map(of_key).reduce(Denial::and)?;
+        let status = self.table.preview_together_status(self.asked(keys, 0, true), &self.clock);
+        Some(status.with_decision(Decision::Denied(denial)))
     }
 
     /// The answer of the quotas and the blocks together. Charges nothing.

@@ -1,5 +1,5 @@
-//! Decisions on one key of a limiter with [`Modes`]. The lists are asked first, then the block,
-//! then the quota. Shadow mode then turns a denial into an admission.
+//! Decisions on one key of a limiter with [`Modes`]. The lists are asked first, then the largest
+//! cost, the block and the quota. Shadow mode then turns a denial into an admission.
 
 use super::body::Engine;
 use crate::cell::Ask;
@@ -37,6 +37,9 @@ impl<C: Clock, F> Engine<C, F> {
         ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
     ) -> Status {
         let status = self.by_list(modes, key);
+        if let (None, Some(status)) = (status, self.by_cost(key, cost)) {
+            return Status { decision: modes.show(status.decision), ..status };
+        }
         let status = status.unwrap_or_else(|| self.decide_with_penalty(modes.penalties(key), key, cost, peek, ask));
         self.count(status.is_admitted());
         Status { decision: modes.show(status.decision), ..status }
@@ -45,7 +48,7 @@ impl<C: Clock, F> Engine<C, F> {
     /// The answer to a peek.
     pub(super) fn peek_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
-        let status = self.by_list(modes, key).unwrap_or_else(|| {
+        let status = self.by_list(modes, key).or_else(|| self.by_cost(key, cost)).unwrap_or_else(|| {
             let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));
             let status = self.preview_quota(Ask::Peek, key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
@@ -56,12 +59,20 @@ impl<C: Clock, F> Engine<C, F> {
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {
         let quotas = &self.table.version_for(key).quotas;
         let never = Denial::new(Denial::NEVER, DenialReason::DenyList, 0);
-        Some(match modes.lists.as_ref()?.of(key)? {
+        Some(match modes.list_of(key)? {
             List::Deny => {
                 Status::by_other(Decision::Denied(never), quotas, |limit| Left::none_for(limit, Denial::NEVER))
             }
             List::Allow => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
         })
+    }
+
+    /// The denial of a cost above the limit, which is not counted as a decision. Without shadow mode
+    /// such a request is an error, unless its key was taken off a list, or its limit lowered, since
+    /// the cost was checked.
+    fn by_cost(&self, key: Fingerprint, cost: u32) -> Option<Status> {
+        let denial = self.table.version_for(key).denial_of_cost(cost)?;
+        Some(Status { decision: Decision::Denied(denial), ..self.table.peek(key, 0, &self.clock) })
     }
 
     fn decide_with_penalty(

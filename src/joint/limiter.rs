@@ -120,7 +120,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
-    /// Also when `cost` is more than a limit of a dimension that is asked: no wait would help.
+    /// Also when `cost` is more than a limit of a dimension that is asked, unless a key is on the
+    /// deny list or the limiter is in [shadow mode](crate::LimiterBuilder::shadow): no wait would
+    /// help.
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost))
     }
@@ -372,7 +374,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         }
         // No limit is below one.
         if cost > 1 {
-            fingerprints.iter().flatten().try_for_each(|&key| self.engine.checked(key, cost).map(drop))?;
+            self.engine.check_together(&fingerprints, cost)?;
         }
         Ok(fingerprints)
     }

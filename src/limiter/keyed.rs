@@ -68,7 +68,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help.
+    /// [`CostExceedsLimit`] when `cost` is more than the limit, unless the key is on a
+    /// [list](Self::allow) or the limiter is in [shadow mode](crate::LimiterBuilder::shadow): no
+    /// wait would help.
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
         Ok(self.engine.decide(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }
@@ -127,7 +129,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
         Ok(self.engine.decide_in_full(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }
@@ -165,7 +167,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
         Ok(self.engine.peek(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }

@@ -12,8 +12,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Puts the key on the allow list. Returns whether it was not on this list before.
     ///
     /// From then until the key is [taken off](Self::unlist), its requests are admitted without a
-    /// charge ([`is_counted`](crate::Admission::is_counted) is `false`): neither its quota nor a
-    /// [`Penalty`](crate::Penalty) applies. Only the deny list takes precedence.
+    /// charge ([`is_counted`](crate::Admission::is_counted) is `false`), at any cost: neither its
+    /// quota nor a [`Penalty`](crate::Penalty) applies. Only the deny list takes precedence.
     ///
     /// The change of a list is lock-free, and so are all decisions at the same time. Permits that
     /// were charged before stay charged. A listing does not expire, and neither
@@ -46,8 +46,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Puts the key on the deny list. Returns whether it was not on this list before.
     ///
     /// From then until the key is [taken off](Self::unlist), its requests are denied with
-    /// [`DenialReason::DenyList`](crate::DenialReason::DenyList), even if it is on the allow list.
-    /// Requests of cost zero are admitted. No wait helps, so
+    /// [`DenialReason::DenyList`](crate::DenialReason::DenyList), even if it is on the allow list or
+    /// the cost is above its limit. Requests of cost zero are admitted. No wait helps, so
     /// [`retry_after`](crate::Denial::retry_after) is [`Duration::MAX`](core::time::Duration::MAX).
     ///
     /// ```

@@ -96,7 +96,9 @@ impl Rule {
     /// A bucket lacks as many permits as the other did at that time, rounded up, at most all; and
     /// it owes as many as the other did, at most as many again. The next place of a queue leaves
     /// when it would have, or less than one interval later, if the queue can be that long. An
-    /// account that was charged after `at` owes for as long as the other would have.
+    /// account that was charged after `at` owes for as long as the other would have. If windows of
+    /// the same length begin at other times, the permits count in the window that runs at that
+    /// time.
     pub(crate) fn converted(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
         match (self, other) {
             (Self::Bucket(bucket), Self::Bucket(other)) => {
@@ -105,6 +107,8 @@ impl Rule {
             (Self::Queue(queue), Self::Queue(other)) => {
                 Some(Account { anchor: at, used: queue.places_after(other, account, at) })
             }
+            (Self::Window(window), Self::Window(other)) => window.shifted(other, account, at),
+            (Self::Counter(counter), Self::Counter(other)) => counter.shifted(other, account, at),
             _ => None,
         }
     }
@@ -158,7 +162,7 @@ impl Rule {
         ask!(self, all_free_at(account))
     }
 
-    /// Whether a change of quotas moves the anchor.
+    /// Whether every change of quotas moves the anchor.
     pub(crate) fn is_moved(&self) -> bool {
         matches!(self, Self::Bucket(_) | Self::Queue(_))
     }

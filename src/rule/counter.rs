@@ -54,12 +54,24 @@ impl Counter {
 
     /// The counts in a window that ends `earlier` nanoseconds before the one that they are of. The
     /// weight that the previous count loses by that is added to the current one.
-    #[cfg(feature = "snapshot")]
     pub(crate) fn ends_earlier(&self, used: u64, earlier: u64) -> u64 {
         let (previous, current) = Self::counts(Account { anchor: 0, used });
         let lost = u128::from(previous) * u128::from(earlier.min(self.window));
         let lost = saturated(lost.div_ceil(u128::from(self.window.max(1))));
         (previous << COUNT_BITS) | (current + lost).min((1 << COUNT_BITS) - 1)
+    }
+
+    /// The same counts in the window that runs at a time, if these windows only begin at other times
+    /// than the others. No count weighs less then than it did.
+    pub(crate) fn shifted(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
+        if self.window != other.window || self.grid == other.grid {
+            return None;
+        }
+        let written = other.as_written(account);
+        let counts = if at < written.end { written } else { other.one_on(written) };
+        let anchor = self.anchor_at(at);
+        let used = (counts.previous << COUNT_BITS) | counts.current;
+        Some(Account { anchor, used: self.ends_earlier(used, counts.end.saturating_sub(self.grid.end_of(anchor))) })
     }
 
     fn counts(account: Account) -> (u64, u64) {

@@ -95,6 +95,13 @@ impl Window {
         Some(Given { permits: cost, used: account.used.checked_sub(cost.into())? })
     }
 
+    /// The same permits in the window that runs at a time, if these windows are aligned and only
+    /// begin at other times than the others.
+    pub(crate) fn shifted(&self, other: &Self, account: Account, at: u64) -> Option<Account> {
+        let grid = self.grid.filter(|grid| self.window == other.window && other.grid != Some(*grid))?;
+        Some(Account { anchor: grid.start_at(at), ..account })
+    }
+
     /// An upper bound of `used`.
     pub(crate) fn used_below(&self) -> u64 {
         self.limit + 1

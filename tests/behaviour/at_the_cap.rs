@@ -257,3 +257,57 @@ fn a_joint_status_lists_the_quotas_of_a_key_that_starts_empty_and_is_passed_over
         assert_eq!(peeked.items().count(), 17);
     }
 }
+
+/// The wait at the cap is a lower bound: no place is free sooner. A new key that waits as it is told,
+/// and 20 us at least, gets the first place that is free, if it is the only one that wants it.
+#[test]
+fn a_wait_at_the_cap_is_never_too_long_and_leads_to_the_first_free_place() {
+    for (key_cap, seed) in [(1_u64, 1_u64), (2, 2), (3, 3), (50, 4), (500, 5)] {
+        let (window, clock) = (seconds(60), MockClock::new());
+        let builder = Limiter::<u64>::builder(Quota::new(3, window)).clock(clock.clone());
+        let limiter = builder.key_cap(usize::try_from(key_cap).unwrap()).build().unwrap();
+        let (mut random, mut now) = (seed, Duration::ZERO);
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % bound
+        };
+        // The time at which each key's place is free.
+        let mut free_at = vec![];
+        for key in 0..key_cap {
+            assert!(limiter.try_acquire(key).is_admitted());
+            free_at.push(now + window);
+            let step = Duration::from_nanos(below(60_000_000_000 / key_cap));
+            clock.advance(step);
+            now += step;
+        }
+        for round in 0..20 {
+            // Keys that hold a place are granted more, so their places are free later.
+            for _ in 0..below(5) {
+                let place = usize::try_from(below(key_cap)).unwrap();
+                if free_at[place] > now && limiter.try_acquire(u64::try_from(place).unwrap()).is_admitted() {
+                    free_at[place] = now + window;
+                }
+            }
+            let first = *free_at.iter().min().unwrap();
+            if first <= now {
+                break;
+            }
+            let mut waits = 0;
+            while let Decision::Denied(denial) = limiter.try_acquire(1_000_000 + round) {
+                assert_eq!(denial.reason(), DenialReason::KeyCap);
+                assert!(now + denial.retry_after() <= first, "cap {key_cap}, round {round}: too long");
+                let step = denial.retry_after().max(Duration::from_micros(20));
+                now += step;
+                clock.advance(step);
+                waits += 1;
+                assert!(waits <= 1000, "cap {key_cap}, round {round}");
+            }
+            let late = now.checked_sub(first).expect("not sooner");
+            assert!(late <= Duration::from_micros(20), "cap {key_cap}, round {round}: {late:?}");
+            limiter.forget(1_000_000 + round);
+            let place = free_at.iter().position(|&free| free == first).unwrap();
+            assert!(limiter.try_acquire(u64::try_from(place).unwrap()).is_admitted());
+            free_at[place] = now + window;
+        }
+    }
+}

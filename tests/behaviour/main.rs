@@ -1,10 +1,12 @@
 //! What each feature promises, case by case.
 
 mod a_clock_that_stalls;
+mod another_phase;
 mod at_the_cap;
 mod auto_traits;
 mod bad_input;
 mod changing;
+mod equal_quotas;
 mod for_now;
 mod keys;
 mod many_at_once;
@@ -18,3 +20,4 @@ mod serde;
 #[cfg(feature = "snapshot")]
 mod snapshot;
 mod stalled_through_incarnations;
+mod within_the_window;

@@ -72,6 +72,8 @@ struct Three {
     lengths: [u64; 3],
     /// Admitted, and denied.
     decisions: (u64, u64),
+    /// Requests of a cost above the limit, which the shadow overruled.
+    too_large: u64,
 }
 
 impl Three {
@@ -92,7 +94,7 @@ impl Three {
         let (strict, shadow) = (limiter(false), limiter(true));
         let oracle = Oracle::new(rules, penalty, list_cap);
         let lengths = [rules[0].window, penalty.within, penalty.blocked_for];
-        Self { clock, now: start, strict, shadow, oracle, lengths, decisions: (0, 0) }
+        Self { clock, now: start, strict, shadow, oracle, lengths, decisions: (0, 0), too_large: 0 }
     }
 
     fn apply(&mut self, op: Op) {
@@ -101,7 +103,7 @@ impl Three {
             Op::Status { key, cost } => self.acquire(key, cost, true),
             Op::Peek { key, cost } => {
                 let [strict, shadow] = [&self.strict, &self.shadow].map(|it| it.peek_n(key, number(cost)));
-                if cost <= self.oracle.limit() {
+                if self.oracle.has_answer(key, cost) {
                     let right = self.oracle.peek(key, self.now, cost);
                     self.compare(right, strict.expect("fits"), shadow.expect("fits"));
                 }
@@ -146,7 +148,10 @@ impl Three {
             assert_eq!((counts.penalties, counts.penalties_refused), (self.oracle.penalties, 0));
             assert_eq!(counts.listed, self.oracle.allowed.len() + self.oracle.barred.len());
         }
-        assert_eq!((self.strict.counts().overruled, self.shadow.counts().overruled), (0, self.decisions.1));
+        assert_eq!(
+            (self.strict.counts().overruled, self.shadow.counts().overruled),
+            (0, self.decisions.1 + self.too_large)
+        );
     }
 
     fn advance(&mut self, by: u64) {
@@ -156,8 +161,11 @@ impl Three {
 
     fn acquire(&mut self, key: u32, cost: usize, with_numbers: bool) {
         let cost_asked = number(cost);
-        if cost > self.oracle.limit() {
+        if !self.oracle.has_answer(key, cost) {
             assert!(self.strict.try_acquire_n(key, cost_asked).is_err());
+            let shadow = self.shadow.try_acquire_n(key, cost_asked).expect("a shadow has an answer");
+            assert_eq!(told(shadow), Answer::Denied(Why::Quota, None));
+            self.too_large += 1;
             return;
         }
         let right = self.oracle.acquire(key, self.now, cost);

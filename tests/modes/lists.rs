@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use tollgate::{Decision, DenialReason, Limiter, LimiterBuilder, ListError, MockClock, Penalty, Quota};
+use tollgate::{
+    Absent, Decision, DenialReason, JointError, JointLimiter, Limiter, LimiterBuilder, ListError, MockClock, Penalty,
+    Quota,
+};
 
 fn builder(list_cap: usize) -> LimiterBuilder<u32, MockClock> {
     Limiter::<u32>::builder(Quota::per_minute(1)).list_cap(list_cap).clock(MockClock::new())
@@ -83,4 +86,59 @@ fn exactly_as_many_as_there_is_room_for_and_places_are_used_again() {
         assert!((0..list_cap).all(|key| limiter.try_acquire(key).is_denied()));
         assert_eq!(limiter.counts().listed, usize::try_from(list_cap).expect("few"));
     }
+}
+
+/// A cost above the limit is an error only for keys whose quota is asked.
+#[test]
+fn lists_come_before_the_cost() {
+    let limiter = builder(10).build().expect("good");
+    limiter.allow(1).expect("room");
+    limiter.deny(2).expect("room");
+    for cost in [1, 2, u32::MAX] {
+        let denied = Some(DenialReason::DenyList);
+        let admission = limiter.try_acquire_n(1, cost).expect("an answer").into_result().expect("on the allow list");
+        assert!(!admission.is_counted());
+        assert_eq!(reason(limiter.try_acquire_n(2, cost).expect("an answer")), denied);
+        let told = [limiter.try_acquire_n_status(1, cost), limiter.peek_n(1, cost)].map(|it| it.expect("an answer"));
+        assert!(told.iter().all(|status| status.is_admitted() && status.remaining() == 1), "{told:?}");
+        let told = [limiter.try_acquire_n_status(2, cost), limiter.peek_n(2, cost)].map(|it| it.expect("an answer"));
+        assert!(told.iter().all(|status| reason(status.decision()) == denied && status.remaining() == 0), "{told:?}");
+        let reserved = limiter.reserve(1, cost, Duration::ZERO).expect("on the allow list");
+        assert_eq!(limiter.refund(reserved.commit()).expect("its own"), 0, "nothing was charged");
+        let error = limiter.reserve(2, cost, Duration::MAX).expect_err("on the deny list");
+        assert_eq!(error.denial().map(|denial| denial.reason()), denied);
+    }
+    assert!(limiter.try_acquire_n(3, 2).is_err() && limiter.peek_n(3, 2).is_err());
+    assert!(limiter.unlist(1) && limiter.unlist(2));
+    assert!(limiter.try_acquire_n(1, 2).is_err() && limiter.try_acquire_n(2, 2).is_err());
+    assert_eq!(limiter.counts().live_keys, 0);
+}
+
+#[test]
+fn lists_come_before_the_cost_in_each_dimension() {
+    let builder = JointLimiter::<(u32, u32)>::builder().clock(MockClock::new()).list_cap(10);
+    let builder = builder.dimension("user", [Quota::per_minute(1)]).dimension("tenant", [Quota::per_minute(5)]);
+    let limiter = builder.build().expect("good");
+    limiter.allow((1, Absent)).expect("room");
+    limiter.deny((2, 2)).expect("room");
+    // The tenant's quota has room for three, and the user is not asked.
+    assert!(limiter.try_acquire_n((1, 1), 3).expect("an answer").is_admitted());
+    assert_eq!(limiter.peek_n((1, 1), 2).expect("an answer").items().map(|item| item.remaining()).max(), Some(2));
+    let cost = |result: Result<Decision, JointError>| match result {
+        Err(JointError::Cost(error)) => Some(error.limit()),
+        _ => None,
+    };
+    assert_eq!(cost(limiter.try_acquire_n((1, 1), 6)), Some(5), "the tenant is asked");
+    assert_eq!(cost(limiter.try_acquire_n((3, 1), 2)), Some(1), "the user is asked");
+    for keys in [(2, 1), (1, 2), (3, 2), (2, 2)] {
+        for cost in [1, 2, 6] {
+            let denied = Some(DenialReason::DenyList);
+            assert_eq!(reason(limiter.try_acquire_n(keys, cost).expect("an answer")), denied, "{keys:?}, {cost}");
+            assert_eq!(reason(limiter.peek_n(keys, cost).expect("an answer").decision()), denied);
+            assert_eq!(reason(limiter.try_acquire_n_status(keys, cost).expect("an answer").decision()), denied);
+            let error = limiter.reserve(keys, cost).expect_err("on the deny list");
+            assert_eq!(error.denial().map(|denial| denial.reason()), denied);
+        }
+    }
+    assert!(limiter.try_acquire_n((1, Absent), u32::MAX).expect("an answer").is_admitted());
 }

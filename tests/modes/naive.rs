@@ -71,6 +71,11 @@ impl Oracle {
         self.rules.iter().map(|rule| rule.limit).min().expect("a rule")
     }
 
+    /// Whether a request of this cost is decided: it can be granted, or a list decides.
+    pub(crate) fn has_answer(&self, name: u32, cost: usize) -> bool {
+        cost <= self.limit() || self.allowed.contains(&name) || self.barred.contains(&name)
+    }
+
     fn fits(&self, key: &Key, now: u64, cost: usize) -> bool {
         self.rules.iter().all(|rule| live(&key.granted, now, rule.window) + cost <= rule.limit)
     }

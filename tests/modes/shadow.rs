@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AtKeyCap, Decision, DenialReason, JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
 
 fn overruled(decision: Decision) -> Option<(DenialReason, Duration)> {
     match decision {
@@ -82,4 +82,41 @@ fn several_dimensions() {
     assert!(denied > 5, "{denied}");
     assert_eq!(strict.counts().decisions, shadow.counts().decisions);
     assert_eq!((strict.counts().overruled, shadow.counts().overruled), (0, denied));
+}
+
+/// No wait helps a cost above the limit, so the overruled denial has none.
+#[test]
+fn a_cost_above_the_limit_is_overruled_too() {
+    let never = Some((DenialReason::Quota, Duration::MAX));
+    let limiter = Limiter::<str>::builder(Quota::per_minute(5)).and(Quota::per_second(2)).shadow(true);
+    let limiter = limiter.clock(MockClock::new()).build().expect("good");
+    for cost in [3, 6, u32::MAX] {
+        assert_eq!(overruled(limiter.try_acquire_n("alice", cost).expect("an answer")), never, "{cost}");
+        assert_eq!(overruled(limiter.peek_n("alice", cost).expect("an answer").decision()), never);
+        let status = limiter.try_acquire_n_status("alice", cost).expect("an answer");
+        assert_eq!((overruled(status.decision()), status.remaining()), (never, 2), "nothing was charged");
+        let reserved = limiter.reserve("alice", cost, Duration::MAX).expect("a shadow denies nothing");
+        assert_eq!(limiter.refund(reserved.commit()).expect("its own"), 0);
+    }
+    assert_eq!((limiter.counts().overruled, limiter.counts().live_keys), (9, 0));
+    let Ok(Decision::Admitted(admission)) = limiter.try_acquire_n("alice", 3) else { panic!("a shadow denied") };
+    assert_eq!(admission.overruled().map(|denial| denial.quota()), Some(1), "the quota that it exceeds");
+
+    let direct = DirectLimiter::builder(Quota::per_minute(5)).shadow(true).build().expect("good");
+    assert_eq!(overruled(direct.try_acquire_n(6).expect("an answer")), never);
+
+    let builder = JointLimiter::<(u32, u32)>::builder().dimension("user", [Quota::per_minute(9)]);
+    let joint = builder.dimension("tenant", [Quota::per_minute(5)]).shadow(true).build().expect("good");
+    for decision in [
+        joint.try_acquire_n((1, 1), 6).expect("an answer"),
+        joint.peek_n((1, 1), 6).expect("an answer").decision(),
+        joint.try_acquire_n_status((1, 1), 6).expect("an answer").decision(),
+    ] {
+        assert_eq!(overruled(decision), never);
+        let Decision::Admitted(admission) = decision else { unreachable!() };
+        let denial = admission.overruled().expect("a denial");
+        assert_eq!((denial.dimension(), denial.violated().collect::<Vec<_>>()), (1, vec![1]));
+    }
+    assert!(joint.reserve((1, 1), 6).is_ok());
+    assert_eq!((joint.counts().overruled, joint.counts().live_keys), (3, 0));
 }

@@ -153,6 +153,7 @@ impl<'a> KeptBy<'a> {
                     is_moved = at > opened;
                     converted
                 }
+                None if is_moved => Account { anchor: next_rule.anchor_at(at), ..account },
                 // Windows go on.
                 None => goes_on(next_rule),
             };

@@ -63,13 +63,13 @@ impl<'a> Log<'a> {
         // Read after the ring was taken: no earlier than the floor was when its last owner freed
         // it (INV-FLOOR).
         let timestamp_floor = self.store.timestamp_floor();
-        let reading = view.time.max(time_of(clock.now()));
-        let time = reading.max(timestamp_floor);
+        let reading = view.reading.max(time_of(clock.now()));
+        let time = reading.max(view.time).max(timestamp_floor);
         // All that were live at the view's time, for which the quotas were current (INV-VERSION).
         // Also those that have expired since must be live at the floor (INV-LATE).
         let kept = view.last(live).map(|stamp| plan.postpone(stamp, view.time, timestamp_floor));
         new.write_last(live + cost, kept.chain(core::iter::repeat_n(time, cost)), next.lap());
-        let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading: view.reading }, 0);
+        let left = plan.left(AsOf { ring: new, head: next, newest: time, time, reading }, 0);
         Larger { offer, time, left }
     }
 

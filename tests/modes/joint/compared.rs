@@ -52,13 +52,23 @@ impl Three {
         let error = if named(keys).next().is_none() {
             Some(JointError::NoKeys)
         } else {
-            let over = named(keys).find(|&name| self.oracle.limit(name) < cost);
+            let is_barred = named(keys).any(|name| self.oracle.barred.contains(&name));
+            let is_over = |name| !self.oracle.allowed.contains(&name) && self.oracle.limit(name) < cost;
+            let over = named(keys).find(|&name| !is_barred && is_over(name));
             over.map(|_| self.strict.try_acquire_n(keys, number(cost)).expect_err("over the limit"))
         };
         if let Some(error) = error {
             assert!(matches!(error, JointError::NoKeys | JointError::Cost(_)));
-            assert!(self.both().iter().all(|it| it.try_acquire_n(keys, number(cost)) == Err(error)));
-            assert!(self.both().iter().all(|it| it.peek_n(keys, number(cost)) == Err(error)));
+            // A cost above a limit is overruled.
+            let shadow = |decision: Decision| match decision {
+                Decision::Admitted(admission) => admission.overruled().expect("a denial").retry_after(),
+                Decision::Denied(_) => panic!("a shadow denies nobody"),
+            };
+            let right = if error == JointError::NoKeys { Err(error) } else { Ok(Duration::MAX) };
+            assert_eq!(self.shadow.try_acquire_n(keys, number(cost)).map(shadow), right);
+            assert_eq!(self.shadow.peek_n(keys, number(cost)).map(|status| shadow(status.decision())), right);
+            assert_eq!(self.strict.try_acquire_n(keys, number(cost)), Err(error));
+            assert_eq!(self.strict.peek_n(keys, number(cost)), Err(error));
         }
         error.is_none()
     }

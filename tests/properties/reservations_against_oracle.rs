@@ -167,15 +167,19 @@ fn agree<N: Naive>(ways: &[Way<N>], tick: u64, ops: &[Op]) -> Result<(), TestCas
             Op::Change(which) => {
                 let all = &ways[which % ways.len()];
                 limiter.set_quotas(&all.quotas).expect("they can be used");
-                if !has_own {
+                // The same quotas again are no change.
+                if !has_own && way.quotas != all.quotas {
                     way = all;
                     account = account.map(|account| account.changed(now, (way.fresh)()));
                 }
             }
             Op::ChangeOwn(which) => {
-                (has_own, way) = (true, &ways[which % ways.len()]);
-                limiter.set_quotas_of(KEY, &way.quotas).expect("they can be used");
-                account = account.map(|account| account.changed(now, (way.fresh)()));
+                let own = &ways[which % ways.len()];
+                limiter.set_quotas_of(KEY, &own.quotas).expect("they can be used");
+                if !has_own || way.quotas != own.quotas {
+                    (has_own, way) = (true, own);
+                    account = account.map(|account| account.changed(now, (way.fresh)()));
+                }
             }
             Op::Pass(by) => {
                 clock.advance(nanos(by));
@@ -303,6 +307,18 @@ proptest! {
             let quota = Quota::fixed_window(limit, nanos(window));
             let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
             let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(phase.into()));
+            Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
+        }).collect();
+        agree(&ways, tick, &ops)?;
+    }
+
+    #[test]
+    fn a_window_of_another_phase(
+        ways in ways((1..12_u32, 0..100_u64)), window in 1..60_u64, tick in 0..2_u64, ops in ops(),
+    ) {
+        let ways: Vec<_> = ways.into_iter().map(|(limit, phase)| {
+            let quota = Quota::fixed_window(limit, nanos(window)).aligned(nanos(phase));
+            let kind = Kind::Aligned(phase.into());
             Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
         }).collect();
         agree(&ways, tick, &ops)?;

@@ -345,6 +345,10 @@ impl<'a> KeptBy<'a> {
     /// under another quota.
     pub(super) fn since(&self, head: Head, slot: Slot, running: &Running, charge: Charge) -> Option<Since> {
         let layout = self.plan.layout;
+        // What is used is written under the version of the head.
+        if running.is_moved || running.account.used != layout.used(head) {
+            return None;
+        }
         let advanced = slot.time() != charge.mark;
         // A change may leave the anchor of a bucket or queue where it was.
         let same_quota = running.is_current && layout.version(charge.head) == layout.version(head);

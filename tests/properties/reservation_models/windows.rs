@@ -144,6 +144,17 @@ impl Naive for Windows {
         if is_over || sum(&self.current) + sum(&self.previous) == 0 {
             return Self { charges: self.charges, changes: self.changes + 1, changes_at: self.changes_at, ..fresh };
         }
-        Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, changes: self.changes + 1, ..self }
+        let mut after =
+            Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, changes: self.changes + 1, ..self };
+        if let (Kind::Aligned(before), Kind::Aligned(phase)) = (self.kind, fresh.kind)
+            && self.window == fresh.window
+            && (before - phase).rem_euclid(self.window) != 0
+        {
+            // The permits count in the window of the change, and do not come back.
+            let is_moved = after.opened < Some(now.into());
+            after.current.iter_mut().filter(|_| is_moved).for_each(|grant| grant.0 = 0);
+            after.opened = Some(now.into());
+        }
+        after
     }
 }

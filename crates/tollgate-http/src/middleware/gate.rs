@@ -37,7 +37,7 @@ pub(crate) mod sealed {
         /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
         /// has one, and none of a dimension that is not asked. The limiter keeps each slice
         /// unchanged until it is dropped.
-        fn each_quotas(&self, keys: &K, each: impl FnMut(Option<&str>, &[Quota]));
+        fn each_quotas<'a>(&'a self, keys: &K, each: impl FnMut(Option<&'a str>, &'a [Quota]));
 
         /// Refunds permits.
         fn give_back(&self, receipt: Receipt);

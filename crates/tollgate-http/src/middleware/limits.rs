@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::cache::Cache;
 use super::charge::{Charge, Loan, State, Told};
 use super::gate::{Gate, Granted, Item, Refusal, Request, Tell, Verdict};
-use super::prepared::{Collect, Prepared, check_name};
+use super::prepared::{Current, Prepared, check_name};
 use super::values::{FieldValue, written};
 use crate::headers::{Headers, SEPARATOR};
 use crate::limit::ServiceLimit;
@@ -182,18 +182,18 @@ impl<L, V: FieldValue> Inner<L, V> {
     where
         L: Gate<K>,
     {
-        let is_current = |prepared: &Prepared<V>| prepared.is_of(&*self.limiter, keys);
-        self.prepared.find_or_make(is_current, || self.prepare(keys), look)
+        match self.prepared.first().filter(|first| first.is_of(&*self.limiter, keys)) {
+            Some(first) => look(first),
+            None => self.prepared_later(keys, look),
+        }
     }
 
-    #[cold]
-    fn prepare<K>(&self, keys: &K) -> Prepared<V>
+    fn prepared_later<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
         L: Gate<K>,
     {
-        let mut collect = Collect::new(&self.options.name, self.options.unit);
-        self.limiter.each_quotas(keys, |name, quotas| collect.push(name, quotas));
-        collect.finish()
+        let current = Current::of(&*self.limiter, keys);
+        self.prepared.find_or_make(&current, || current.prepare(&self.options.name, self.options.unit), look)
     }
 }
 

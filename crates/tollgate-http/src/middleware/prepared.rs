@@ -33,36 +33,74 @@ struct OfDimension {
     before: usize,
 }
 
-/// Collects the quotas of each dimension.
-pub(crate) struct Collect<'a> {
-    name: &'a str,
-    unit: QuotaUnit,
-    quotas: Vec<OfDimension>,
-    /// The name of each quota by its dimension.
-    names: Vec<String>,
+/// The most dimensions of a limiter.
+const MOST: usize = 8;
+
+/// The current quotas of the keys of a request: those of each dimension, with its name if it has
+/// one.
+pub(crate) struct Current<'a> {
+    dimensions: [(Option<&'a str>, &'a [Quota]); MOST],
+    count: usize,
 }
 
-impl<'a> Collect<'a> {
-    /// `name` is for quotas without a dimension.
-    pub(crate) const fn new(name: &'a str, unit: QuotaUnit) -> Self {
-        Self { name, unit, quotas: Vec::new(), names: Vec::new() }
+impl<'a> Current<'a> {
+    pub(crate) fn new(dimensions: impl IntoIterator<Item = (Option<&'a str>, &'a [Quota])>) -> Self {
+        let mut current = Self { dimensions: [(None, &[]); MOST], count: 0 };
+        dimensions.into_iter().for_each(|(name, quotas)| current.push(name, quotas));
+        current
     }
 
-    /// The quotas of the next dimension.
-    pub(crate) fn push(&mut self, dimension: Option<&str>, quotas: &[Quota]) {
-        let place = self.quotas.len() + 1;
-        let name = dimension.unwrap_or(self.name);
-        let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{place}") };
-        let before = self.names.len();
-        self.names.extend(quotas.iter().map(|quota| match quotas {
-            [_] => name.clone(),
-            _ => format!("{name}-{}", window(quota.window())),
-        }));
-        self.quotas.push(OfDimension { quotas: quotas.into(), address: quotas.as_ptr().addr(), before });
+    pub(crate) fn of<K>(limiter: &'a impl Ask<K>, keys: &K) -> Self {
+        let mut current = Self::new([]);
+        limiter.each_quotas(keys, |name, quotas| current.push(name, quotas));
+        current
     }
 
-    pub(crate) fn finish<V: FieldValue>(self) -> Prepared<V> {
-        let Self { unit, quotas, names, .. } = self;
+    fn push(&mut self, name: Option<&'a str>, quotas: &'a [Quota]) {
+        if let Some(place) = self.dimensions.get_mut(self.count) {
+            *place = (name, quotas);
+            self.count += 1;
+        }
+    }
+
+    fn dimensions(&self) -> &[(Option<&'a str>, &'a [Quota])] {
+        &self.dimensions[..self.count]
+    }
+
+    /// A place from 0 to `places`, the same for the same quotas.
+    pub(crate) fn spread(&self, places: usize) -> usize {
+        // The multiplier of Knuth's multiplicative hash. Quotas are the operator's, not a client's.
+        let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let all = self.dimensions().iter().flat_map(|(_, quotas)| *quotas);
+        let hash = all.fold(0, |hash, quota| {
+            let window = quota.window();
+            mix(mix(mix(hash, quota.limit().into()), window.as_secs()), window.subsec_nanos().into())
+        });
+        // The high bits are the well-mixed ones.
+        usize::try_from(hash >> 32).unwrap_or(0) % places
+    }
+
+    /// The texts. `name` is for quotas without a dimension.
+    pub(crate) fn prepare<V: FieldValue>(&self, name: &str, unit: QuotaUnit) -> Prepared<V> {
+        let (mut quotas, mut names) = (Vec::new(), Vec::new());
+        for (place, &(dimension, of_dimension)) in self.dimensions().iter().enumerate() {
+            let name = dimension.unwrap_or(name);
+            let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{}", place + 1) };
+            let before = names.len();
+            names.extend(of_dimension.iter().map(|quota| match of_dimension {
+                [_] => name.clone(),
+                _ => format!("{name}-{}", window(quota.window())),
+            }));
+            let address = of_dimension.as_ptr().addr();
+            quotas.push(OfDimension { quotas: of_dimension.into(), address, before });
+        }
+        Prepared::new(unit, quotas, names)
+    }
+}
+
+impl<V: FieldValue> Prepared<V> {
+    /// `names` has the name of each quota by its dimension.
+    fn new(unit: QuotaUnit, quotas: Vec<OfDimension>, names: Vec<String>) -> Self {
         let all = || quotas.iter().flat_map(|dimension| &dimension.quotas);
         let own: Vec<&str> = all().filter_map(Quota::name).collect();
         let mut taken: Vec<String> = Vec::new();
@@ -77,7 +115,7 @@ impl<'a> Collect<'a> {
         let policies = all().zip(&taken).map(|(quota, name)| Ok(Policy::of(name, quota)?.unit(unit)));
         let policies = policies.collect::<Result<Vec<_>, PolicyError>>().and_then(Policies::new).ok();
         let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
-        Prepared { quotas, policies, field }
+        Self { quotas, policies, field }
     }
 }
 
@@ -122,6 +160,13 @@ impl<V> Prepared<V> {
             at += 1;
         });
         same && at == self.quotas.len()
+    }
+
+    /// Whether these are the current quotas.
+    pub(crate) fn is(&self, current: &Current<'_>) -> bool {
+        let dimensions = current.dimensions();
+        let mut both = self.quotas.iter().zip(dimensions);
+        self.quotas.len() == dimensions.len() && both.all(|(own, (_, quotas))| own.is(quotas))
     }
 
     /// The value of `RateLimit-Policy`, if there is one.

@@ -16,7 +16,7 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
         single::left(self, tell)
     }
 
-    fn each_quotas(&self, (): &(), mut each: impl FnMut(Option<&str>, &[Quota])) {
+    fn each_quotas<'a>(&'a self, (): &(), mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
         each(None, self.quotas());
     }
 

@@ -86,7 +86,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         self.peek(keys.refs()).ok().and_then(|status| of(self, &status, tell))
     }
 
-    fn each_quotas(&self, keys: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
+    fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
         // `quotas_of` allocates.
         let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
         for (dimension, (name, of_all)) in self.dimensions().enumerate() {

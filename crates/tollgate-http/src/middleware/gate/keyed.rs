@@ -17,7 +17,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
         single::left(&OfKey { limiter: self, key }, tell)
     }
 
-    fn each_quotas(&self, key: &K, mut each: impl FnMut(Option<&str>, &[Quota])) {
+    fn each_quotas<'a>(&'a self, key: &K, mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
         each(None, if self.keys_may_have_quotas() { self.quotas_of(key) } else { self.quotas() });
     }
 

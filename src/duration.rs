@@ -168,7 +168,7 @@ mod parsing {
         let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or(DurationError::TooFine)?;
         let part = digits.parse::<u128>().unwrap_or(0) * unit;
         let divisor = 10_u128.pow(scale);
-        if !part.is_multiple_of(divisor) {
+        if part % divisor != 0 {
             return Err(DurationError::TooFine);
         }
         nanos.checked_add(part / divisor).ok_or(DurationError::TooLong)

@@ -211,7 +211,7 @@
 //! each step that counts.
 //!
 //! # Platforms
-//! Rust 1.88 or later, and targets with 64-bit atomics. The default build depends on `quanta` (the
+//! Rust 1.85 or later, and targets with 64-bit atomics. The default build depends on `quanta` (the
 //! clock), `siphasher` (fingerprints that resist chosen keys) and `once_cell` (lock-free allocation
 //! behind a safe interface).
 //!

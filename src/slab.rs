@@ -279,10 +279,9 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
             let mut room = most.min(usize::try_from(unused).unwrap_or(usize::MAX));
             let top = self.free.top.load(Ordering::Acquire);
             let mut block = low_half(top);
-            while room < most
-                && let Some(number) = block.checked_sub(1)
-                && let Some([first, ..]) = self.block_if_there(number)
-            {
+            while room < most {
+                let Some(number) = block.checked_sub(1) else { break };
+                let Some([first, ..]) = self.block_if_there(number) else { break };
                 room += 1;
                 block = low_half(first.link().load(Ordering::Acquire) & !LINK);
             }

@@ -165,11 +165,11 @@ impl Table {
         let Extras { mut refundable, mut told } = extras;
         let room = if *made < MOST_MADE { self.make_room_for(keys, new, clock) } else { Err(1) };
         let generation = refundable.as_ref().map_or(0, |_| self.route().generation());
-        if let (Err(retry_after_ns), false) = (room, admits_without_place)
-            && let Some((dimension, _)) = self.new_keys(keys).nth(self.cells.room_up_to(MAX_CELLS))
-        {
-            self.count_refused();
-            return Some(Decision::Denied(no_place(dimension, retry_after_ns)));
+        if let (Err(retry_after_ns), false) = (room, admits_without_place) {
+            if let Some((dimension, _)) = self.new_keys(keys).nth(self.cells.room_up_to(MAX_CELLS)) {
+                self.count_refused();
+                return Some(Decision::Denied(no_place(dimension, retry_after_ns)));
+            }
         }
         let mut parts: [Option<Part>; MAX_CELLS] = [None; MAX_CELLS];
         let forgo = |parts: &[Option<Part>]| parts.iter().flatten().for_each(|part| self.cells.forgo(part));

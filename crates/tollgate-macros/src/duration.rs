@@ -91,7 +91,7 @@ fn nanos_of(number: &str, unit: u128) -> Result<u128, String> {
         let scale = u32::try_from(digits.len()).ok().filter(|&scale| scale <= 15).ok_or_else(too_fine)?;
         let part = digits.parse::<u128>().unwrap_or(0) * unit;
         let divisor = 10_u128.pow(scale);
-        if !part.is_multiple_of(divisor) {
+        if part % divisor != 0 {
             return Err(too_fine());
         }
         nanos = nanos.checked_add(part / divisor).ok_or_else(too_long)?;

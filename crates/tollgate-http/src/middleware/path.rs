@@ -78,11 +78,11 @@ impl Iterator for Decoded<'_> {
     type Item = u8;
 
     fn next(&mut self) -> Option<u8> {
-        if let [b'%', high, low, rest @ ..] = self.rest
-            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
-        {
-            self.rest = rest;
-            return Some(16 * high + low);
+        if let [b'%', high, low, rest @ ..] = self.rest {
+            if let (Some(high), Some(low)) = (digit(*high), digit(*low)) {
+                self.rest = rest;
+                return Some(16 * high + low);
+            }
         }
         let (&byte, rest) = self.rest.split_first()?;
         self.rest = rest;

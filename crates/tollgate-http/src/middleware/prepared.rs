@@ -146,7 +146,7 @@ fn window(window: Duration) -> String {
         (1_000_000, "ms"),
         (1_000, "us"),
     ];
-    let unit = units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit));
+    let unit = units.into_iter().find(|(unit, _)| nanos % *unit == 0);
     let (unit, name) = unit.unwrap_or((1, "ns"));
     format!("{}{name}", nanos / unit)
 }

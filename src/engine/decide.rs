@@ -76,8 +76,7 @@ impl<C: Clock, F> Engine<C, F> {
         // Written in place, because to move a status costs as much as to decide.
         let mut status = Status::nothing();
         let may_be_fast = self.modes.is_none();
-        let fast =
-            if may_be_fast { self.table.fast_status(key, cost, &self.clock, &mut status.left) } else { None };
+        let fast = if may_be_fast { self.table.fast_status(key, cost, &self.clock, &mut status.left) } else { None };
         if let Some(fast) = fast {
             self.count(fast.is_admitted());
             status.decision = fast.into();

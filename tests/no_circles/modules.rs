@@ -126,7 +126,9 @@ impl Reader<'_> {
                 "{" => depth += 1,
                 "}" => {
                     depth = depth.saturating_sub(1);
-                    inner.pop_if(|open| *open == depth);
+                    if inner.last() == Some(&depth) {
+                        inner.pop();
+                    }
                 }
                 "mod" if next_is(2, "{") => inner.push(depth),
                 _ => {}

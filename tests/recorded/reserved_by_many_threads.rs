@@ -57,7 +57,7 @@ fn reserve_and_refund(limiter: &Limiter<u64>, rounds: u64) -> (u64, u64) {
                         granted.fetch_add(1, Ordering::Relaxed);
                         held.push((key, cost, reservation.commit()));
                     }
-                    if chance(&mut state).is_multiple_of(2) && !held.is_empty() {
+                    if chance(&mut state) % 2 == 0 && !held.is_empty() {
                         let any = chance(&mut state) % u64::try_from(held.len()).expect("few");
                         let (key, cost, receipt) = held.swap_remove(usize::try_from(any).expect("few"));
                         out.note_refund(key, cost);

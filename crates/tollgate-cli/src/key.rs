@@ -165,7 +165,7 @@ fn without_port(text: &[u8]) -> &[u8] {
     let is_port = !port.is_empty() && port.iter().all(u8::is_ascii_digit);
     match host {
         [b'[', address @ .., b']'] if is_port => address,
-        _ if is_port && str::from_utf8(host).is_ok_and(|host| host.parse::<Ipv4Addr>().is_ok()) => host,
+        _ if is_port && std::str::from_utf8(host).is_ok_and(|host| host.parse::<Ipv4Addr>().is_ok()) => host,
         _ => text,
     }
 }

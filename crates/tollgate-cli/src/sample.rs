@@ -204,7 +204,7 @@ fn log_when_answered(requests: &mut [Request], random: &mut Random) {
 
 fn write_line(text: &mut String, request: &Request, random: &mut Random, format: SampleFormat) {
     let Request { second, client, user, request, status, agent } = request;
-    let time = jiff::Timestamp::from_nanosecond(i128::from(START + second.cast_signed()) * i128::from(SECOND));
+    let time = jiff::Timestamp::from_nanosecond((i128::from(START) + i128::from(*second)) * i128::from(SECOND));
     // The log lies within six hours of its start, so there is always such a time.
     let time = time.unwrap_or_default();
     let bytes = if *status == 200 { 300 + random.below(20_000) } else { 120 + random.below(80) };

@@ -59,7 +59,7 @@ impl IntoResponse for AppError {
 #[rate_limit(limit = 2, per = "30m", key = number)]
 #[axum::debug_handler]
 async fn even(Path(number): Path<u64>) -> Result<impl IntoResponse, AppError> {
-    if number.is_multiple_of(2) { Ok("even") } else { Err(AppError::Odd) }
+    if number % 2 == 0 { Ok("even") } else { Err(AppError::Odd) }
 }
 
 #[rate_limit(limit = 2, per = "30m", on_denied = |denial| Problem::from(denial).into_response())]

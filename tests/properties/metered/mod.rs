@@ -120,7 +120,7 @@ impl<S: Subject> Pair<S> {
         match op {
             // Every other step by the length that the quota is made of.
             Op::Advance(step) => {
-                let length = length(step, if self.asked.is_multiple_of(2) { window } else { period(self.meter) });
+                let length = length(step, if self.asked % 2 == 0 { window } else { period(self.meter) });
                 self.set_clock(self.now.saturating_add(length));
             }
             Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),
@@ -378,7 +378,7 @@ impl<S: Subject> Pair<S> {
 
     fn same_counts(&self) -> Checked {
         // It looks at every key on both sides.
-        if !self.asked.is_multiple_of(1 + self.keys.len() / 16) {
+        if self.asked % (1 + self.keys.len() / 16) != 0 {
             return Ok(());
         }
         let Some(counts) = self.subject.counts() else { return Ok(()) };

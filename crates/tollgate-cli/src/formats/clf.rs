@@ -120,7 +120,7 @@ fn split_who(who: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 }
 
 fn is_address(text: &[u8]) -> bool {
-    str::from_utf8(text).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

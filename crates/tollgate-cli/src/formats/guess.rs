@@ -23,7 +23,7 @@ pub(super) struct Guess {
 
 /// The guess for a line that has a time; checked to read that line.
 pub(super) fn guess(line: &[u8]) -> Option<Guess> {
-    let line = str::from_utf8(line).ok()?;
+    let line = std::str::from_utf8(line).ok()?;
     let words = words(line);
     let (time, needs_year) = find_time(line, &words)?;
     let address = words.iter().filter(|word| !overlap(word, &time)).find_map(|word| address(line, word));

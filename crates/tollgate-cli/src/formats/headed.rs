@@ -220,7 +220,7 @@ fn directive<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 fn separator_of(text: &[u8]) -> Option<u8> {
     match text {
         [byte] => Some(*byte),
-        [b'\\', b'x', digits @ ..] => u8::from_str_radix(str::from_utf8(digits).ok()?.trim(), 16).ok(),
+        [b'\\', b'x', digits @ ..] => u8::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), 16).ok(),
         _ => None,
     }
 }

@@ -69,9 +69,10 @@ pub(super) fn each_slot(times: &[Nanos], window: u64, mut slot_of: impl FnMut(u3
     let mut live = std::collections::VecDeque::new();
     let mut slots = 0;
     for &time in times {
-        while let Some(&(since, slot)) = live.front()
-            && time.abs_diff(since) >= window
-        {
+        while let Some(&(since, slot)) = live.front() {
+            if time.abs_diff(since) < window {
+                break;
+            }
             free.push(Reverse(slot));
             live.pop_front();
         }

@@ -38,7 +38,7 @@ pub(crate) fn seconds_of(date: &str) -> u64 {
     let parts: Vec<&str> = date.split(['/', ':', ' ']).collect();
     let number = |at: usize| parts[at].parse::<u64>().unwrap();
     assert_eq!(parts[6], "+0000");
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let month = MONTHS.iter().position(|month| *month == parts[1]).unwrap();
     let years: u64 = (1970..number(2)).map(|year| if leap(year) { 366 } else { 365 }).sum();
     let months = LENGTHS[..month].iter().sum::<u64>() + u64::from(month > 1 && leap(number(2)));

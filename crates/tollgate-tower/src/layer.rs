@@ -67,9 +67,9 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// The cost of a request; 1 by default. A request of cost 0 is not limited.
     ///
     /// The answer to a request that costs more than the limit is 422, or 413 where
-    /// [`unit`](Self::unit) is bytes. That is so even if the limiter is in
-    /// [shadow mode](tollgate::LimiterBuilder::shadow); [`shadow`](Self::shadow) lets the request
-    /// pass. If `cost` panics, nothing is charged.
+    /// [`unit`](Self::unit) is bytes. [`shadow`](Self::shadow) and a limiter in
+    /// [shadow mode](tollgate::LimiterBuilder::shadow) let the request pass. If `cost` panics,
+    /// nothing is charged.
     pub fn cost(self, cost: impl Fn(&Head<'_>) -> u32 + Send + Sync + 'static) -> Self {
         self.with(|shared| shared.settings.cost = Some(Arc::new(cost)))
     }

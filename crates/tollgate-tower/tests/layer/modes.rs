@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::Method;
-use tollgate::{DirectLimiter, Limiter, Quota};
-use tollgate_tower::{ClientIp, RateLimitLayer, ShadowSwitch};
+use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota};
+use tollgate_tower::{ClientIp, Gate, KeyExtractor, RateLimitLayer, ShadowSwitch, constant, from_head};
 
 use crate::support::{Inner, ask, from, get, with};
 
@@ -46,18 +46,61 @@ async fn nothing_is_rejected_in_shadow_mode_and_all_is_charged() {
     assert_eq!(switch.overruled(), 2);
 }
 
-#[tokio::test]
-async fn a_limiter_in_shadow_mode_refuses_what_costs_more_than_the_limit_and_the_switch_does_not() {
-    let limiter = Arc::new(DirectLimiter::builder(Quota::per_hour(2)).shadow(true).build().unwrap());
+/// Of requests that cost 2, 9, 1, 1 and 9 permits, all pass, and the last three would be denied.
+async fn overrules<L, X>(layer: RateLimitLayer<L, X>)
+where
+    L: Gate<X> + Send + Sync + 'static,
+    X: KeyExtractor + 'static,
+{
     let switch = ShadowSwitch::off();
-    let layer = RateLimitLayer::new(limiter).cost(|head| head.uri.path().len().try_into().unwrap());
-    let service = Inner::default().behind(&layer.shadow(switch.clone()));
-    for (path, status) in [("/a", 200), ("/a", 200), ("/ab", 422)] {
-        assert_eq!(ask(&service, get(path)).await.status, status, "{path}");
+    let layer = layer.shadow(switch.clone()).cost(|head| head.uri.path()[1..].parse().unwrap());
+    let service = Inner::default().behind(&layer);
+    for (path, is_counted) in [("/1", true), ("/9", false), ("/1", true), ("/1", false), ("/9", false)] {
+        let answer = ask(&service, get(path)).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.fields.contains_key("ratelimit"), is_counted, "{path}");
     }
-    switch.set(true);
-    assert_eq!(ask(&service, get("/ab")).await.status, 200);
-    assert_eq!(switch.overruled(), 1);
+    // The limiter overrules, so the layer has nothing to do.
+    assert_eq!(switch.overruled(), 0);
+}
+
+#[tokio::test]
+async fn a_limiter_in_shadow_mode_overrules_a_cost_above_the_limit_too() {
+    let quota = Quota::per_hour(2);
+    let direct = || RateLimitLayer::new(Arc::new(DirectLimiter::builder(quota).shadow(true).build().unwrap()));
+    let keyed = || Limiter::<&str>::builder(quota).shadow(true).build().unwrap();
+    let keyed = || RateLimitLayer::new(Arc::new(keyed())).key(constant("alice"));
+    let joint = || JointLimiter::<(&str, u8)>::builder().dimension("user", [quota]).dimension("page", [quota]);
+    let joint = || joint().shadow(true).build().unwrap();
+    let joint = || RateLimitLayer::new(Arc::new(joint())).key((constant("alice"), constant(7)));
+    overrules(direct()).await;
+    overrules(keyed()).await;
+    overrules(joint()).await;
+    // By reservations.
+    overrules(direct().refund_when(|_| false)).await;
+    overrules(keyed().refund_when(|_| false)).await;
+    overrules(joint().refund_when(|_| false)).await;
+}
+
+#[tokio::test]
+async fn lists_come_before_the_cost() {
+    for refunds in [false, true] {
+        let limiter = Limiter::<&str>::builder(Quota::per_hour(2)).list_cap(2).build().unwrap();
+        limiter.allow("alice").unwrap();
+        limiter.deny("mallory").unwrap();
+        let layer = RateLimitLayer::new(Arc::new(limiter)).key(from_head(|head| match head.uri.path() {
+            "/alice" => Ok("alice"),
+            "/mallory" => Ok("mallory"),
+            _ => Ok("bob"),
+        }));
+        let layer = layer.cost(|_| 9);
+        let layer = if refunds { layer.refund_when(|_| false) } else { layer };
+        let service = Inner::default().behind(&layer);
+        for (path, status) in [("/alice", 200), ("/mallory", 403), ("/bob", 422)] {
+            let answer = ask(&service, get(path)).await;
+            assert_eq!((answer.status.as_u16(), answer.fields.contains_key("retry-after")), (status, false), "{path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use actix_web::Error;
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use tollgate_http::middleware;
 
 use crate::answer::{self, Value};
+use crate::failed::LimitedError;
 use crate::gate::Gate;
 use crate::key::KeyExtractor;
 use crate::settings::RefundWhen;
@@ -34,10 +36,14 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
         }
     }
 
-    /// Settles the charge when the inner service has failed with an error that becomes an answer of
-    /// this status.
-    pub(crate) fn failed(mut self, status: StatusCode) {
-        self.settle(status);
+    /// Settles the charge when the inner service has failed with an error, which becomes an answer
+    /// later.
+    pub(crate) fn failed(mut self, error: Error) -> Error {
+        self.settle(error.as_response_error().status_code());
+        match self.charge.told() {
+            Some(told) => LimitedError::new(error, told).into(),
+            None => error,
+        }
     }
 
     fn settle(&mut self, status: StatusCode) {

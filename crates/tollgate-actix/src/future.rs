@@ -62,12 +62,10 @@ where
                     }
                     Ok(response.map_into_left_body())
                 }
-                Err(error) => {
-                    if let Some(charge) = charge.take() {
-                        charge.failed(error.as_response_error().status_code());
-                    }
-                    Err(error)
-                }
+                Err(error) => Err(match charge.take() {
+                    Some(charge) => charge.failed(error),
+                    None => error,
+                }),
             },
             StateProjection::Own { response } => match response.take() {
                 Some(response) => Ok(response),

@@ -3,6 +3,7 @@
 mod answer;
 mod charge;
 mod denied;
+mod failed;
 mod future;
 mod gate;
 mod key;
@@ -13,6 +14,7 @@ mod settings;
 mod shared;
 
 pub use denied::Denied;
+pub use failed::LimitedError;
 pub use future::ResponseFuture;
 pub use gate::Gate;
 pub use key::{

@@ -108,20 +108,28 @@ impl Answer {
 
     /// The items of a list of structured fields, with their integers.
     pub(crate) fn list(&self, name: &str) -> Vec<(String, BTreeMap<String, i64>)> {
-        let Some(value) = self.field(name) else { return Vec::new() };
-        let list: List = Parser::new(value).parse().unwrap();
-        let item = |entry: ListEntry| match entry {
-            ListEntry::Item(Item { bare_item: BareItem::String(name), params }) => {
-                let integers = params.into_iter().map(|(key, value)| match value {
-                    BareItem::Integer(value) => (key.as_str().to_owned(), value.into()),
-                    other => panic!("{other:?} is no integer"),
-                });
-                (name.as_str().to_owned(), integers.collect())
-            }
-            other => panic!("{other:?} is no string"),
-        };
-        list.into_iter().map(item).collect()
+        self.field(name).map(items).unwrap_or_default()
     }
+
+    /// The items of all lines of such a list.
+    pub(crate) fn all(&self, name: &str) -> Vec<(String, BTreeMap<String, i64>)> {
+        self.fields.get_all(name).into_iter().flat_map(|value| items(value.to_str().unwrap())).collect()
+    }
+}
+
+fn items(value: &str) -> Vec<(String, BTreeMap<String, i64>)> {
+    let list: List = Parser::new(value).parse().unwrap();
+    let item = |entry: ListEntry| match entry {
+        ListEntry::Item(Item { bare_item: BareItem::String(name), params }) => {
+            let integers = params.into_iter().map(|(key, value)| match value {
+                BareItem::Integer(value) => (key.as_str().to_owned(), value.into()),
+                other => panic!("{other:?} is no integer"),
+            });
+            (name.as_str().to_owned(), integers.collect())
+        }
+        other => panic!("{other:?} is no string"),
+    };
+    list.into_iter().map(item).collect()
 }
 
 /// An item of a list.

@@ -46,6 +46,7 @@ Examples:
   tollgate replay --policy policy.toml --decisions decisions.csv access.log
   tollgate replay --limit 5 --per 1s --key client,path access.log.*.gz --plot denied.svg
   tollgate replay --limit 5 --per 1m --where method=POST --from 2026-03-02T10:00:00Z access.log
+  tollgate replay --limit 20 --per 10s --html report.html access.log
   tollgate replay --limit 20 --per 10s --key user --format json app.jsonl.zst
   tollgate replay --limit 5 --per 1m --penalty-denials 3 --penalty-within 10m --penalty-for 1h access.log
   tollgate replay --limit 5 --per 1m --year 2026 --pattern '^(?<time>\\S+ +\\d+ \\S+) .* from (?<client>\\S+)' auth.log
@@ -148,6 +149,7 @@ const SUGGEST_HELP: &str = "\
 Examples:
   tollgate suggest access.log
   tollgate suggest --window 10s --deny 0.01% --policy-out policy.toml access.log
+  tollgate suggest --html limits.html access.log
   tollgate suggest --key user --of keys --deny 1% --plot limits.svg app.jsonl
 
 The limits are those of sliding window logs, as `replay` and the library decide them: requests that \

@@ -3,6 +3,7 @@
 mod bursts;
 mod comparison;
 mod contenders;
+mod html;
 mod plot;
 mod report;
 
@@ -11,8 +12,8 @@ use std::time::Duration;
 use tollgate::Quota;
 
 use crate::args::{CompareArgs, ReportFormat};
+use crate::chart::write_svg;
 use crate::decide::decide;
-use crate::drawing::check_name;
 use crate::errors::RunError;
 use crate::outcome::Verdict;
 use crate::reading::{self, Asked, Ending};
@@ -30,10 +31,11 @@ use comparison::{Comparison, Finish};
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     let mut contenders = contenders::all(args)?;
     let windows = windows_of(args)?;
-    let plot = args.output.plot.as_deref();
+    let (plot, html) = (args.output.plot.as_deref(), args.output.html.as_deref());
     let inputs = args.input.files.iter().chain(&args.policy).map(AsRef::as_ref);
-    reading::spare_inputs(inputs, &[("--plot", plot)])?;
-    plot.map_or(Ok(()), check_name)?;
+    reading::spare_inputs(inputs, &[("--plot", plot), ("--html", html)])?;
+    reading::check_ending("--plot", "svg", plot)?;
+    reading::check_ending("--html", "html", html)?;
 
     let keys = contenders::share_keys(&mut contenders);
     let asked = Asked { keys: &keys, key_option: "--key", cost_column: args.cost.cost_column.as_deref() };
@@ -65,8 +67,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     }
     let style = Style::new(true, args.output.width, args.output.color);
     let comparison = Comparison { log: &log, keys: &keys, windows, all, style };
+    if let Some(path) = html {
+        comparison.page().write(path)?;
+    }
     if let Some(path) = plot {
-        plot::write(path, &comparison)?;
+        write_svg(path, &comparison.title(), &comparison.charts())?;
     }
     terminal::print(&match args.output.format {
         ReportFormat::Text => comparison.text(),

@@ -33,8 +33,8 @@ pub(crate) enum RunError {
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
     NothingToDecide(Box<NothingToDecide>),
-    /// The plot would not be what the file's name says.
-    NotSvg { path: PathBuf },
+    /// A file would not be what its name says.
+    WrongEnding { option: &'static str, ending: &'static str, path: PathBuf },
     /// More different keys than a limiter can hold.
     TooManyKeys,
     /// More requests than can be numbered.
@@ -46,8 +46,6 @@ pub(crate) enum RunError {
     LogTooShort { span: u64, windows: Vec<u64> },
     /// A result could not be written.
     Write { what: String, error: io::Error },
-    /// The drawing failed for another reason than its file.
-    Draw(String),
 }
 
 impl RunError {
@@ -62,7 +60,7 @@ impl RunError {
             | Self::Options(_)
             | Self::Policy { .. }
             | Self::WouldOverwriteInput { .. }
-            | Self::NotSvg { .. } => ExitCode::from(2),
+            | Self::WrongEnding { .. } => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }
@@ -88,8 +86,8 @@ impl fmt::Display for RunError {
                 write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())
             }
             Self::NothingToDecide(why) => why.fmt(f),
-            Self::NotSvg { path } => {
-                write!(f, "--plot {}: plots are drawn as SVG: name a file that ends in .svg", path.display())
+            Self::WrongEnding { option, ending, path } => {
+                write!(f, "{option} {}: name a file that ends in .{ending}", path.display())
             }
             Self::TooManyKeys => write!(
                 f,
@@ -107,7 +105,6 @@ impl fmt::Display for RunError {
                 write!(f, "a log of {log} says nothing of windows of {windows}: give a longer log or a shorter --window")
             }
             Self::Write { what, error } => write!(f, "{what} could not be written: {error}"),
-            Self::Draw(error) => write!(f, "the plot could not be drawn: {error}"),
         }
     }
 }

@@ -172,6 +172,17 @@ pub(crate) fn spare_inputs<'a>(
     Ok(())
 }
 
+/// Refuses names of files of another kind than what is to be written.
+///
+/// # Errors
+///
+/// [`RunError::WrongEnding`].
+pub(crate) fn check_ending(option: &'static str, ending: &'static str, path: Option<&Path>) -> Result<(), RunError> {
+    let Some(path) = path else { return Ok(()) };
+    let is_fit = path.extension().is_none_or(|kind| kind.eq_ignore_ascii_case(ending)) && path != Path::new("-");
+    if is_fit { Ok(()) } else { Err(RunError::WrongEnding { option, ending, path: path.to_owned() }) }
+}
+
 /// Tells on standard error which lines could not be used, and where they are.
 fn complain_about_lines(log: &Log) {
     for unusable in &log.account.unusable {

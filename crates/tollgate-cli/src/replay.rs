@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::args::{ReplayArgs, ReportFormat};
+use crate::chart::write_svg;
 use crate::decide::Decider;
 use crate::decisions::DecisionsFile;
-use crate::drawing::check_name;
 use crate::errors::RunError;
 use crate::events::Event;
 use crate::key::Field;
@@ -28,9 +28,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     // Before an hour of reading, not after.
     let plan = Plan::new(args)?;
     let inputs = args.input.files.iter().chain(&args.policy).map(AsRef::as_ref);
-    let (plot, decisions) = (args.output.plot.as_deref(), args.decisions.as_deref());
-    reading::spare_inputs(inputs, &[("--plot", plot), ("--decisions", decisions)])?;
-    plot.map_or(Ok(()), check_name)?;
+    let (plot, html, decisions) = (args.output.plot.as_deref(), args.output.html.as_deref(), args.decisions.as_deref());
+    reading::spare_inputs(inputs, &[("--plot", plot), ("--html", html), ("--decisions", decisions)])?;
+    reading::check_ending("--plot", "svg", plot)?;
+    reading::check_ending("--html", "html", html)?;
 
     let keys: Vec<Vec<Field>> = plan.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
     let asked = Asked { keys: &keys, key_option: plan.key_option(), cost_column: args.cost.cost_column.as_deref() };
@@ -65,9 +66,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
         plotted.add(event.time, *answer);
     }
     if let Some(path) = plot {
-        plot::write(path, &plan.title(), &plotted)?;
+        write_svg(path, &plan.title(), &plot::charts(&plotted))?;
     }
     let report = Report { log: &log, outcome: &outcome, timeline: &shown, plan: &plan, top: args.worst.top, style };
+    if let Some(path) = html {
+        report.page(&plot::charts(&plotted)).write(path)?;
+    }
     let text = match args.output.format {
         ReportFormat::Text => report.text(),
         ReportFormat::Json => terminal::json_text(&report.json()),

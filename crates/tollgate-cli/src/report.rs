@@ -1,5 +1,6 @@
 //! The report on the terminal: totals, the worst keys, and a timeline.
 
+pub(crate) mod html;
 pub(crate) mod json;
 
 use crate::log::Log;
@@ -78,10 +79,15 @@ impl Report<'_> {
         line("lines", log.account.lines.read, &lines_words(log, &plan.describe_keys()));
     }
 
+    /// Whether there are denials, and several quotas that they may come from.
+    fn has_several_to_tell_apart(&self) -> bool {
+        let has_several = self.plan.quotas().count() > 1 || self.plan.penalties().next().is_some();
+        has_several && self.outcome.totals.denied > 0
+    }
+
     /// Which dimensions and quotas the denials come from, where there are several to tell apart.
     fn denied_by(&self, out: &mut String) {
-        let is_one = self.plan.quotas().count() < 2 && self.plan.penalties().next().is_none();
-        if is_one || self.outcome.totals.denied == 0 {
+        if !self.has_several_to_tell_apart() {
             return;
         }
         put(out, &format!("\n{}\n", self.style.heading("denied by the quota to wait longest for")));

@@ -1,5 +1,6 @@
 //! `tollgate suggest`: which limit to set, from what the keys of a log asked for.
 
+mod html;
 mod json;
 mod plot;
 mod policy;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tollgate::Quota;
 
 use crate::args::{ReportFormat, SuggestArgs};
-use crate::drawing::check_name;
+use crate::chart::write_svg;
 use crate::errors::RunError;
 use crate::key::describe_all;
 use crate::log::Log;
@@ -30,10 +31,12 @@ use suggestion::{Candidate, Ladder, Suggestion};
 /// [`RunError`] when there is no report.
 pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     let windows = windows_of(args)?;
-    let (plot, policy_out) = (args.output.plot.as_deref(), args.policy_out.as_deref());
+    let (plot, html, policy_out) =
+        (args.output.plot.as_deref(), args.output.html.as_deref(), args.policy_out.as_deref());
     let inputs = args.input.files.iter().map(AsRef::as_ref);
-    reading::spare_inputs(inputs, &[("--plot", plot), ("--policy-out", policy_out)])?;
-    plot.map_or(Ok(()), check_name)?;
+    reading::spare_inputs(inputs, &[("--plot", plot), ("--html", html), ("--policy-out", policy_out)])?;
+    reading::check_ending("--plot", "svg", plot)?;
+    reading::check_ending("--html", "html", html)?;
 
     let keys = [args.keys.key.clone()];
     let log = reading::read(&args.input, Asked { keys: &keys, key_option: "--key", cost_column: None })?;
@@ -53,8 +56,11 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     let key = describe_all(&keys);
     let (of, top) = (args.of, args.worst.top);
     let suggestion = Suggestion { log: &log, key, of, spreads, longer, ladders, chosen, top, style };
+    if let Some(path) = html {
+        suggestion.page().write(path)?;
+    }
     if let Some(path) = plot {
-        plot::write(path, &suggestion)?;
+        write_svg(path, &suggestion.plot_title(), &suggestion.charts())?;
     }
     let text = match args.output.format {
         ReportFormat::Text => suggestion.text(),

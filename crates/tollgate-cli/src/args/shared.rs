@@ -71,6 +71,11 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
 
+    /// Write the report as one page for others, with tables and plots: it loads nothing, and shows
+    /// values where it is pointed at. `--top 0` keeps keys out of it
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) html: Option<PathBuf>,
+
     /// How the report is written: text or json
     #[arg(long, value_name = "FORMAT", value_parser = parse_report_format, default_value = "text")]
     pub(crate) format: ReportFormat,

@@ -2,7 +2,7 @@
 
 use super::bursts::Burst;
 use super::contenders::Contender;
-use crate::key::Field;
+use crate::key::{Field, describe_all};
 use crate::log::Log;
 use crate::outcome::{DimensionOutcome, Outcome};
 use crate::terminal::Style;
@@ -27,6 +27,12 @@ pub(super) struct Comparison<'a> {
     pub(super) windows: Vec<u64>,
     pub(super) all: Vec<(Contender, Finish)>,
     pub(super) style: Style,
+}
+
+impl Comparison<'_> {
+    pub(super) fn title(&self) -> String {
+        format!("side by side, for each {}", describe_all(self.keys))
+    }
 }
 
 impl Finish {

@@ -16,7 +16,7 @@ impl Comparison<'_> {
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         let (key, width) = (describe_all(self.keys), self.style.width);
-        put_wrapped(&mut out, "", &[self.style.heading(&harmless(&format!("side by side, for each {key}")))], width);
+        put_wrapped(&mut out, "", &[self.style.heading(&harmless(&self.title()))], width);
         put(&mut out, "");
         let mut line = |name: &str, count: u64, notes: &[String]| {
             put_wrapped(&mut out, &format!("  {name:<9} {:>12}  ", human(count)), notes, width);
@@ -94,7 +94,7 @@ impl Comparison<'_> {
 }
 
 /// A wait in a column: to the millisecond, upwards.
-fn rounded(nanos: u64) -> String {
+pub(super) fn rounded(nanos: u64) -> String {
     const MILLISECOND: u64 = 1_000_000;
     length(if nanos < MILLISECOND { nanos } else { nanos.div_ceil(MILLISECOND).saturating_mul(MILLISECOND) })
 }

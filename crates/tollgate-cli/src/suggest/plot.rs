@@ -1,73 +1,43 @@
 //! The drawing of a suggestion: what every limit would have denied.
 
-use std::error::Error;
-use std::path::Path;
-
-use plotters::prelude::*;
+use std::collections::BTreeSet;
 
 use super::slots::Spread;
 use super::suggestion::Suggestion;
-use crate::drawing::{Area, FONT, draw_axes, draw_legend, draw_line, panel, write_svg};
-use crate::errors::RunError;
-use crate::text::{harmless, shortened};
+use crate::chart::{Along, Chart, LINES, Look, Series};
 use crate::time::length;
 use crate::words::{count_of, human};
 
-const SIZE: (u32, u32) = (1000, 720);
-
-/// Draws the shares of requests and of keys by the limit, a line for each window, and writes the
-/// file.
-///
-/// # Errors
-///
-/// [`RunError::Write`] when the file can't be written, [`RunError::Draw`] when the drawing itself
-/// fails.
-pub(super) fn write(path: &Path, suggestion: &Suggestion<'_>) -> Result<(), RunError> {
-    write_svg(path, |svg| draw(svg, suggestion))
-}
-
-fn draw(svg: &mut String, suggestion: &Suggestion<'_>) -> Result<(), Box<dyn Error>> {
-    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let (heading, panels) = root.split_vertically(40);
-    let title = format!("what each limit denies, for each {}", suggestion.key);
-    let style = (FONT, 20).into_text_style(&heading).color(&BLACK);
-    heading.draw(&Text::new(shortened(&harmless(&title), 80), (18, 12), style))?;
-    let (upper, lower) = panels.split_vertically(340);
-    let (requests, keys) = (count_of(suggestion.log.requests()), count_of(suggestion.log.keys[0].len()));
-    draw_panel(&upper, suggestion, "requests denied", requests, Spread::denied)?;
-    draw_panel(&lower, suggestion, "keys denied at least once", keys, |spread, limit| {
-        count_of(spread.keys_hit(limit))
-    })?;
-    root.present()?;
-    Ok(())
-}
-
-/// Both axes grow by powers of ten: what matters is at the far end of both.
-fn draw_panel(
-    area: &Area<'_>,
-    suggestion: &Suggestion<'_>,
-    title: &str,
-    whole: u64,
-    count: impl Fn(&Spread, u32) -> u64,
-) -> Result<(), Box<dyn Error>> {
-    let most = suggestion.spreads.iter().map(Spread::most).max().unwrap_or(1);
-    let limits = (1..most.saturating_add(1).max(10)).log_scale();
-    let mut chart = panel(area).y_label_area_size(84).build_cartesian_2d(limits, (1..whole.max(10)).log_scale())?;
-    let mut mesh = chart.configure_mesh();
-    mesh.light_line_style(BLACK.mix(0.04)).x_label_formatter(&|limit| human(u64::from(*limit)));
-    draw_axes(&mut mesh, "limit (permits a window)", &format!("{title}, of {}", human(whole)))?;
-    for (nth, spread) in suggestion.spreads.iter().enumerate() {
-        // Where nothing is denied any more the line ends, on the axis.
-        let points = steps_up_to(spread.most()).map(|limit| (limit, count(spread, limit).max(1)));
-        draw_line(&mut chart, nth, length(spread.window), points)?;
+impl Suggestion<'_> {
+    /// Requests and keys that are denied, by the limit, with a line for each window.
+    pub(super) fn charts(&self) -> [Chart; 2] {
+        let most = self.spreads.iter().map(Spread::most).max().unwrap_or(1);
+        let suggested = self.ladders.iter().flat_map(|ladder| &ladder.candidates).map(|one| one.quota.limit());
+        // Those that are suggested are among the limits that can be pointed at.
+        let limits: BTreeSet<u32> = steps_up_to(most).chain(suggested.filter(|limit| *limit <= most)).collect();
+        let limits: Vec<u32> = limits.into_iter().collect();
+        let chart = |title: String, count: &dyn Fn(&Spread, u32) -> u64| {
+            let series = self.spreads.iter().enumerate().map(|(nth, spread)| Series {
+                name: format!("window of {}", length(spread.window)),
+                class: LINES[nth % LINES.len()],
+                // Where nothing is denied the line ends.
+                values: limits.iter().map(|&limit| (limit <= spread.most()).then(|| count(spread, limit))).collect(),
+            });
+            Chart { title, along: Along::Limits(limits.clone()), look: Look::Lines, series: series.collect() }
+        };
+        let requests = format!("requests denied, of {}", human(count_of(self.log.requests())));
+        let keys = format!("keys denied at least once, of {}", human(count_of(self.log.keys[0].len())));
+        [chart(requests, &Spread::denied), chart(keys, &|spread, limit| count_of(spread.keys_hit(limit)))]
     }
-    draw_legend(&mut chart)
+
+    pub(super) fn plot_title(&self) -> String {
+        format!("what each limit denies, for each {}", self.key)
+    }
 }
 
-/// Limits from 1 to the last, so close that none is a pixel from the next.
+/// Limits from 1 to the last, so close that none is more than a few pixels from the next.
 fn steps_up_to(last: u32) -> impl Iterator<Item = u32> {
     core::iter::successors(Some(1_u32), move |&limit| {
-        (limit < last).then(|| limit.saturating_add((limit / 100).max(1)).min(last))
+        (limit < last).then(|| limit.saturating_add((limit / 30).max(1)).min(last))
     })
 }

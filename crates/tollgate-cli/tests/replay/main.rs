@@ -1,6 +1,7 @@
 //! Runs `tollgate replay` as its users do, and checks what it says against others than itself.
 
 mod beside;
+mod browser;
 mod check;
 mod compare;
 mod decisions;
@@ -10,6 +11,8 @@ mod messages;
 mod naive;
 mod options;
 mod output;
+mod pages;
+mod pages_drawn;
 mod penalty;
 mod policy;
 mod selection;

@@ -6,6 +6,7 @@ use crate::outcome::KeyTally;
 use crate::page::{Cell, Page};
 use crate::plan::quota_in_words;
 use crate::reading::{lines_words, span_words};
+use crate::text::{harmless, shortened};
 use crate::time::length;
 use crate::words::{count_of, human, percent};
 
@@ -100,6 +101,9 @@ impl Report<'_> {
     }
 }
 
+/// Columns of a key that are shown.
+const LONGEST_KEY: usize = 200;
+
 /// The keys with the most denials.
 pub(crate) fn worst_keys<'a>(
     page: &mut Page,
@@ -110,7 +114,8 @@ pub(crate) fn worst_keys<'a>(
     let rows: Vec<Vec<Cell>> = keys
         .map(|(key, tally)| {
             let (denied, requests) = (tally.turned_away, tally.requests);
-            vec![Cell::Text(key.to_owned()), Cell::Count(denied), Cell::Count(requests), Cell::Share(denied, requests)]
+            let key = shortened(&harmless(key), LONGEST_KEY);
+            vec![Cell::Text(key), Cell::Count(denied), Cell::Count(requests), Cell::Share(denied, requests)]
         })
         .collect();
     if rows.is_empty() {

@@ -160,6 +160,15 @@ fn a_hostile_log_is_shown_as_it_is() {
 }
 
 #[test]
+fn a_long_key_is_cut_short() {
+    let scratch = Scratch::new("page-long");
+    let key = "k".repeat(300_000);
+    let log = scratch.with("log.csv", format!("time,client\n1,{key}\n1,{key}\n9,b\n"));
+    let (page, _) = page_and_report(&scratch, &["replay", "--limit", "1", "--per", "1s", &log]);
+    assert!(fs::read_to_string(page).unwrap().len() < 150_000);
+}
+
+#[test]
 fn a_page_loads_nothing() {
     let scratch = Scratch::new("page-alone");
     for args in [&["replay", "--limit", "20", "--per", "10s", SAMPLE][..], &["suggest", SAMPLE]] {

@@ -1,4 +1,4 @@
-//! Two login attempts a minute for each user name.
+//! Two login attempts a minute for each user name, charged before the password is checked.
 //!
 //! ```text
 //! alice: 200

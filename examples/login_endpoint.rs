@@ -3,6 +3,9 @@
 //! One client guesses passwords as fast as it can. Another client logs in at a normal rate. The
 //! first gets 100 attempts in *any* minute, even across full minutes. The second is never denied.
 //!
+//! Each attempt is charged before the password is checked, so a client that hangs up has used it.
+//! `refund_on_success` refunds those that succeed.
+//!
 //! A mock clock makes the example fast. In a service, leave `.clock(...)` out.
 
 use std::io::{self, Write};

@@ -3,6 +3,7 @@
 //! ```text
 //! alice: true, true, false
 //! with the limit raised to 5: true
+//! one dimension alone: 2 requests an hour
 //! ```
 
 use tollgate::{JointLimiter, Policy};
@@ -22,7 +23,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let admits_alice = || limiter.try_acquire(("alice",)).map(|decision| decision.is_admitted());
     println!("alice: {}, {}, {}", admits_alice()?, admits_alice()?, admits_alice()?);
 
-    Policy::from_toml(&FILE.replace("limit = 2", "limit = 5"))?.apply(&limiter)?;
+    let unapplied = Policy::from_toml(&FILE.replace("limit = 2", "limit = 5"))?.apply(&limiter)?;
+    if !unapplied.is_empty() {
+        eprintln!("{unapplied}");
+    }
     println!("with the limit raised to 5: {}", admits_alice()?);
+
+    // One dimension needs no tuples.
+    let limiter = Policy::from_toml(FILE)?.builder_of::<String>("user")?.build()?;
+    println!("one dimension alone: {} requests an hour", limiter.peek("alice").limit());
     Ok(())
 }

@@ -8,7 +8,7 @@ mod modes;
 mod refundable;
 mod settings;
 
-#[cfg(all(test, tollgate_loom))]
+#[cfg(any(feature = "policy", all(test, tollgate_loom)))]
 pub(crate) use body::AtCap;
 pub(crate) use body::{Change, Engine};
 pub(crate) use joint::Together;

@@ -80,7 +80,8 @@
 //! | a `Retry-After` header | [`retry_after_secs`](Denial::retry_after_secs) |
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
 //! | a decision as a `Result`, for `?` | [`into_result`](Decision::into_result) |
-//! | permits for later, or that may be refunded | [`reserve`](Limiter::reserve), [`refund`](Limiter::refund) |
+//! | permits for later | [`reserve`](Limiter::reserve) |
+//! | attempts that count unless they succeed | [`reserve`](Limiter::reserve) and [`commit`](Reservation::commit) first, [`refund`](Limiter::refund) on success |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
 //! | tests that set the time | [`MockClock`] |
 //! | tests under tokio's paused time | [`TokioClock`] (feature `tokio`) |
@@ -145,10 +146,38 @@
 //! [`tollgate-tower`](https://docs.rs/tollgate-tower) has the whole program, and keys by user,
 //! route, header field or proxy.
 //!
+//! ## Log-ins: charge first, refund on success
+//! Only failed log-ins count. The attempt is charged before the password is checked: a client that
+//! hangs up during the check has used it. A [`Reservation`] that is held across the `.await` would
+//! be dropped with the future, and give its permit back.
+//!
+//! ```
+//! use std::error::Error;
+//! use std::time::Duration;
+//! use tollgate::Limiter;
+//! # async fn is_right(_: &str, password: &str) -> bool { password == "secret" }
+//!
+//! async fn log_in(limiter: &Limiter<String>, user: &str, password: &str) -> Result<bool, Box<dyn Error>> {
+//!     let attempt = limiter.reserve(user, 1, Duration::ZERO)?.commit();
+//!     let is_right = is_right(user, password).await;
+//!     if is_right {
+//!         limiter.refund(attempt)?;
+//!     }
+//!     Ok(is_right)
+//! }
+//! # let limiter = Limiter::<String>::new(tollgate::Quota::per_day(2))?;
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # for (password, right) in [("secret", true), ("a", false), ("secret", true), ("b", false)] {
+//! #     assert_eq!(runtime.block_on(log_in(&limiter, "alice", password))?, right);
+//! # }
+//! # assert!(runtime.block_on(log_in(&limiter, "alice", "secret")).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ## tokio: wait for a permit
 //! No method waits. A reservation has the time to wait. Requests go on in the order of their
-//! reservations. A reservation that is dropped is refunded: a task that is cancelled takes no
-//! permit, and neither does one that forgets `commit`.
+//! reservations. A reservation that is dropped while it waits is refunded: a task that is cancelled
+//! takes no permit, and neither does one that forgets `commit`.
 //!
 //! A log reserves at most one window ahead, and a bucket as far as it takes to fill, so few
 //! requests can wait at a time. For a longer line take [`Quota::leaky_queue`].

@@ -60,6 +60,12 @@ impl Modes {
         self.lists.as_ref()?.of(key)
     }
 
+    /// The penalty of a dimension, as it was built.
+    #[cfg(feature = "policy")]
+    pub(crate) fn penalty_of(&self, dimension: usize) -> Option<Penalty> {
+        Some(self.penalties.get(dimension)?.as_ref()?.penalty)
+    }
+
     pub(crate) fn all_penalties(&self) -> impl Iterator<Item = &Penalties> {
         self.penalties.iter().flatten()
     }

@@ -189,6 +189,8 @@ const BLOCK: usize = 1;
 /// The denials and blocks of a limiter's keys.
 pub(crate) struct Penalties {
     pub(crate) table: Table,
+    #[cfg(feature = "policy")]
+    pub(crate) penalty: Penalty,
     /// The first denial begins a block, so denials are not counted.
     at_once: bool,
     begun: AtomicU64,
@@ -203,6 +205,8 @@ impl Penalties {
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         Ok(Self {
             table: Table::of_plans(plans.into(), places, 0),
+            #[cfg(feature = "policy")]
+            penalty,
             at_once: penalty.denials == 1,
             begun: AtomicU64::new(0),
         })

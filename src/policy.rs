@@ -89,7 +89,9 @@
 //! Durations are whole seconds (`10`, or `"10"`), or texts such as `"500ms"`, `"10s"` or `"1h30m"`
 //! ([`parse_duration`]).
 //!
-//! A changed file can be [applied](Policy::apply) to a limiter that is in use.
+//! A changed file can be [applied](Policy::apply) to a limiter that is in use. A policy with one
+//! dimension, or one dimension of several, makes a [`Limiter`](crate::Limiter) by
+//! [`Policy::builder_of`].
 //!
 //! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
 //! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
@@ -116,9 +118,11 @@ mod names;
 mod read;
 #[cfg(test)]
 mod tests;
+mod unapplied;
 
 pub use crate::duration::{DurationError, parse_duration};
 pub use apply::ApplyError;
-pub use error::{PolicyError, PolicyProblem};
+pub use error::{PolicyError, PolicyProblem, UnknownDimension};
 pub use load::LoadError;
 pub use model::{Dimension, Policy};
+pub use unapplied::{Unapplied, UnappliedField};

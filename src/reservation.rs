@@ -77,23 +77,45 @@ pub(crate) mod sealed {
 /// use std::time::Duration;
 /// use tollgate::{Limiter, Quota};
 ///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
+/// let reserved = limiter.reserve("alice", 2, Duration::ZERO)?;
+/// assert_eq!(limiter.peek("alice").remaining(), 1);
+/// drop(reserved);
+/// assert_eq!(limiter.peek("alice").remaining(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Charge first, refund on success
+/// A server drops the future of a client that hangs up, and with it a reservation that the future
+/// holds across an `.await`. **Hanging up is free then.** Where the attempt itself must count, such
+/// as a check of a password, commit at once and refund the [`Receipt`] on success:
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Quota};
+/// # async fn is_right(password: &str) -> bool { password == "open sesame" }
+///
 /// // Failed log-ins count, and successful ones do not.
 /// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
-/// let logs_in = |password: &str| {
-///     let attempt = limiter.reserve("alice", 1, Duration::ZERO)?;
-///     let is_right = password == "open sesame";
-///     if !is_right {
-///         attempt.commit();
+/// let log_in = async |password: &str| {
+///     let attempt = limiter.reserve("alice", 1, Duration::ZERO)?.commit();
+///     let is_right = is_right(password).await;
+///     if is_right {
+///         limiter.refund(attempt)?;
 ///     }
-///     Ok::<bool, tollgate::ReserveError>(is_right)
+///     Ok::<bool, Box<dyn std::error::Error>>(is_right)
 /// };
-/// assert!(!logs_in("123456")?);
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// assert!(!log_in("123456").await?);
 /// for _ in 0..10 {
-///     assert!(logs_in("open sesame")?);
+///     assert!(log_in("open sesame").await?);
 /// }
-/// assert!(!logs_in("qwerty")?);
-/// assert!(!logs_in("letmein")?);
-/// assert!(logs_in("open sesame").is_err(), "three have failed within a minute");
+/// assert!(!log_in("qwerty").await?);
+/// assert!(!log_in("letmein").await?);
+/// assert!(log_in("open sesame").await.is_err(), "three have failed within a minute");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a reservation that is dropped gives its permits back"]
@@ -145,6 +167,16 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     }
 
     /// Keeps the permits charged. The receipt can refund them later, or be dropped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(3))?;
+    /// let receipt = limiter.reserve("alice", 2, Duration::ZERO)?.commit();
+    /// assert_eq!((receipt.cost(), limiter.peek("alice").remaining()), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit(mut self) -> Receipt {
         self.receipt.take().unwrap_or(Receipt { limiter: None, cost: 0, charges: Charges::Nothing })
     }

@@ -1,6 +1,7 @@
 //! [`Policy::apply`]: a changed policy for a limiter that is in use.
 
 use super::model::Policy;
+use super::unapplied::Unapplied;
 use crate::cell::Scope;
 use crate::change::ChangeError;
 use crate::clock::Clock;
@@ -20,8 +21,9 @@ impl Policy {
     /// All quotas are checked first, then they change dimension by dimension. A request in between
     /// may be decided by new quotas of one dimension and old quotas of another.
     ///
-    /// Keys with quotas of their own keep them. The other fields of the policy have no effect: the
-    /// limiter keeps the key cap, shadow mode and penalties that it was built with.
+    /// Keys with quotas of their own keep them. The limiter keeps the key cap, the answer at the cap,
+    /// shadow mode and the penalties that it was built with. [`Unapplied`] names those that the
+    /// policy wants otherwise.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Policy};
@@ -35,7 +37,8 @@ impl Policy {
     /// assert!(limiter.try_acquire(("alice",))?.is_denied());
     ///
     /// // The file has changed.
-    /// policy(2)?.apply(&limiter)?;
+    /// let unapplied = policy(2)?.apply(&limiter)?;
+    /// assert!(unapplied.is_empty(), "{unapplied}");
     /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -47,7 +50,7 @@ impl Policy {
     pub fn apply<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
         &self,
         limiter: &JointLimiter<D, C, F>,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<Unapplied, ApplyError> {
         let of_limiter: Vec<(&str, &[Quota])> = limiter.dimensions().collect();
         let unknown = self.dimensions.iter().find(|it| of_limiter.iter().all(|(name, _)| **name != *it.name));
         if let Some(unknown) = unknown {
@@ -64,7 +67,8 @@ impl Policy {
         limiter.change(&changes).map_err(|(dimension, error)| {
             let dimension = limiter.dimension(dimension).to_owned();
             ApplyError::Change { dimension, error }
-        })
+        })?;
+        Ok(Unapplied::of(self, limiter))
     }
 }
 

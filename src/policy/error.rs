@@ -153,3 +153,39 @@ texts! { PolicyProblem {
         dimension's name";
     Refused(error) => "{error}";
 } }
+
+/// A policy has no dimension of this name.
+///
+/// ```
+/// use tollgate::policy::{Policy, UnknownDimension};
+///
+/// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let error: UnknownDimension = Policy::from_toml(text)?.builder_of::<str>("user").unwrap_err();
+/// assert_eq!((error.dimension(), error.to_string().contains("only \"address\"")), ("user", true));
+/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownDimension {
+    pub(super) dimension: String,
+    pub(super) known: Vec<Box<str>>,
+}
+
+impl UnknownDimension {
+    /// The name that was asked for.
+    #[must_use]
+    pub fn dimension(&self) -> &str {
+        &self.dimension
+    }
+}
+
+impl fmt::Display for UnknownDimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the policy has no dimension {:?}, only ", self.dimension)?;
+        for (at, known) in self.known.iter().enumerate() {
+            write!(f, "{}{known:?}", if at == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownDimension {}

@@ -1,12 +1,16 @@
 //! [`Policy`] and [`Dimension`]: the contents of a policy file.
 
 use core::fmt;
+use core::hash::Hash;
 
+use super::error::UnknownDimension;
 use super::names::ALGORITHMS;
+use crate::builder::LimiterBuilder;
 use crate::caps::AtKeyCap;
 use crate::duration::Plain;
 use crate::joint::{JointLimiter, JointLimiterBuilder};
 use crate::keys::Dimensions;
+use crate::limiter::Limiter;
 use crate::penalty::Penalty;
 use crate::quota::{Quota, Value};
 
@@ -99,6 +103,65 @@ impl Policy {
             builder = builder.key_cap(key_cap);
         }
         builder.at_key_cap(self.at_key_cap.unwrap_or_default()).shadow(self.shadow.unwrap_or_default())
+    }
+
+    /// Starts a limiter of one dimension alone, with its quotas and penalty, and with the key cap and
+    /// shadow mode of the policy. A service whose policy has one dimension needs no
+    /// [`JointLimiter`].
+    ///
+    /// To apply a changed file, give its [quotas](Dimension::quotas) to
+    /// [`Limiter::set_quotas`](crate::Limiter::set_quotas).
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate::policy::Policy;
+    ///
+    /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"10s\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// let limiter = policy.builder_of::<IpAddr>("address")?.build()?;
+    /// assert_eq!(limiter.try_acquire_status(IpAddr::from([192, 0, 2, 7])).remaining(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownDimension`] when the policy has no dimension of this name.
+    pub fn builder_of<K: Hash + ?Sized>(&self, dimension: &str) -> Result<LimiterBuilder<K>, UnknownDimension> {
+        let Dimension { quotas, penalty, .. } = self.dimension(dimension)?;
+        // There is at least one.
+        let mut builder =
+            quotas[1..].iter().fold(Limiter::<K>::builder(quotas[0]), |builder, &quota| builder.and(quota));
+        if let Some(penalty) = *penalty {
+            builder = builder.penalty(penalty);
+        }
+        if let Some(key_cap) = self.key_cap {
+            builder = builder.key_cap(key_cap);
+        }
+        Ok(builder.at_key_cap(self.at_key_cap.unwrap_or_default()).shadow(self.shadow.unwrap_or_default()))
+    }
+
+    /// The dimension of this name.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate::policy::Policy;
+    ///
+    /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// assert_eq!(policy.dimension("address")?.quotas(), [Quota::per_minute(5)]);
+    /// let error = policy.dimension("adress").unwrap_err();
+    /// assert_eq!(error.to_string(), "the policy has no dimension \"adress\", only \"address\"");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownDimension`] when the policy has no dimension of this name.
+    pub fn dimension(&self, name: &str) -> Result<&Dimension, UnknownDimension> {
+        self.dimensions.iter().find(|dimension| *dimension.name == *name).ok_or_else(|| UnknownDimension {
+            dimension: name.to_owned(),
+            known: self.dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
+        })
     }
 
     /// The dimensions, in the order of the file. Requests give their keys in this order.

@@ -341,7 +341,7 @@ fn a_policy_is_applied_whole_and_by_name() {
                            quota = [{ limit = 2, per = 60 }]"
             .parse()
             .unwrap();
-    swapped.apply(&limiter).unwrap();
+    assert!(swapped.apply(&limiter).unwrap().is_empty());
     assert_eq!(quotas(), [[Quota::per_minute(2)], [Quota::per_minute(11)]]);
     assert!(limiter.try_acquire(("alice", 1)).unwrap().is_admitted(), "what was granted counts");
     assert!(limiter.try_acquire(("alice", 1)).unwrap().is_denied());

@@ -32,6 +32,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Charges `cost` refundable permits to `key`: all of them, or none. They are for now, or for a
     /// later time `within` the given duration.
     ///
+    /// **A reservation that is dropped gives its permits back**, also when a client hangs up and the
+    /// server drops the future that holds it. Where the attempt itself must count, such as a check
+    /// of a password, [`commit`](Reservation::commit) at once and [`refund`](Self::refund) on
+    /// success: [`Reservation`] has an example.
+    ///
     /// Permits that do not fit now are reserved for the earliest time at which they fit.
     /// [`delay`](Reservation::delay) is the wait until then. **No request overtakes a
     /// reservation**: until its time has come, the key's other requests are denied, or reserved for
@@ -160,6 +165,10 @@ impl<C: Clock> DirectLimiter<C> {
     /// Charges `cost` refundable permits, for now or for a later time `within` the given duration,
     /// as [`Limiter::reserve`] does.
     ///
+    /// A reservation that is dropped gives its permits back, also when a client hangs up. Where the
+    /// attempt itself must count, [`commit`](Reservation::commit) at once and
+    /// [`refund`](Self::refund) on success: see [`Reservation`].
+    ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{DirectLimiter, Quota};
@@ -239,6 +248,10 @@ impl<C: Clock> Refund for DirectLimiter<C> {
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Charges `cost` refundable permits to each of the keys: all of them now, or none.
+    ///
+    /// A reservation that is dropped gives its permits back, also when a client hangs up. Where the
+    /// attempt itself must count, [`commit`](Reservation::commit) at once and
+    /// [`refund`](Self::refund) on success: see [`Reservation`].
     ///
     /// No permits are reserved for later: they would block the other keys of all dimensions. A
     /// request that would have to wait in a queue is denied, with the wait until the queue is empty.

@@ -8,8 +8,11 @@ mod bad_input;
 mod changing;
 mod equal_quotas;
 mod for_now;
+mod hanging_up;
 mod keys;
 mod many_at_once;
+#[cfg(feature = "policy")]
+mod policies;
 mod reservations;
 #[cfg(feature = "snapshot")]
 mod restored;

@@ -26,6 +26,7 @@ use crate::texts::texts;
 /// let limiter = policy("shadow = true")?.builder::<(String,)>().build()?;
 /// // The limit is to be enforced.
 /// let unapplied = policy("")?.apply(&limiter)?;
+/// assert!(!unapplied.is_empty());
 /// assert_eq!(unapplied.fields(), [UnappliedField::Shadow]);
 /// assert_eq!(unapplied.to_string(), "not applied: `shadow`; build a new limiter");
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -160,6 +160,12 @@ impl<'a> Problem<'a> {
         Problem { kind: self.kind, wait: self.wait, violated }
     }
 
+    /// The same answer without the violated limits, to keep it.
+    #[must_use]
+    pub const fn without_limits(&self) -> Problem<'static> {
+        Problem { kind: self.kind, wait: self.wait, violated: &[] }
+    }
+
     /// Why the request is denied.
     #[must_use]
     pub const fn kind(&self) -> DenialKind {

@@ -42,7 +42,8 @@ pin_project! {
         },
         /// The inner service failed before it was ready.
         Failed { error: Option<E> },
-        Own { response: Option<Response<Bytes>> },
+        /// Boxed, because admitted requests move in the same memory.
+        Own { response: Option<Box<Response<Bytes>>> },
     }
 }
 
@@ -75,7 +76,7 @@ where
         Self { state }
     }
 
-    pub(crate) const fn own(response: Response<Bytes>) -> Self {
+    pub(crate) const fn own(response: Box<Response<Bytes>>) -> Self {
         Self { state: State::Own { response: Some(response) } }
     }
 }
@@ -100,11 +101,12 @@ where
             }
         }
         let answer = match state.project() {
-            StateProjection::Inner { future, charge } => Some(ready!(future.poll(context)).map(|mut response| {
+            StateProjection::Inner { future, charge } => Some(ready!(future.poll(context)).map(|response| {
+                let (mut parts, body) = response.into_parts();
                 if let Some(charge) = charge.take() {
-                    charge.answered(response.status(), response.headers_mut());
+                    charge.answered(&mut parts);
                 }
-                response.map(ResponseBody::inner)
+                Response::from_parts(parts, ResponseBody::inner(body))
             })),
             StateProjection::Failed { error } => error.take().map(Err),
             StateProjection::Own { response } => response.take().map(|response| Ok(response.map(ResponseBody::own))),

@@ -3,16 +3,17 @@
 use core::fmt;
 use std::sync::Arc;
 
-use http::StatusCode;
+use http::response::Parts;
 use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 use tower_layer::Layer;
 
+use crate::answer::Value;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing, NoKey};
 use crate::rejection::{IntoAnswer, Rejection};
 use crate::service::RateLimit;
-use crate::settings::Settings;
+use crate::settings::{OnAnswer, Settings};
 use crate::shared::Shared;
 
 /// Limits the requests to a service.
@@ -88,7 +89,9 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         self.with(|shared| shared.settings.skip_preflights = skip)
     }
 
-    /// The answers after which the permits are refunded, by their status code; none by default.
+    /// The answers after which the permits are refunded, by their status, header fields and
+    /// extensions; none by default. The permits are charged before the service works, so a client
+    /// that hangs up keeps its charge.
     ///
     /// If `refund` panics, the permits are refunded. See
     /// [`refund_unanswered`](Self::refund_unanswered) for a service that fails without an answer,
@@ -97,20 +100,53 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// ```
     /// use std::sync::Arc;
     /// use http::StatusCode;
-    /// use tollgate::{DirectLimiter, Quota};
-    /// use tollgate_tower::RateLimitLayer;
+    /// use tollgate_tower::{DirectLimiter, Quota, RateLimitLayer};
+    ///
+    /// /// A handler puts it into the extensions of an answer that is to cost nothing.
+    /// #[derive(Clone)]
+    /// struct Free;
     ///
     /// // Failed log-ins count, and successful ones do not.
     /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
-    /// let layer = RateLimitLayer::new(limiter).refund_when(|status| status != StatusCode::UNAUTHORIZED);
+    /// let layer = RateLimitLayer::new(limiter).refund_when(|answer| {
+    ///     answer.status != StatusCode::UNAUTHORIZED || answer.extensions.get::<Free>().is_some()
+    /// });
     /// # let _ = layer;
-    /// # Ok::<(), tollgate::BuildError>(())
+    /// # Ok::<(), tollgate_tower::BuildError>(())
     /// ```
-    pub fn refund_when(self, refund: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|shared| {
-            shared.settings.refund_when = Some(Arc::new(refund));
-            shared.limits = shared.limits.with(|options| options.refunds = true);
-        })
+    pub fn refund_when(self, refund: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
+        self.with_answers(|on_answer| on_answer.refund_when = Some(Arc::new(refund)))
+    }
+
+    /// A further cost of a request, known by its answer: rows read, tokens generated. It is charged
+    /// to the same keys when the answer is there, after [`refund_when`](Self::refund_when).
+    ///
+    /// If fewer permits are left, those are taken, and the next request is denied. The rest is not
+    /// owed. So let [`cost`](Self::cost) be an estimate if answers cost much. A request without an
+    /// answer keeps the charge of its `cost`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_tower::{DirectLimiter, Quota, RateLimitLayer};
+    ///
+    /// /// A handler puts it into the extensions of its answer.
+    /// #[derive(Clone)]
+    /// struct Tokens(u32);
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(10_000))?);
+    /// let layer = RateLimitLayer::new(limiter)
+    ///     .cost_after(|answer| answer.extensions.get().map_or(0, |&Tokens(tokens)| tokens));
+    /// # let _ = layer;
+    /// # Ok::<(), tollgate_tower::BuildError>(())
+    /// ```
+    pub fn cost_after(self, cost: impl Fn(&Parts) -> u32 + Send + Sync + 'static) -> Self {
+        self.with_answers(|on_answer| on_answer.cost_after = Some(Arc::new(cost)))
+    }
+
+    /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
+    /// inner services the permits left; `false` by default. It costs a few allocations.
+    pub fn tell_handlers(self, tell: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.left = tell))
     }
 
     /// Whether the permits of a request without an answer are refunded; `false` by default. Such a
@@ -119,7 +155,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// otherwise close its connection for a refund.
     pub fn refund_unanswered(self, refund: bool) -> Self {
         self.with(|shared| {
-            let refunds = refund || shared.settings.refund_when.is_some();
+            let refunds = refund || shared.settings.on_answer.is_some();
             shared.limits = shared.limits.with(|options| {
                 options.refund_unanswered = refund;
                 options.refunds = refunds;
@@ -195,6 +231,12 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.all_limits = all))
     }
 
+    /// Whether `RateLimit-Policy`, which is the same in each answer, is only in answers to denied
+    /// requests; `false` by default. An admitted request then costs less.
+    pub fn policy_on_denial(self, on_denial: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.policy_on_denial = on_denial))
+    }
+
     /// The name that clients see of quotas without a [name of their own](tollgate::Quota::named);
     /// `default` by default. If a key has several quotas, the window of each is appended, such as
     /// `default-1m`. Quotas of a joint limiter have the names of their dimensions. A name that a
@@ -218,6 +260,22 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     #[must_use]
     pub fn limiter(&self) -> &Arc<L> {
         self.shared.limits.limiter()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits<L, Value> {
+        &self.shared.limits
+    }
+
+    /// Whether a denied call passes, because of the switch.
+    pub(crate) fn overrules(&self) -> bool {
+        self.shared.settings.overrules()
+    }
+
+    fn with_answers(self, change: impl FnOnce(&mut OnAnswer)) -> Self {
+        self.with(|shared| {
+            change(Arc::make_mut(shared.settings.on_answer.get_or_insert_default()));
+            shared.limits = shared.limits.with(|options| options.refunds = true);
+        })
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {

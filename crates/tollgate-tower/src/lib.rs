@@ -4,11 +4,15 @@
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
 
+mod admitted;
 mod answer;
 mod body;
 mod charge;
+#[cfg(feature = "axum")]
+mod client;
 mod future;
 mod gate;
+mod handler;
 mod key;
 mod layer;
 mod rejection;
@@ -16,9 +20,13 @@ mod service;
 mod settings;
 mod shared;
 
+pub use admitted::Admitted;
 pub use body::ResponseBody;
+#[cfg(feature = "axum")]
+pub use client::Client;
 pub use future::ResponseFuture;
 pub use gate::Gate;
+pub use handler::{Charge, Fields, Rejected};
 pub use key::{
     ClientIp, Constant, FromExtension, FromHead, Head, Header, JointKeys, KeyError, KeyExtractor, Missing, NoKey,
     NormalPath, OnMissing, PathKey, constant, extension, from_head, header, path,

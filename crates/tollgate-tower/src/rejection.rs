@@ -10,6 +10,7 @@ use http::{HeaderName, Method, Response, StatusCode};
 use http_body::Body;
 use tollgate_http::{Problem, grpc_content_type};
 
+use crate::answer;
 use crate::key::Head;
 
 /// A request that the layer answers itself: it is denied, or has no key. This is the argument of
@@ -75,12 +76,7 @@ impl<'a> Rejection<'a> {
     /// adds the fields about limits to it as to any other.
     #[must_use]
     pub fn answer(&self) -> Response<String> {
-        let Some(content_type) = self.grpc else {
-            let mut response = Response::new(self.problem.to_json());
-            *response.status_mut() = self.status();
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-            return response;
-        };
+        let Some(content_type) = self.grpc else { return answer::standard(self.problem) };
         let mut response = Response::new(String::new());
         let fields = response.headers_mut();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -110,6 +106,23 @@ impl<'a> Deref for Rejection<'a> {
 /// standard answer.
 ///
 /// This trait is sealed: only these types implement it.
+///
+/// ```
+/// use http::{Response, StatusCode};
+/// use tollgate_tower::{IntoAnswer, Rejection};
+///
+/// /// An own answer for several layers: `layer.on_denied(busy)`.
+/// fn busy(_: Rejection<'_>) -> impl IntoAnswer + use<> {
+///     let mut response = Response::new("the service is busy\n".to_owned());
+///     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+///     response
+/// }
+/// # let layer = tollgate_tower::RateLimitLayer::new(tollgate_tower::DirectLimiter::new(
+/// #     tollgate_tower::Quota::per_second(100),
+/// # )?.into());
+/// # let _ = layer.on_denied(busy);
+/// # Ok::<(), tollgate_tower::BuildError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a response",
     note = "return a `Response<String>`, or with the feature `axum` anything that implements `IntoResponse`"

@@ -8,6 +8,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
+use crate::charge::Charge;
 use crate::future::ResponseFuture;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, NoKey};
@@ -67,9 +68,14 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.shared.judge(&Head::of(&request)) {
-            Judgement::Pass(charge) => ResponseFuture::inner(&mut self.inner, request, charge),
+            Judgement::Pass(charge) => {
+                if let Some(admitted) = charge.as_ref().and_then(Charge::admitted) {
+                    request.extensions_mut().insert(admitted);
+                }
+                ResponseFuture::inner(&mut self.inner, request, charge)
+            }
             Judgement::Answer(response) => ResponseFuture::own(response),
         }
     }

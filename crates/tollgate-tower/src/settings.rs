@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, Response, StatusCode, header};
+use http::response::Parts;
+use http::{Method, Response, header};
 use tollgate_http::middleware::ShadowSwitch;
 
 use crate::key::Head;
@@ -11,15 +12,23 @@ use crate::rejection::Rejection;
 
 type Cost = dyn Fn(&Head<'_>) -> u32 + Send + Sync;
 type Skip = dyn Fn(&Head<'_>) -> bool + Send + Sync;
-pub(crate) type RefundWhen = dyn Fn(StatusCode) -> bool + Send + Sync;
+type RefundWhen = dyn Fn(&Parts) -> bool + Send + Sync;
+type CostAfter = dyn Fn(&Parts) -> u32 + Send + Sync;
 type OnDenied = dyn Fn(Rejection<'_>) -> Option<Response<Bytes>> + Send + Sync;
+
+/// What is decided by the head of the inner service's answer.
+#[derive(Clone, Default)]
+pub(crate) struct OnAnswer {
+    pub(crate) refund_when: Option<Arc<RefundWhen>>,
+    pub(crate) cost_after: Option<Arc<CostAfter>>,
+}
 
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) cost: Option<Arc<Cost>>,
     pub(crate) skip: Option<Arc<Skip>>,
     pub(crate) skip_preflights: bool,
-    pub(crate) refund_when: Option<Arc<RefundWhen>>,
+    pub(crate) on_answer: Option<Arc<OnAnswer>>,
     pub(crate) on_denied: Option<Arc<OnDenied>>,
     pub(crate) without_grpc: bool,
     pub(crate) shadow: Option<ShadowSwitch>,

@@ -55,7 +55,7 @@ pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
     /// The request goes to the inner service.
     Pass(Option<Charge<L, X>>),
     /// The layer answers it.
-    Answer(Response<Bytes>),
+    Answer(Box<Response<Bytes>>),
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
@@ -74,17 +74,18 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Err(error) => {
                 self.log(error);
                 let headers = self.limits.options().headers;
-                return Judgement::Answer(answer::to_rejected(&error.into(), None, headers, settings, head));
+                let answer = answer::to_rejected(&error.into(), None, headers, settings, head);
+                return Judgement::Answer(Box::new(answer));
             }
         };
         match self.limits.decide(keys, cost) {
             Outcome::Admitted(charge) => {
-                Judgement::Pass(charge.map(|charge| Charge::new(charge, settings.refund_when.clone())))
+                Judgement::Pass(charge.map(|charge| Charge::new(charge, settings.on_answer.clone())))
             }
             Outcome::Denied(_) if settings.overrules() => Judgement::Pass(None),
-            Outcome::Denied(denied) => Judgement::Answer(denied.answer(|problem, policies| {
+            Outcome::Denied(denied) => Judgement::Answer(Box::new(denied.answer(|problem, policies| {
                 answer::to_rejected(problem, policies, self.limits.options().headers, settings, head)
-            })),
+            }))),
         }
     }
 

@@ -49,7 +49,7 @@ where
     let login = RateLimitLayer::new(Arc::new(limiter))
         .key((extension(Attempt::user), clients))
         .name(login.name())?
-        .refund_when(|status| status.is_success());
+        .refund_when(|answer| answer.status.is_success());
 
     let (key, endpoint) = (dimension(policy, "key")?, dimension(policy, "endpoint")?);
     let mut builder = JointLimiter::builder();

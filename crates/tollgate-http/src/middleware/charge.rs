@@ -1,13 +1,15 @@
 //! The charge of an admitted request, until its response is there.
 
+use core::cmp::Reverse;
 use core::fmt;
 use std::sync::Arc;
 
 use tollgate::Receipt;
 
-use super::gate::{Gate, Items};
+use super::gate::{Gate, Item, Items, Request, Tell, Verdict};
 use super::limits::Inner;
 use super::values::FieldValue;
+use crate::limit::Usage;
 
 /// The charge of an admitted request. If it is dropped before the response, it refunds the permits
 /// if the options say so.
@@ -19,7 +21,8 @@ pub struct Charge<L: Gate<K>, K, V> {
 pub(crate) enum State<L: Gate<K>, K, V> {
     /// The values of header fields. The permits stay charged.
     Told(Told<V>),
-    Loan(Loan<L, K, V>),
+    /// Permits that may be refunded, or of which more may be charged.
+    Loan(Box<Loan<L, K, V>>),
 }
 
 /// Permits that may be refunded, and their keys.
@@ -27,8 +30,10 @@ pub(crate) struct Loan<L: Gate<K>, K, V> {
     limits: Arc<Inner<L, V>>,
     receipt: Option<Receipt>,
     keys: K,
-    /// The permits left when these were granted, if header fields show them.
+    /// The permits left when these were granted, if they are shown.
     left: Option<Items>,
+    /// Whether permits were refunded or charged since.
+    is_stale: bool,
     /// Whether they are refunded when this is dropped.
     refund: bool,
 }
@@ -71,8 +76,30 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
         }
     }
 
-    /// The values of header fields; `None` if there are none. After a refund, the permits left are
-    /// read again.
+    /// Charges more permits to the same keys: a cost that is known only now. If fewer are left,
+    /// takes those.
+    ///
+    /// Does nothing for a charge that cannot be refunded.
+    pub fn more(&mut self, cost: u32) {
+        if let State::Loan(loan) = &mut self.state {
+            loan.more(cost);
+        }
+    }
+
+    /// The limit of the tightest quota, and the permits left of it when these were granted. `None`
+    /// if the options do not ask for them.
+    #[must_use]
+    pub fn left(&self) -> Option<(u32, Usage)> {
+        let State::Loan(loan) = &self.state else { return None };
+        if !loan.limits.options().left {
+            return None;
+        }
+        let tightest = |item: &&Item| (item.usage.remaining, Reverse(item.usage.next_after));
+        loan.left.as_ref()?.iter().min_by_key(tightest).map(|item| (item.limit, item.usage))
+    }
+
+    /// The values of header fields; `None` if there are none. After a refund or another charge, the
+    /// permits left are read again.
     #[must_use]
     pub fn told(self) -> Option<Told<V>> {
         match self.state {
@@ -90,12 +117,28 @@ impl<L: Gate<K>, K, V: FieldValue> Loan<L, K, V> {
         keys: K,
         refund: bool,
     ) -> Self {
-        Self { limits, receipt: Some(receipt), keys, left, refund }
+        Self { limits, receipt: Some(receipt), keys, left, is_stale: false, refund }
+    }
+
+    fn more(&mut self, cost: u32) {
+        let limiter = &self.limits.limiter;
+        let mut most = cost;
+        // Each round asks for less, so it ends.
+        while most > 0 {
+            let left = limiter.left(&self.keys, Tell::Tightest);
+            let cost = left.map_or(most, |left| left.iter().map(|item| item.usage.remaining).fold(most, u32::min));
+            let request = Request { cost, refundable: false, tell: Tell::Nothing };
+            if cost == 0 || !matches!(limiter.decide(&self.keys, request), Verdict::Refused(_)) {
+                break;
+            }
+            // Another request was faster.
+            most = cost - 1;
+        }
+        self.is_stale = true;
     }
 
     fn told(&self) -> Option<Told<V>> {
-        let is_given_back = self.refund && self.receipt.is_none();
-        if is_given_back {
+        if self.is_stale {
             let left = self.limits.limiter.left(&self.keys, self.limits.tell());
             self.limits.told(&self.keys, &left?)
         } else {
@@ -108,6 +151,7 @@ impl<L: Gate<K>, K, V> Loan<L, K, V> {
     fn give_back(&mut self) {
         if let Some(receipt) = self.receipt.take() {
             self.limits.limiter.give_back(receipt);
+            self.is_stale = true;
         }
     }
 }

@@ -72,8 +72,8 @@ pub enum Verdict {
     Uncounted,
     /// The request is admitted.
     Admitted(Granted),
-    /// The request is denied.
-    Refused(Refusal),
+    /// The request is denied. Boxed, because most verdicts are not.
+    Refused(Box<Refusal>),
 }
 
 /// The result of an admission.
@@ -81,8 +81,8 @@ pub enum Verdict {
 pub struct Granted {
     /// The permits left, if they are shown.
     pub(crate) left: Option<Items>,
-    /// For permits that may be refunded.
-    pub(crate) receipt: Option<Receipt>,
+    /// For permits that may be refunded. Boxed, because it moves with each verdict.
+    pub(crate) receipt: Option<Box<Receipt>>,
 }
 
 /// Why a request is denied.
@@ -121,6 +121,11 @@ impl Item {
 
     pub(crate) const fn quota(&self) -> usize {
         self.quota as usize
+    }
+
+    /// The only quota of a key, of which no permit is left until `next_after`.
+    const fn exhausted(limit: u32, next_after: Duration) -> Self {
+        Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0 }
     }
 
     /// A leaky queue as middleware uses it. Middleware does not wait, so nothing is left until the
@@ -175,15 +180,16 @@ impl FromIterator<Item> for Items {
 
 impl Refusal {
     /// A denial, with the violated quotas if quotas deny it.
-    fn of(denial: &Denial, violated: impl FnOnce() -> Items) -> Self {
+    fn of(denial: &Denial, violated: impl FnOnce() -> Items) -> Verdict {
         let kind = DenialKind::from(denial.reason());
         let violated = if kind == DenialKind::Quota { violated() } else { Items::NONE };
-        Self { kind, wait: denial.retry_after(), violated }
+        Verdict::Refused(Box::new(Self { kind, wait: denial.retry_after(), violated }))
     }
 
     /// The cost is more than the limit.
-    const fn cost() -> Self {
-        Self { kind: DenialKind::CostExceedsLimit, wait: Duration::MAX, violated: Items::NONE }
+    fn cost() -> Verdict {
+        let kind = DenialKind::CostExceedsLimit;
+        Verdict::Refused(Box::new(Self { kind, wait: Duration::MAX, violated: Items::NONE }))
     }
 }
 

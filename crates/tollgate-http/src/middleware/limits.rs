@@ -24,7 +24,11 @@ pub struct Options {
     pub headers: Headers,
     /// Whether `RateLimit` shows all quotas, and not the tightest alone.
     pub all_limits: bool,
-    /// Whether permits may be refunded.
+    /// Whether `RateLimit-Policy` is only in answers to denied requests.
+    pub policy_on_denial: bool,
+    /// Whether [`Charge::left`] tells the permits left, also without header fields.
+    pub left: bool,
+    /// Whether permits may be refunded, or more charged.
     pub refunds: bool,
     /// Whether the permits of a request without an answer are refunded.
     pub refund_unanswered: bool,
@@ -39,6 +43,8 @@ impl Default for Options {
             unit: QuotaUnit::default(),
             headers: Headers::default(),
             all_limits: false,
+            policy_on_denial: false,
+            left: false,
             refunds: false,
             refund_unanswered: false,
         }
@@ -83,7 +89,7 @@ pub enum Outcome<'a, L: Gate<K>, K, V> {
 /// Why a request is denied.
 #[derive(Debug)]
 pub struct Denied<'a, V> {
-    refusal: Refusal,
+    refusal: Box<Refusal>,
     prepared: Arc<Prepared<V>>,
     options: &'a Options,
 }
@@ -117,18 +123,37 @@ impl<L, V> Limits<L, V> {
 }
 
 impl<L, V: FieldValue> Limits<L, V> {
-    /// Decides a request with these keys and a cost of at least 1.
+    /// Decides a request with these keys and a cost of at least 1. Its permits may be refunded if
+    /// the options say so.
     pub fn decide<K>(&self, keys: K, cost: u32) -> Outcome<'_, L, K, V>
     where
         L: Gate<K>,
     {
+        let options = &self.inner.options;
+        let refundable = options.refunds || options.left;
+        self.outcome(keys, cost, refundable, options.refund_unanswered)
+    }
+
+    /// Decides as [`decide`](Self::decide) does. The permits may be refunded, and stay charged if
+    /// the charge is dropped.
+    pub fn lend<K>(&self, keys: K, cost: u32) -> Outcome<'_, L, K, V>
+    where
+        L: Gate<K>,
+    {
+        self.outcome(keys, cost, true, false)
+    }
+
+    fn outcome<K>(&self, keys: K, cost: u32, refundable: bool, refund_unanswered: bool) -> Outcome<'_, L, K, V>
+    where
+        L: Gate<K>,
+    {
         let inner = &self.inner;
-        let request = Request { cost, refundable: inner.options.refunds, tell: inner.tell() };
+        let request = Request { cost, refundable, tell: inner.tell() };
         match inner.limiter.decide(&keys, request) {
             Verdict::Uncounted => Outcome::Admitted(None),
             Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
-                let loan = Loan::new(Arc::clone(inner), receipt, left, keys, inner.options.refund_unanswered);
-                Outcome::Admitted(Some(Charge { state: State::Loan(loan) }))
+                let loan = Loan::new(Arc::clone(inner), *receipt, left, keys, refund_unanswered);
+                Outcome::Admitted(Some(Charge { state: State::Loan(Box::new(loan)) }))
             }
             Verdict::Admitted(Granted { left, receipt: None }) => {
                 let told = left.and_then(|left| inner.told(&keys, &left));
@@ -148,11 +173,18 @@ impl<L, V> Clone for Limits<L, V> {
     }
 }
 
+impl<L, V> Inner<L, V> {
+    pub(crate) const fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
 impl<L, V: FieldValue> Inner<L, V> {
     /// The quotas whose permits left are shown in responses to admitted requests.
     pub(crate) const fn tell(&self) -> Tell {
         match self.options.headers {
-            Headers::Off => Tell::Nothing,
+            Headers::Off if !self.options.left => Tell::Nothing,
+            Headers::Off => Tell::Tightest,
             Headers::Draft11 if self.options.all_limits => Tell::All,
             Headers::Draft11 | Headers::XRateLimit => Tell::Tightest,
         }
@@ -167,7 +199,8 @@ impl<L, V: FieldValue> Inner<L, V> {
             Headers::Draft11 => {
                 let limit = listed(prepared, items);
                 let limit = if limit.is_empty() { None } else { V::of(limit) };
-                Some(Told::Draft11 { policies: prepared.field().cloned(), limit })
+                let policies = if self.options.policy_on_denial { None } else { prepared.field().cloned() };
+                Some(Told::Draft11 { policies, limit })
             }
             Headers::XRateLimit => {
                 let limit = ServiceLimit::tightest(prepared.admitted(items))?;
@@ -205,7 +238,7 @@ impl<V> Denied<'_, V> {
             DenialKind::CostExceedsLimit if counts_bytes => DenialKind::ContentExceedsLimit,
             kind => kind,
         };
-        let Refusal { wait, violated, .. } = &self.refusal;
+        let Refusal { wait, violated, .. } = &*self.refusal;
         let mut violated = self.prepared.violated(violated, *wait).peekable();
         let has_field = self.options.headers == Headers::Draft11;
         let field = if has_field { self.prepared.field() } else { None };

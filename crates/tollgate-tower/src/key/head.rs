@@ -1,5 +1,6 @@
 //! The head of a request.
 
+use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 
 /// A request without its body. No extractor reads the body.
@@ -25,6 +26,12 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
+    /// The head that a server or a framework has split off.
+    #[must_use]
+    pub fn of_parts(parts: &'a Parts) -> Self {
+        Self { method: &parts.method, uri: &parts.uri, headers: &parts.headers, extensions: &parts.extensions }
+    }
+
     /// The head of this request.
     #[must_use]
     pub fn of<B>(request: &'a Request<B>) -> Self {

@@ -9,6 +9,7 @@ mod denied;
 mod exact;
 mod fields;
 mod grpc;
+mod handlers;
 mod keys;
 #[cfg(feature = "tracing")]
 mod log;

@@ -104,7 +104,7 @@ async fn a_request_takes_as_many_places_as_it_costs_and_leaves_none() {
 async fn after_a_refund_the_queue_is_empty() {
     let clock = MockClock::new();
     let limiter = Arc::new(DirectLimiter::with_clock(QUEUE, clock.clone()).unwrap());
-    let direct = RateLimitLayer::new(limiter).refund_when(|status| status.is_server_error());
+    let direct = RateLimitLayer::new(limiter).refund_when(|answer| answer.status.is_server_error());
     let joint = JointLimiter::builder().dimension("user", [QUEUE]).clock(clock).build().unwrap();
     let joint = RateLimitLayer::new(Arc::new(joint)).key((constant("alice"),)).refund_when(|_| true);
     let (direct, joint) = (Inner::default().behind(&direct), Inner::default().behind(&joint));

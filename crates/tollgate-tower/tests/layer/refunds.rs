@@ -21,7 +21,8 @@ fn limiter(limit: u32) -> Arc<DirectLimiter<MockClock>> {
 #[tokio::test]
 async fn permits_come_back_by_the_status_of_the_answer() {
     let limiter = limiter(3);
-    let layer = RateLimitLayer::new(Arc::clone(&limiter)).refund_when(|status| status != StatusCode::UNAUTHORIZED);
+    let layer =
+        RateLimitLayer::new(Arc::clone(&limiter)).refund_when(|answer| answer.status != StatusCode::UNAUTHORIZED);
     let inner = Inner::default();
     let service = inner.behind(&layer);
     for _ in 0..10 {
@@ -43,7 +44,7 @@ async fn permits_come_back_by_the_status_of_the_answer() {
 async fn permits_come_back_of_keyed_and_joint_limiters() {
     let keyed = Arc::new(Limiter::<&str>::new(Quota::per_hour(2)).unwrap());
     let layer = RateLimitLayer::new(Arc::clone(&keyed)).key(constant("alice"));
-    let service = Inner::default().behind(&layer.cost(|_| 2).refund_when(|status| status.is_server_error()));
+    let service = Inner::default().behind(&layer.cost(|_| 2).refund_when(|answer| answer.status.is_server_error()));
     assert_eq!(ask(&service, with(get("/"), "answer", "503")).await.status, 503);
     assert_eq!(keyed.peek("alice").remaining(), 2);
     assert_eq!(ask(&service, get("/")).await.status, 200);
@@ -57,7 +58,7 @@ async fn permits_come_back_of_keyed_and_joint_limiters() {
         .build()
         .unwrap();
     let layer = RateLimitLayer::new(Arc::new(joint)).key((constant(1), constant(2)));
-    let service = Inner::default().behind(&layer.refund_when(|status| status.is_server_error()));
+    let service = Inner::default().behind(&layer.refund_when(|answer| answer.status.is_server_error()));
     for _ in 0..3 {
         assert_eq!(ask(&service, with(get("/"), "answer", "500")).await.status, 500);
     }

@@ -83,7 +83,7 @@ async fn an_admitted_request_is_told_the_tightest_limit_or_all() {
 async fn all_limits_are_told_of_one_key_and_after_a_refund() {
     let limiter = Limiter::<&str>::builder(Quota::per_second(3)).and(Quota::per_minute(5)).clock(MockClock::new());
     let layer = RateLimitLayer::new(Arc::new(limiter.build().unwrap())).key(constant("alice")).all_limits(true);
-    let service = Inner::default().behind(&layer.refund_when(|status| status.is_server_error()));
+    let service = Inner::default().behind(&layer.refund_when(|answer| answer.status.is_server_error()));
     let told = |r: [u64; 2], t: [u64; 2]| {
         [item("default-1s", [("r", r[0]), ("t", t[0])]), item("default-1m", [("r", r[1]), ("t", t[1])])]
     };

@@ -8,6 +8,7 @@ mod connect_info;
 mod cors;
 mod disconnect;
 mod exact;
+mod handlers;
 mod http2;
 mod keys;
 mod routes;

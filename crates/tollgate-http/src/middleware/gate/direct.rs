@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tollgate::{Algorithm, Clock, CostExceedsLimit, DirectLimiter, Quota, Receipt, ReserveError, Status};
+use tollgate::{Algorithm, Clock, CostExceedsLimit, Decision, DirectLimiter, Quota, Receipt, ReserveError, Status};
 
 use super::single::{self, Single};
 use super::{Items, Request, Tell, Verdict, sealed};
@@ -31,6 +31,10 @@ impl<C: Clock> Single for DirectLimiter<C> {
         self.try_acquire_n_status(cost)
     }
 
+    fn acquire_only(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        self.try_acquire_n(cost)
+    }
+
     fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
         let reservation = Self::reserve(self, cost, Duration::ZERO)?;
         Ok((*reservation.status(), reservation.commit()))
@@ -38,6 +42,10 @@ impl<C: Clock> Single for DirectLimiter<C> {
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.peek_n(cost)
+    }
+
+    fn limit(&self) -> Option<u32> {
+        if let [quota] = self.quotas() { Some(quota.limit()) } else { None }
     }
 
     fn has_queue(&self) -> bool {

@@ -76,9 +76,9 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
                     Verdict::Admitted(Granted { left: of(self, &status, request.tell), receipt: None })
                 }
                 Decision::Admitted(_) => Verdict::Uncounted,
-                Decision::Denied(denial) => Verdict::Refused(Refusal::of(&denial, || violated(&status))),
+                Decision::Denied(denial) => Refusal::of(&denial, || violated(&status)),
             },
-            Err(_) => Verdict::Refused(Refusal::cost()),
+            Err(_) => Refusal::cost(),
         }
     }
 
@@ -144,16 +144,16 @@ where
             Decision::Admitted(admission) if admission.is_counted() => {
                 let left = of(limiter, reservation.status(), request.tell);
                 let receipt = reservation.commit();
-                Verdict::Admitted(Granted { left, receipt: request.refundable.then_some(receipt) })
+                Verdict::Admitted(Granted { left, receipt: request.refundable.then(|| Box::new(receipt)) })
             }
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
             let violated = |status: JointStatus| violated_by(items(limiter, &status), &denial, request.cost);
             let now = || limiter.peek_n(keys.refs(), request.cost);
-            Verdict::Refused(Refusal::of(&denial, || now().map_or(Items::NONE, violated)))
+            Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }
-        Err(_) => Verdict::Refused(Refusal::cost()),
+        Err(_) => Refusal::cost(),
     }
 }
 

@@ -3,7 +3,9 @@
 use core::hash::Hash;
 use core::time::Duration;
 
-use tollgate::{Algorithm, Clock, CostExceedsLimit, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status};
+use tollgate::{
+    Algorithm, Clock, CostExceedsLimit, Decision, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status,
+};
 
 use super::single::{self, Single};
 use super::{Items, Request, Tell, Verdict, sealed};
@@ -37,6 +39,10 @@ impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
         self.limiter.try_acquire_n_status(self.key, cost)
     }
 
+    fn acquire_only(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        self.limiter.try_acquire_n(self.key, cost)
+    }
+
     fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
         let reservation = self.limiter.reserve(self.key, cost, Duration::ZERO)?;
         Ok((*reservation.status(), reservation.commit()))
@@ -44,6 +50,12 @@ impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.limiter.peek_n(self.key, cost)
+    }
+
+    fn limit(&self) -> Option<u32> {
+        let limiter = self.limiter;
+        let quotas = if limiter.keys_may_have_quotas() { limiter.quotas_of(self.key) } else { limiter.quotas() };
+        if let [quota] = quotas { Some(quota.limit()) } else { None }
     }
 
     fn has_queue(&self) -> bool {

@@ -18,7 +18,7 @@ pub(crate) enum Read {
 
 /// Reads the bytes. An error says what is not as it must be.
 pub(crate) fn read(bytes: &[u8]) -> Result<Read, String> {
-    let Ok(text) = str::from_utf8(bytes) else { return Ok(Read::NoText) };
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(Read::NoText) };
     let policy = match Policy::from_toml(text) {
         Ok(policy) => policy,
         Err(error) => {

@@ -39,7 +39,7 @@ fn what_a_limiter_can_not_take_on_is_named() {
         ("", PENALTY, penalty()),
     ] {
         let other = policy(head, its_penalty, 6);
-        assert_eq!(unapplied(&plain, &other).fields(), [field.clone()], "{head}{its_penalty}");
+        assert_eq!(unapplied(&plain, &other).fields(), std::slice::from_ref(&field), "{head}{its_penalty}");
         assert!(unapplied(&other, &policy(head, its_penalty, 7)).is_empty(), "{head}{its_penalty}");
         // A key cap that the policy does not have is left to the program. Shadow mode and penalties
         // that are gone from the file are to end.

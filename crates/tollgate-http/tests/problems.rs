@@ -210,7 +210,7 @@ proptest! {
             rest = after;
             decoded.push(*first);
             if *first == b'%' {
-                let hex = str::from_utf8(&rest[..2]).unwrap();
+                let hex = std::str::from_utf8(&rest[..2]).unwrap();
                 *decoded.last_mut().unwrap() = u8::from_str_radix(hex, 16).unwrap();
                 rest = &rest[2..];
             }

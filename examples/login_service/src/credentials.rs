@@ -22,8 +22,12 @@ impl Attempt {
         Arc::clone(&self.user)
     }
 
-    pub(crate) fn is_right(&self) -> bool {
-        (&*self.user, &*self.password) == ("alice", "open sesame")
+    pub(crate) fn name(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        &self.password
     }
 
     /// HTTP Basic authentication (RFC 7617).

@@ -1,73 +1,54 @@
 //! A log-in and an API with limits from a policy file.
 
 mod credentials;
+mod passwords;
 
 use std::error::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 use tollgate::policy::Dimension;
-use tollgate::{Clock, JointLimiter, Limiter, Policy};
+use tollgate::{Clock, Dimensions, JointLimiter, Policy};
 use tollgate_tower::{ClientIp, RateLimitLayer, extension, matched_path};
 
 use credentials::{ApiKey, Attempt};
+pub use passwords::{OneUser, Passwords};
 
 /// The service.
 ///
 /// - `POST /login` with a user and a password (HTTP Basic): failed attempts are limited by user and
-///   address. A right password refunds its permit.
+///   address, and by address for all users. An attempt is charged before its password is checked,
+///   so a client that hangs up has used it. A right password refunds its permits.
 /// - `GET /api/time` with an `x-api-key`: limited by key, and as a whole.
 ///
 /// # Errors
 ///
-/// When the policy lacks one of the dimensions `login`, `key` and `endpoint` or has another, or a
-/// limiter cannot be built.
-pub fn app<C>(policy: &Policy, clients: ClientIp, clock: C) -> Result<Router, Box<dyn Error>>
+/// When the policy lacks one of the dimensions `login`, `address`, `key` and `endpoint` or has
+/// another, or a limiter cannot be built.
+pub fn app<C, P>(policy: &Policy, clients: ClientIp, passwords: P, clock: C) -> Result<Router, Box<dyn Error>>
 where
     C: Clock + Clone + Send + Sync + 'static,
+    P: Passwords,
 {
-    if let Some(other) = policy.dimensions().iter().find(|it| !["login", "key", "endpoint"].contains(&it.name())) {
+    const USED: [&str; 4] = ["login", "address", "key", "endpoint"];
+    if let Some(other) = policy.dimensions().iter().find(|it| !USED.contains(&it.name())) {
         return Err(format!("the service does not use the dimension `{}`: remove it", other.name()).into());
     }
-    // Both limiters have the cap and the mode of the policy.
-    let (at_key_cap, shadow) = (policy.at_key_cap().unwrap_or_default(), policy.shadow().unwrap_or_default());
-
-    let login = dimension(policy, "login")?;
-    let [first, more @ ..] = login.quotas() else { return Err("the dimension `login` has no quota".into()) };
-    let builder = Limiter::<(Arc<str>, IpAddr)>::builder(*first);
-    let mut builder = more.iter().fold(builder, |builder, &quota| builder.and(quota));
-    if let Some(penalty) = login.penalty() {
-        builder = builder.penalty(penalty);
-    }
-    if let Some(key_cap) = policy.key_cap() {
-        builder = builder.key_cap(key_cap);
-    }
-    let limiter = builder.at_key_cap(at_key_cap).shadow(shadow).clock(clock.clone()).build()?;
-    let login = RateLimitLayer::new(Arc::new(limiter))
-        .key((extension(Attempt::user), clients))
-        .name(login.name())?
+    let attempts = limiter::<((Arc<str>, IpAddr), IpAddr), _>(policy, ["login", "address"], clock.clone())?;
+    let login = RateLimitLayer::new(Arc::new(attempts))
+        .key(((extension(Attempt::user), clients.clone()), clients))
         .refund_when(|answer| answer.status.is_success());
-
-    let (key, endpoint) = (dimension(policy, "key")?, dimension(policy, "endpoint")?);
-    let mut builder = JointLimiter::builder();
-    for (at, dimension) in [key, endpoint].into_iter().enumerate() {
-        builder = builder.dimension(dimension.name(), dimension.quotas().iter().copied());
-        if let Some(penalty) = dimension.penalty() {
-            builder = builder.penalty(at, penalty);
-        }
-    }
-    if let Some(key_cap) = policy.key_cap() {
-        builder = builder.key_cap(key_cap);
-    }
-    let limiter = builder.at_key_cap(at_key_cap).shadow(shadow).clock(clock).build()?;
-    let api = RateLimitLayer::new(Arc::new(limiter)).key((extension(ApiKey::id), matched_path()));
+    let requests = limiter(policy, ["key", "endpoint"], clock)?;
+    let api = RateLimitLayer::new(Arc::new(requests)).key((extension(ApiKey::id), matched_path()));
 
     // The last layer is the outermost: credentials come before the limit, which counts by them.
     let login = Router::new()
-        .route("/login", post(log_in))
+        .route("/login", post(log_in::<P>))
+        .with_state(passwords)
         .route_layer(login)
         .route_layer(middleware::from_fn(credentials::attempt));
     let api = Router::new()
@@ -77,13 +58,37 @@ where
     Ok(login.merge(api))
 }
 
+/// A limiter by two dimensions of the policy, with its cap and its mode.
+fn limiter<D, C>(policy: &Policy, names: [&str; 2], clock: C) -> Result<JointLimiter<D, C>, Box<dyn Error>>
+where
+    D: Dimensions,
+    C: Clock,
+{
+    let mut builder = JointLimiter::<D>::builder();
+    for (at, name) in names.into_iter().enumerate() {
+        let dimension = dimension(policy, name)?;
+        builder = builder.dimension(name, dimension.quotas().iter().copied());
+        if let Some(penalty) = dimension.penalty() {
+            builder = builder.penalty(at, penalty);
+        }
+    }
+    if let Some(key_cap) = policy.key_cap() {
+        builder = builder.key_cap(key_cap);
+    }
+    let at_key_cap = policy.at_key_cap().unwrap_or_default();
+    Ok(builder.at_key_cap(at_key_cap).shadow(policy.shadow().unwrap_or_default()).clock(clock).build()?)
+}
+
 fn dimension<'a>(policy: &'a Policy, name: &str) -> Result<&'a Dimension, String> {
     let found = policy.dimensions().iter().find(|dimension| dimension.name() == name);
     found.ok_or_else(|| format!("the policy has no dimension `{name}`: add one"))
 }
 
-async fn log_in(Extension(attempt): Extension<Attempt>) -> (StatusCode, &'static str) {
-    if attempt.is_right() {
+async fn log_in<P>(State(passwords): State<P>, Extension(attempt): Extension<Attempt>) -> (StatusCode, &'static str)
+where
+    P: Passwords,
+{
+    if passwords.is_right(attempt.name(), attempt.password()).await {
         (StatusCode::OK, "welcome\n")
     } else {
         (StatusCode::UNAUTHORIZED, "wrong user or password\n")

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use login_service::OneUser;
 use tokio::net::TcpListener;
 use tollgate::{MonotonicClock, Policy};
 use tollgate_http::TrustedProxies;
@@ -44,8 +45,8 @@ async fn serve() -> Result<(), Box<dyn Error>> {
         [] => ClientIp::peer(),
         networks => ClientIp::behind(TrustedProxies::new(networks)?),
     };
-    let app =
-        login_service::app(&policy, clients, MonotonicClock::new()).map_err(|error| format!("{file}: {error}"))?;
+    let app = login_service::app(&policy, clients, OneUser, MonotonicClock::new())
+        .map_err(|error| format!("{file}: {error}"))?;
     let listener = TcpListener::bind(&arguments.listen).await?;
     println!("listening on http://{}", listener.local_addr()?);
     // With the peers' addresses, by which the log-in is limited.

@@ -4,6 +4,7 @@ mod curl;
 
 use std::net::SocketAddr;
 
+use login_service::OneUser;
 use tokio::net::TcpListener;
 use tollgate::{MockClock, Policy};
 use tollgate_tower::ClientIp;
@@ -16,7 +17,7 @@ async fn serve(before: &str, penalty: &str) -> SocketAddr {
     assert!([login, key].iter().all(|quotas| text.matches(quotas).count() == 1));
     let text = text.replace(login, &format!("{login}\n{penalty}")).replace(key, &format!("{key}\n{penalty}"));
     let policy = Policy::from_toml(&format!("{before}\n{text}")).unwrap();
-    let app = login_service::app(&policy, ClientIp::peer(), MockClock::new()).unwrap();
+    let app = login_service::app(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });
@@ -57,7 +58,8 @@ async fn the_cap_on_keys_holds_with_its_answer() {
     for (at_key_cap, log_in, answer) in [("deny", "503 60", "503 1"), ("admit", "401", "200")] {
         let address = serve(&format!("key_cap = 2\nat_key_cap = \"{at_key_cap}\""), "").await;
         let users = ["alice", "bob", "carol"].map(|user| ask(address, &guess(user), 1).remove(0));
-        assert_eq!(users, ["401", "401", log_in], "{at_key_cap}");
+        // A user at an address is one key, and the address is another.
+        assert_eq!(users, ["401", log_in, log_in], "{at_key_cap}");
         // An API key and the endpoint are two.
         let keys = ["demo", "another"].map(|key| ask(address, &call(key), 1).remove(0));
         assert_eq!(keys, ["200", answer], "{at_key_cap}");

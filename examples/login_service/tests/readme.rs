@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
+use login_service::OneUser;
 use tollgate::{MockClock, Policy};
 use tollgate_tower::ClientIp;
 
@@ -38,7 +39,7 @@ fn assert_shown(command: &str, shown: &[&str], printed: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_session_in_the_readme_is_as_it_is_shown() {
     let policy = Policy::from_toml(include_str!("../policy.toml")).unwrap();
-    let app = login_service::app(&policy, ClientIp::peer(), MockClock::new()).unwrap();
+    let app = login_service::app(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });

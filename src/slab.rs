@@ -267,6 +267,12 @@ impl<T: Element, const NEAR: usize> Slab<T, NEAR> {
         low_half(self.free.handed.load(Ordering::Relaxed))
     }
 
+    /// The most blocks in use at once.
+    #[cfg(feature = "policy")]
+    pub(crate) fn max_blocks(&self) -> usize {
+        usize::try_from(self.max_blocks).unwrap_or(usize::MAX)
+    }
+
     /// Whether a block can be allocated; an estimate.
     pub(crate) fn has_room(&self) -> bool {
         low_half(self.free.top.load(Ordering::Relaxed)) != 0 || self.handed_out() < self.max_blocks

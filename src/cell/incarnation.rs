@@ -259,6 +259,12 @@ impl Cells {
         self.store.cells.room_up_to(most)
     }
 
+    /// The most cells in use at once.
+    #[cfg(feature = "policy")]
+    pub(crate) fn key_cap(&self) -> usize {
+        self.store.cells.max_blocks()
+    }
+
     /// Whether the cell is in use, and whether it has a live stamp at `time`.
     pub(crate) fn is_used_and_live(&self, id: u32, time: u64) -> (bool, bool) {
         self.idle_from(id, time).map_or((false, false), |(_, end)| (true, time < end))

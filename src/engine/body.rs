@@ -30,8 +30,6 @@ pub(crate) struct Engine<C, F> {
     pub(super) changes: Mutex<()>,
     pub(super) tally: Option<Tally>,
     pub(crate) id: LimiterId,
-    #[cfg(feature = "policy")]
-    pub(crate) key_cap: usize,
     /// Shadow mode, penalties and lists, if there are any.
     pub(crate) modes: Option<Box<Modes>>,
 }

@@ -78,17 +78,6 @@ impl Settings {
         }
         let plans = quotas.iter().map(|quotas| Versions::with_own(quotas.as_ref(), keys_with_quotas)).collect();
         let (table, tally) = (table(plans, key_cap, expected_keys), count_decisions.then(Tally::new));
-        Ok(Engine {
-            table,
-            clock,
-            fingerprinter,
-            at_cap,
-            changes: Mutex::new(()),
-            tally,
-            id: LimiterId::new(),
-            #[cfg(feature = "policy")]
-            key_cap,
-            modes,
-        })
+        Ok(Engine { table, clock, fingerprinter, at_cap, changes: Mutex::new(()), tally, id: LimiterId::new(), modes })
     }
 }

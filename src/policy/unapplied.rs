@@ -77,7 +77,7 @@ impl Unapplied {
         let modes = engine.modes.as_deref();
         let at_key_cap = if let AtCap::Admit = engine.at_cap { AtKeyCap::Admit } else { AtKeyCap::Deny };
         let of_limiter = [
-            (policy.key_cap.is_some_and(|key_cap| key_cap != engine.key_cap), UnappliedField::KeyCap),
+            (policy.key_cap.is_some_and(|key_cap| key_cap != engine.table.cells.key_cap()), UnappliedField::KeyCap),
             (policy.at_key_cap.is_some_and(|wanted| wanted != at_key_cap), UnappliedField::AtKeyCap),
             (
                 policy.shadow.unwrap_or_default() != modes.is_some_and(|modes| modes.shadow.is_some()),

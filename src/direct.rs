@@ -1,7 +1,9 @@
 //! [`DirectLimiter`]: one quota and no keys.
 
-mod builder;
+// First, for the order in rustdoc.
 mod limiter;
+
+mod builder;
 
 pub use builder::DirectLimiterBuilder;
 pub use limiter::DirectLimiter;

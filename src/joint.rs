@@ -1,7 +1,10 @@
 //! [`JointLimiter`]: several dimensions, each with quotas of its own, decided as one.
 
-mod builder;
+// First, for the order in rustdoc.
 mod limiter;
+
+mod about;
+mod builder;
 mod lists;
 
 pub use builder::JointLimiterBuilder;

@@ -254,6 +254,11 @@
 //! [`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html
 //! [`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html
 
+// First, because rustdoc shows the methods of a limiter in the order of these modules.
+mod direct;
+mod joint;
+mod limiter;
+
 mod builder;
 mod caps;
 mod cell;
@@ -262,14 +267,11 @@ pub mod clock;
 mod counts;
 mod decision;
 pub mod design;
-mod direct;
 mod duration;
 mod engine;
 mod error;
 mod fingerprint;
-mod joint;
 mod keys;
-mod limiter;
 mod lists;
 mod modes;
 mod noted;

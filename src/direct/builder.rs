@@ -37,6 +37,15 @@ pub struct DirectLimiterBuilder<C = MonotonicClock> {
 impl DirectLimiter {
     /// A limiter with the default clock.
     ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_second(10))?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// assert!(DirectLimiter::new(Quota::per_second(0)).is_err());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`BuildError`] when the quota is not [valid](Quota::validate).

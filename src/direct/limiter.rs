@@ -43,12 +43,34 @@ impl Fingerprinter for OneKey {
 
 impl<C: Clock> DirectLimiter<C> {
     /// Takes one permit now, or denies the request.
+    ///
+    /// ```
+    /// use tollgate::{Decision, DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_second(1))?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// match limiter.try_acquire() {
+    ///     Decision::Admitted(_) => println!("go on"),
+    ///     Decision::Denied(denial) => println!("wait {:?}", denial.retry_after()),
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     pub fn try_acquire(&self) -> Decision {
         self.engine.decide(Single::KEY, 1)
     }
 
     /// Takes `cost` permits now, all of them or none. A cost of zero charges nothing and is always
     /// admitted.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire_n(4)?.is_admitted());
+    /// assert!(limiter.try_acquire_n(2)?.is_denied(), "one is left");
+    /// assert!(limiter.try_acquire_n(6).is_err(), "more than the limit");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -6,7 +6,6 @@ use core::marker::PhantomData;
 use crate::caps::MAX_DIMENSIONS;
 use crate::cell::MAX_CELLS;
 use crate::clock::{Clock, MonotonicClock};
-use crate::counts::Counts;
 use crate::decision::{Decision, JointStatus};
 use crate::engine::{Engine, Together};
 use crate::error::JointError;
@@ -14,10 +13,9 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::{Dimensions, Keys};
 #[cfg(doc)]
 use crate::penalty::Penalty;
+#[cfg(doc)]
 use crate::quota::Quota;
 use crate::quotas::Shown;
-#[cfg(feature = "snapshot")]
-use crate::snapshot::Snapshot;
 
 /// A rate limiter in several dimensions, such as user, address and endpoint.
 ///
@@ -89,6 +87,24 @@ const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Takes one permit for each of the keys now, or denies the request.
+    ///
+    /// ```
+    /// use tollgate::{Decision, JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(1)])
+    ///     .dimension("tenant", [Quota::per_minute(100)])
+    ///     .build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// match limiter.try_acquire(("alice", 7))? {
+    ///     Decision::Admitted(_) => println!("go on"),
+    ///     Decision::Denied(denial) => {
+    ///         let dimension = limiter.dimension(denial.dimension());
+    ///         println!("limited by {dimension}: wait {:?}", denial.retry_after());
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// It peeks at each key first. If no key denies the request, it looks each key up again and
     /// claims the permits of all in one step. A denial writes nothing, with two exceptions. It
@@ -266,94 +282,19 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     /// Forgets every key of every dimension, as [`forget`](Self::forget) forgets one.
-    pub fn clear(&self) {
-        self.engine.clear();
-    }
-
-    /// Counts keys, memory and decisions of all dimensions together. The time is proportional to
-    /// the number of cells.
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota};
-    ///
-    /// let builder = JointLimiter::<(String, u64)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_hour(1)]);
-    /// let limiter = builder.dimension("tenant", [Quota::per_hour(10)]).build()?;
-    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
-    /// assert!(limiter.try_acquire(("bob", 7))?.is_admitted());
-    /// assert_eq!(limiter.counts().live_keys, 3, "two users and a tenant");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        let names = self.names.iter().map(|name| size_of::<Box<str>>() + name.len());
-        self.engine.counts(size_of::<Self>() + names.sum::<usize>())
-    }
-
-    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`].
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota, Snapshot};
-    ///
-    /// let quotas = [Quota::per_day(1)];
-    /// let builder = || JointLimiter::<(String,)>::builder().dimension("user", quotas);
-    /// let before = builder().build()?;
-    /// assert!(before.try_acquire(("alice",))?.is_admitted());
-    /// let bytes = before.snapshot().to_bytes();
-    ///
-    /// let after = builder().restore(&Snapshot::from_bytes(&bytes)?)?;
-    /// assert!(after.try_acquire(("alice",))?.is_denied());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "snapshot")]
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot(self.names.len())
-    }
-
-    /// The name of the dimension at this place, counted from zero.
-    ///
-    /// # Panics
-    ///
-    /// If the limiter has no dimension at this place.
-    #[must_use]
-    pub fn dimension(&self, place: usize) -> &str {
-        &self.names[place]
-    }
-
-    /// The dimensions in order, each with its name and the quotas of its keys.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
     ///
     /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(1)]);
     /// let limiter = builder.build()?;
-    /// for (name, quotas) in limiter.dimensions() {
-    ///     assert_eq!((name, quotas), ("user", &[Quota::per_hour(1)][..]));
-    /// }
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
-        self.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
-    }
-
-    /// The clock of the limiter.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{JointLimiter, MockClock, Quota};
-    ///
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.clock(MockClock::new()).build()?;
     /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
-    /// limiter.clock().advance(Duration::from_secs(60));
+    /// limiter.clear();
     /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn clock(&self) -> &C {
-        &self.engine.clock
+    pub fn clear(&self) {
+        self.engine.clear();
     }
 
     /// The fingerprints of the keys of a request of this cost.

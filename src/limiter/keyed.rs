@@ -46,6 +46,18 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Takes one permit for `key` now, or denies the request.
     ///
+    /// ```
+    /// use tollgate::{Decision, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// match limiter.try_acquire("alice") {
+    ///     Decision::Admitted(_) => println!("go on"),
+    ///     Decision::Denied(denial) => println!("wait {:?}", denial.retry_after()),
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    ///
     /// This costs one hash, one clock reading and one look-up. A denial writes nothing, with two
     /// exceptions. The limiter may count denials (see [`Decision::Denied`]). And after a change of
     /// quotas, the first request of a key updates its account; a log needs no update.

@@ -1,5 +1,6 @@
 //! Every public item has an example: each type, trait, function and constant one of its own, and
-//! each method one of its own or a call in the example of its type.
+//! each method one of its own or a call in the example of its type. Each method of a limiter has
+//! one of its own, and `try_acquire` stands first.
 //!
 //! The file `exceptions` lists the items that need none. It cannot grow old: an entry that names no
 //! item, or an item that has an example, fails as well.
@@ -14,6 +15,9 @@ use items::{Item, items_of};
 
 /// The items that may lack an example, one in a line.
 const EXCEPTIONS: &str = include_str!("exceptions");
+
+/// The types whose methods a reader looks up one by one.
+const LIMITERS: [&str; 3] = ["Limiter", "DirectLimiter", "JointLimiter"];
 
 #[test]
 fn every_public_item_has_an_example() {
@@ -50,6 +54,32 @@ fn every_public_type_of_the_crates_for_http_has_an_example() {
     }
 }
 
+/// Rustdoc shows the methods of a type in the order of the modules that define them.
+#[test]
+fn try_acquire_is_the_first_method_of_each_limiter() {
+    let mut files = Vec::new();
+    in_order(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"), &mut files);
+    let items: Vec<Item> = files.iter().flat_map(|path| items_of(&fs::read_to_string(path).unwrap())).collect();
+    for limiter in LIMITERS {
+        let first = items.iter().find(|item| item.of == limiter).map(|item| &*item.name);
+        assert_eq!(first, Some("try_acquire"), "{limiter}");
+    }
+}
+
+/// The source files of the module in this file, in the order in which modules are declared.
+fn in_order(file: &Path, found: &mut Vec<PathBuf>) {
+    let name = file.file_stem().unwrap().to_str().unwrap();
+    let folder = if name == "lib" { file.parent().unwrap().to_owned() } else { file.with_extension("") };
+    for line in fs::read_to_string(file).unwrap().lines() {
+        let child = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ").and_then(|it| it.strip_suffix(';'));
+        // A module of tests may lie elsewhere.
+        if let Some(child) = child.map(|child| folder.join(child).with_extension("rs")).filter(|it| it.exists()) {
+            in_order(&child, found);
+        }
+    }
+    found.push(file.to_owned());
+}
+
 /// The source files in a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -77,7 +107,8 @@ fn complaints(files: &[(String, Vec<Item>)], exceptions: &[&str]) -> Vec<String>
         *of_types.entry(item.path()).or_default() += &item.example;
     }
     let has_example = |item: &Item| {
-        let of_type = of_types.get(&item.of).filter(|_| !item.of.is_empty());
+        let may_be_shown = !item.of.is_empty() && !LIMITERS.contains(&&*item.of);
+        let of_type = of_types.get(&item.of).filter(|_| may_be_shown);
         !of_types[&item.path()].is_empty() || of_type.is_some_and(|example| item.is_shown_in(example))
     };
     let mut complaints = Vec::new();
@@ -158,6 +189,13 @@ fn an_item_without_an_example_is_named_with_its_line() {
     let said = complaints_about(&source, &[]);
     assert_eq!(said.lines().count(), 3, "{said}");
     assert!(said.starts_with("lib.rs:9: Meter has no example\n"), "{said}");
+}
+
+#[test]
+fn a_method_of_a_limiter_needs_its_own_example() {
+    let source = SHOWN.replace("Meter", "Limiter");
+    let said = complaints_about(&source, &[]);
+    assert_eq!(said, "lib.rs:15: Limiter::new has no example\nlib.rs:21: Limiter::read has no example\n");
 }
 
 #[test]

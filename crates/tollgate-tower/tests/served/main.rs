@@ -8,6 +8,7 @@ mod connect_info;
 mod cors;
 mod disconnect;
 mod exact;
+mod from_tower_governor;
 mod handlers;
 mod http2;
 mod keys;

@@ -1,6 +1,6 @@
 //! Servers and clients.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::Router;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::common::Answer;
 
@@ -32,7 +32,17 @@ pub(crate) struct Connection(http1::SendRequest<Full<Bytes>>);
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.unwrap();
+        Self::over(TcpStream::connect(address).await.unwrap()).await
+    }
+
+    /// A connection from this address of the machine.
+    pub(crate) async fn open_from(client: IpAddr, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((client, 0).into()).unwrap();
+        Self::over(socket.connect(address).await.unwrap()).await
+    }
+
+    async fn over(stream: TcpStream) -> Self {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         Self(sender)

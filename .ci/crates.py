@@ -1,0 +1,58 @@
+"""The published crates in the order of publication, and each set of their features.
+
+    crates.py            a line a crate: its name
+    crates.py features   a line a build: the crate, and a set of its features with commas between
+    crates.py docs       a line a crate: its name, and the options of its build on docs.rs
+
+With `--oldest`, only the crates whose Rust version is the one that the workspace states; with
+`--newer`, only the others.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+
+ARGUMENTS = sys.argv[1:]
+METADATA = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
+CRATES = {
+    crate["name"]: crate
+    for crate in json.loads(subprocess.check_output(METADATA))["packages"]
+    if crate["publish"] != []
+}
+
+
+def needs(crate):
+    """The published crates that must be there before this one. Cargo leaves out a dependency for
+    tests that has no version."""
+    return {d["name"] for d in crate["dependencies"] if d["name"] in CRATES and d["req"] != "*"}
+
+
+def in_order():
+    done = []
+    while len(done) < len(CRATES):
+        done += [n for n, c in CRATES.items() if n not in done and needs(c) <= set(done)]
+    return [CRATES[name] for name in done]
+
+
+def sets_of_features(crate):
+    names = sorted(name for name in crate["features"] if name != "default")
+    return itertools.chain.from_iterable(
+        itertools.combinations(names, size) for size in range(len(names) + 1)
+    )
+
+
+def is_chosen(crate):
+    is_oldest = crate["rust_version"] == CRATES["tollgate"]["rust_version"]
+    return not ("--oldest" in ARGUMENTS and not is_oldest or "--newer" in ARGUMENTS and is_oldest)
+
+
+for crate in filter(is_chosen, in_order()):
+    if "features" in ARGUMENTS:
+        for features in sets_of_features(crate):
+            print(crate["name"], ",".join(features))
+    elif "docs" in ARGUMENTS:
+        settings = ((crate["metadata"] or {}).get("docs") or {}).get("rs") or {}
+        print(crate["name"], "--all-features" if settings.get("all-features") else "")
+    else:
+        print(crate["name"])

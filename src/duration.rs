@@ -43,10 +43,15 @@ impl fmt::Display for Plain {
     }
 }
 
+#[cfg(any(feature = "policy", feature = "serde"))]
+mod value;
+
 #[cfg(all(feature = "serde", not(feature = "policy")))]
 pub(crate) use parsing::parse_duration;
 #[cfg(feature = "policy")]
 pub use parsing::{DurationError, parse_duration};
+#[cfg(any(feature = "policy", feature = "serde"))]
+pub(crate) use value::DurationText;
 
 #[cfg(any(feature = "policy", feature = "serde"))]
 #[cfg_attr(not(feature = "policy"), allow(unreachable_pub, reason = "public in the module `policy`"))]
@@ -61,7 +66,7 @@ mod parsing {
     ///
     /// assert_eq!(parse_duration("-5s"), Err(DurationError::Negative));
     /// let error = parse_duration("10").unwrap_err();
-    /// assert_eq!(error.to_string(), "a unit is missing: did you mean 10s?");
+    /// assert_eq!(error.to_string(), "a unit is missing: write \"10s\" for seconds");
     /// ```
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[non_exhaustive]
@@ -84,7 +89,7 @@ mod parsing {
     }
 
     texts! { DurationError {
-        NoUnit { number } => "a unit is missing: did you mean {number}s?";
+        NoUnit { number } => "a unit is missing: write \"{number}s\" for seconds";
         Negative => "a duration can't be negative: {ADVICE}";
         NoFixedLength => "months and years have no fixed length: {ADVICE}";
         TooFine => "a fraction of a nanosecond can't be counted: {ADVICE}";
@@ -99,14 +104,16 @@ mod parsing {
     /// Reads a duration such as `500ms`, `10s`, `1.5h`, `1h30m` or `2 weeks`.
     ///
     /// The text has one or more numbers with units, from nanoseconds to weeks. Their sum is the
-    /// duration. A day has 24 hours. Policy files and options of the program use this format.
+    /// duration. A day has 24 hours. Policy files, the attribute `rate_limit` and options of the
+    /// program use this format. A number without a unit is an error everywhere.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::policy::parse_duration;
     ///
     /// assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
-    /// assert!(parse_duration("60").unwrap_err().to_string().contains("60s"));
+    /// let error = parse_duration("60").unwrap_err();
+    /// assert_eq!(error.to_string(), "a unit is missing: write \"60s\" for seconds");
     /// ```
     ///
     /// # Errors

@@ -111,7 +111,7 @@
 //! | an even outflow, where each request gets a [delay](Admission::delay) | [`Quota::leaky_queue`] |
 //! | a plain count per window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
 //! | at most N permits in any window, for limits in the millions: each permit is free again up to one step late | [`Quota::quantised_log`] |
-//! | nearly at most N permits in any window, in two words per key | [`Quota::sliding_counter`] |
+//! | nearly at most N permits in any window, for limits to 65,535, in two words per key | [`Quota::sliding_counter`] |
 //!
 //! # Recipes
 //! ## A limiter for a whole service

@@ -86,8 +86,8 @@
 //!
 //! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
 //!
-//! Durations are whole seconds (`10`, or `"10"`), or texts such as `"500ms"`, `"10s"` or `"1h30m"`
-//! ([`parse_duration`]).
+//! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]). A
+//! number without a unit is an error, which tells what to write.
 //!
 //! A changed file can be [applied](Policy::apply) to a limiter that is in use. A policy with one
 //! dimension, or one dimension of several, makes a [`Limiter`](crate::Limiter) by
@@ -110,7 +110,6 @@
 //! [`Quota::token_bucket`]: crate::Quota::token_bucket
 
 mod apply;
-mod duration;
 mod error;
 mod load;
 mod model;

@@ -29,7 +29,7 @@ impl Policy {
     /// use tollgate::{JointLimiter, Policy};
     ///
     /// let policy = |limit: u32| {
-    ///     let quota = format!("quota = [{{ limit = {limit}, per = 60 }}]");
+    ///     let quota = format!("quota = [{{ limit = {limit}, per = \"1m\" }}]");
     ///     Policy::from_toml(&format!("[[dimension]]\nname = \"user\"\n{quota}"))
     /// };
     /// let limiter: JointLimiter<(String,)> = policy(1)?.builder().build()?;
@@ -80,7 +80,7 @@ impl Policy {
 ///
 /// let builder = JointLimiter::<(String,)>::builder().dimension("tenant", [Quota::per_minute(5)]);
 /// let limiter = builder.build()?;
-/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = 60 }]";
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
 /// let error = Policy::from_toml(text)?.apply(&limiter).unwrap_err();
 /// assert!(matches!(error, ApplyError::NotInLimiter { .. }));
 /// assert_eq!(error.dimension(), "user");

@@ -78,7 +78,7 @@ impl core::error::Error for PolicyError {}
 /// ```
 /// use tollgate::policy::{Policy, PolicyProblem};
 ///
-/// let text = "[[dimension]]\nname = \"\"\nquota = [{ limit = 5, per = 60 }]";
+/// let text = "[[dimension]]\nname = \"\"\nquota = [{ limit = 5, per = \"1m\" }]";
 /// let error = Policy::from_toml(text).unwrap_err();
 /// assert_eq!(error.problem(), &PolicyProblem::EmptyName);
 /// ```

@@ -15,7 +15,7 @@ impl Policy {
     /// use tollgate::policy::Policy;
     ///
     /// let path = std::env::temp_dir().join(format!("tollgate-{}.toml", std::process::id()));
-    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = 60 }]";
+    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
     /// std::fs::write(&path, text)?;
     /// assert_eq!(Policy::load(&path)?, Policy::from_toml(text)?);
     /// std::fs::remove_file(path)?;

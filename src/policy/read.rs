@@ -6,11 +6,11 @@ use core::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::duration::FileDuration;
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
+use crate::duration::{DurationText, parse_duration};
 use crate::error::BuildError;
 use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
@@ -41,8 +41,8 @@ struct FileDimension {
 #[serde(deny_unknown_fields)]
 struct FilePenalty {
     denials: u32,
-    within: Spanned<FileDuration>,
-    blocked_for: Spanned<FileDuration>,
+    within: Spanned<DurationText>,
+    blocked_for: Spanned<DurationText>,
 }
 
 #[derive(Deserialize)]
@@ -54,11 +54,11 @@ struct FileQuota {
     capacity: Option<Spanned<u32>>,
     refill: Option<Spanned<u32>>,
     leak: Option<Spanned<u32>>,
-    per: Option<Spanned<FileDuration>>,
-    max_delay: Option<Spanned<FileDuration>>,
+    per: Option<Spanned<DurationText>>,
+    max_delay: Option<Spanned<DurationText>>,
     start: Option<Spanned<u32>>,
-    phase: Option<Spanned<FileDuration>>,
-    resolution: Option<Spanned<FileDuration>>,
+    phase: Option<Spanned<DurationText>>,
+    resolution: Option<Spanned<DurationText>>,
 }
 
 /// The place of a problem in bytes, and the problem.
@@ -68,8 +68,8 @@ fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Placed {
     (value.span().start, problem.into())
 }
 
-fn duration(field: &'static str, value: &Spanned<FileDuration>) -> Result<Duration, Placed> {
-    value.get_ref().0.clone().map_err(|error| at(value, PolicyProblem::Duration { field, error }))
+fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
+    parse_duration(&value.get_ref().0).map_err(|error| at(value, PolicyProblem::Duration { field, error }))
 }
 
 fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {

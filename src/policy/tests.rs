@@ -147,8 +147,8 @@ fn texts_that_are_not_policies() {
     assert!(words(&with_quotas("{ limt = 5 }"), 3).contains("`limit`"));
     assert!(words(&with_quotas("{ limit = -1, per = \"1s\" }"), 3).contains("-1"));
     assert!(words(&with_quotas("{ limit = 4294967296, per = \"1s\" }"), 3).contains("4294967296"));
-    assert!(words(&with_quotas("{ limit = 1, per = 0.5 }"), 3).contains("whole seconds"));
-    assert!(words(&with_quotas("{ limit = 1, per = true }"), 3).contains("whole seconds"));
+    assert!(words(&with_quotas("{ limit = 1, per = [] }"), 3).contains("such as \"10s\""));
+    assert!(words(&with_quotas("{ limit = 1, per = true }"), 3).contains("such as \"10s\""));
     assert!(words("key_cap = 1\nkey_cap = 2", 2).contains("duplicate"));
     assert!(words("[[dimension]]\nquota = []", 1).contains("`name`"));
     assert!(words("dimension = 5", 1).contains("sequence"));
@@ -264,14 +264,22 @@ fn values_that_no_limiter_accepts() {
 }
 
 #[test]
-fn whole_seconds_need_no_unit() {
-    for per in ["10", "\"10\"", "\" 10 \"", "\"10s\""] {
-        let policy = Policy::from_toml(&with_quotas(&format!("{{ limit = 5, per = {per} }}"))).unwrap();
-        assert_eq!(policy.dimensions()[0].quotas(), [Quota::new(5, 10 * SECOND)], "{per}");
+fn a_duration_needs_a_unit() {
+    let message = |quota: &str| {
+        let (line, _, problem) = refused(&with_quotas(quota));
+        assert_eq!(line, 3, "{quota}");
+        problem.to_string()
+    };
+    for (per, remedy) in
+        [("10", "10s"), ("\"10\"", "10s"), ("\" 10 \"", "10s"), ("0", "0s"), ("0.5", "0.5s"), ("\"1h30\"", "30s")]
+    {
+        let message = message(&format!("{{ limit = 5, per = {per} }}"));
+        assert_eq!(message, format!("`per`: a unit is missing: write \"{remedy}\" for seconds"), "{per}");
     }
-    let queue = r#"{ algorithm = "leaky-queue", leak = 1, per = 1, max_delay = 5 }"#;
-    let policy = Policy::from_toml(&with_quotas(queue)).unwrap();
-    assert_eq!(policy.dimensions()[0].quotas(), [Quota::leaky_queue(1, SECOND, 5 * SECOND)]);
+    let queue = r#"{ algorithm = "leaky-queue", leak = 1, per = "1s", max_delay = 5 }"#;
+    assert_eq!(message(queue), "`max_delay`: a unit is missing: write \"5s\" for seconds");
+    assert!(message("{ limit = 5, per = -10 }").starts_with("`per`: a duration can't be negative"));
+    assert!(message("{ limit = 5, per = nan }").starts_with("`per`: not a duration"));
 }
 
 #[test]
@@ -293,8 +301,8 @@ fn usual_mistakes_have_a_remedy() {
 
 #[test]
 fn errors_name_the_dimension() {
-    let text = "[[dimension]]\nname = \"a\"\nquota = [{ limit = 1, per = 1 }]\n\n[[dimension]]\nname = \"b\"\n";
-    let error = Policy::from_toml(&format!("{text}quota = [{{ limit = 0, per = 1 }}]")).unwrap_err();
+    let text = "[[dimension]]\nname = \"a\"\nquota = [{ limit = 1, per = \"1s\" }]\n\n[[dimension]]\nname = \"b\"\n";
+    let error = Policy::from_toml(&format!("{text}quota = [{{ limit = 0, per = \"1s\" }}]")).unwrap_err();
     assert_eq!((error.dimension(), error.line()), (Some("b"), 7));
     assert!(error.to_string().starts_with("line 7, column 10: dimension \"b\": the limit is zero"), "{error}");
     assert_eq!(Policy::from_toml("key_cap = 0").unwrap_err().dimension(), None);
@@ -302,8 +310,8 @@ fn errors_name_the_dimension() {
 
 #[test]
 fn a_dimension_can_have_a_penalty() {
-    let penalty = "[dimension.penalty]\ndenials = 2\nwithin = \"1m\"\nblocked_for = 600\n";
-    let text = format!("[[dimension]]\nname = \"a\"\nquota = [{{ limit = 1, per = 60 }}]\n{penalty}");
+    let penalty = "[dimension.penalty]\ndenials = 2\nwithin = \"1m\"\nblocked_for = \"600s\"\n";
+    let text = format!("[[dimension]]\nname = \"a\"\nquota = [{{ limit = 1, per = \"60s\" }}]\n{penalty}");
     let policy = Policy::from_toml(&text).unwrap();
     assert_eq!(policy.dimensions()[0].penalty(), Some(Penalty::new(2, 60 * SECOND, 600 * SECOND)));
     assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
@@ -313,11 +321,11 @@ fn a_dimension_can_have_a_penalty() {
 
     let none = refused(&text.replace("denials = 2", "denials = 0"));
     assert_eq!(none, (4, 1, BuildError::Penalty(PenaltyError::ZeroDenials).into()));
-    let month = refused(&text.replace("600", "\"1mo\""));
+    let month = refused(&text.replace("600s", "1mo"));
     assert_eq!(month.0, 7);
     assert!(matches!(month.2, PolicyProblem::Duration { field: "blocked_for", .. }), "{month:?}");
     assert!(words(&text.replace("within", "whithin"), 6).contains("`whithin`"));
-    assert!(words(&text.replace("blocked_for = 600\n", ""), 4).contains("blocked_for"));
+    assert!(words(&text.replace("blocked_for = \"600s\"\n", ""), 4).contains("blocked_for"));
 }
 
 fn two(user: &str, address: &str) -> Policy {
@@ -329,7 +337,7 @@ fn two(user: &str, address: &str) -> Policy {
 
 #[test]
 fn a_policy_is_applied_whole_and_by_name() {
-    let log = |limit: u32| format!("{{ limit = {limit}, per = 60 }}");
+    let log = |limit: u32| format!("{{ limit = {limit}, per = \"60s\" }}");
     let limiter = two(&log(1), &log(10)).builder::<(String, u32)>().clock(crate::MockClock::new()).build().unwrap();
     let quotas = || limiter.dimensions().map(|(_, quotas)| quotas.to_vec()).collect::<Vec<_>>();
     assert!(limiter.try_acquire(("alice", 1)).unwrap().is_admitted());
@@ -337,8 +345,8 @@ fn a_policy_is_applied_whole_and_by_name() {
 
     // In another order.
     let swapped: Policy =
-        "[[dimension]]\nname = \"address\"\nquota = [{ limit = 11, per = 60 }]\n[[dimension]]\nname = \"user\"\n\
-                           quota = [{ limit = 2, per = 60 }]"
+        "[[dimension]]\nname = \"address\"\nquota = [{ limit = 11, per = \"60s\" }]\n[[dimension]]\nname = \"user\"\n\
+                           quota = [{ limit = 2, per = \"60s\" }]"
             .parse()
             .unwrap();
     assert!(swapped.apply(&limiter).unwrap().is_empty());
@@ -347,7 +355,7 @@ fn a_policy_is_applied_whole_and_by_name() {
     assert!(limiter.try_acquire(("alice", 1)).unwrap().is_denied());
 
     // The second can't become a bucket: the first stays as it is too.
-    let bucket = r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = 1 }"#;
+    let bucket = r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = "1s" }"#;
     let before = quotas();
     let error = two(&log(9), bucket).apply(&limiter).unwrap_err();
     assert!(
@@ -356,7 +364,7 @@ fn a_policy_is_applied_whole_and_by_name() {
     assert!(error.to_string().starts_with("dimension \"address\": ") && error.dimension() == "address", "{error}");
     assert_eq!(quotas(), before);
 
-    let other: Policy = with_quotas("{ limit = 9, per = 60 }").parse().unwrap();
+    let other: Policy = with_quotas("{ limit = 9, per = \"60s\" }").parse().unwrap();
     let error = other.apply(&limiter).unwrap_err();
     assert_eq!(error, ApplyError::NotInPolicy { dimension: "address".to_owned() });
     let named = two(&log(9), &log(9)).to_string().replace("\"address\"", "\"adress\"");

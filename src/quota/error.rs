@@ -122,10 +122,11 @@ pub enum QuotaError {
 
 texts! { QuotaError {
     ZeroLimit => "the limit is zero: give at least one permit";
-    LimitTooLarge { limit } => "the limit {limit} is too large: at most {MAX_LIMIT} permits per window";
+    LimitTooLarge { limit } => "the limit {limit} is too large for a sliding window log: at most {MAX_LIMIT}; a quantised \
+        log counts to {MAX_CAPACITY}";
     ZeroWindow => "the window is zero: give at least one nanosecond";
     WindowTooLong { window } => "the window {window:?} is too long: at most {MAX_WINDOW:?}";
-    PastMaximum { algorithm, limit, most } => "{limit} permits are too many for a {algorithm}: at most {most}";
+    PastMaximum { algorithm, limit, most } => "{limit} permits are too many for a {algorithm}: at most {most}{}", remedy(*algorithm);
     ZeroRate => "the rate is zero: give at least one permit per period, as `refill` or `leak`";
     RateTooLarge { permits } => "a rate of {permits} permits per period is too large: at most {MAX_CAPACITY}";
     ZeroPeriod => "the period of the rate is zero: give at least one nanosecond, as `per`";
@@ -148,5 +149,13 @@ texts! { QuotaError {
     NameCharacter { at } => "the name has a character that is not allowed, after {at} bytes: give printable ASCII \
         without quotes and backslashes";
 } }
+
+/// The moving window that counts more permits, for a moving window.
+fn remedy(algorithm: Algorithm) -> String {
+    match algorithm {
+        Algorithm::SlidingCounter => format!("; a quantised log counts to {MAX_CAPACITY}"),
+        _ => String::new(),
+    }
+}
 
 impl core::error::Error for QuotaError {}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::algorithm::Algorithm;
 use super::value::Quota;
-use crate::duration::parse_duration;
+use crate::duration::{DurationText, parse_duration};
 
 /// Declares the fields of all quotas, and their names.
 macro_rules! written {
@@ -25,8 +25,8 @@ macro_rules! written {
 written! {
     name: String, algorithm: Algorithm,
     limit: u32, capacity: u32, refill: u32, leak: u32,
-    per: String, max_delay: String, resolution: String,
-    start: u32, phase: String, counting_refused: bool,
+    per: DurationText, max_delay: DurationText, resolution: DurationText,
+    start: u32, phase: DurationText, counting_refused: bool,
 }
 
 impl Written {
@@ -35,7 +35,8 @@ impl Written {
         let numbers =
             [("limit", self.limit), ("capacity", self.capacity), ("refill", self.refill), ("leak", self.leak)];
         let durations = [("per", self.per), ("max_delay", self.max_delay), ("resolution", self.resolution)];
-        let duration = |field, text: String| parse_duration(&text).map_err(|error| format!("`{field}`: {error}"));
+        let duration =
+            |field, text: DurationText| parse_duration(&text.0).map_err(|error| format!("`{field}`: {error}"));
         // Of several fields that are missing, the error names `per`.
         duration("per", needed("per", &durations)?)?;
         let mut quota = Quota::of_fields(

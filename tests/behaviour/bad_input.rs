@@ -44,7 +44,8 @@ fn a_limit_past_the_maximum() {
     for limit in [Quota::MAX_LIMIT + 1, u32::MAX] {
         let (error, text) = refused(Quota::per_second(limit));
         assert_eq!(error, BuildError::Quota(QuotaError::LimitTooLarge { limit }));
-        assert_eq!(text, format!("the limit {limit} is too large: at most 8388608 permits per window"));
+        let expected = "is too large for a sliding window log: at most 8388608; a quantised log counts to 1073741824";
+        assert_eq!(text, format!("the limit {limit} {expected}"));
     }
 }
 
@@ -76,7 +77,8 @@ fn a_number_that_another_algorithm_does_not_allow() {
         (
             Quota::sliding_counter(65_536, SECOND),
             past(Algorithm::SlidingCounter, 65_536, 65_535),
-            "65536 permits are too many for a sliding window counter: at most 65535",
+            "65536 permits are too many for a sliding window counter: at most 65535; a quantised log counts to \
+             1073741824",
         ),
         (
             Quota::leaky_bucket(1, 0, SECOND),

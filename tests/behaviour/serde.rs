@@ -57,7 +57,10 @@ fn an_invalid_quota_is_an_error_with_its_reason() {
     for (text, words) in [
         (r#"{"limit":5}"#, "`per` is missing"),
         (r#"{"per":"1s"}"#, "`limit` is missing"),
-        (r#"{"limit":5,"per":"10"}"#, "`per`: a unit is missing"),
+        (r#"{"limit":5,"per":"10"}"#, "`per`: a unit is missing: write \"10s\" for seconds"),
+        (r#"{"limit":5,"per":10}"#, "`per`: a unit is missing: write \"10s\" for seconds"),
+        (r#"{"limit":5,"per":-1}"#, "`per`: a duration can't be negative"),
+        (r#"{"limit":5,"per":true}"#, "such as \"10s\""),
         (r#"{"limit":5,"per":"1s","refill":1}"#, "a sliding window log has no field `refill`"),
         (r#"{"algorithm":"leaky-queue","leak":1,"per":"1s","max_delay":"1s","limit":1}"#, "has no field `limit`"),
         (

@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         let after = after.trim_start();
         let (unit, after) = after.split_at(end_of(after, char::is_alphabetic));
         if !number.is_empty() && unit.is_empty() && after.is_empty() {
-            return Err(format!("a unit is missing: did you mean \"{number}s\"?"));
+            return Err(no_unit(number));
         }
         let part = nanos_of(number, unit_of(unit)?)?;
         nanos = nanos.checked_add(part).ok_or_else(too_long)?;
@@ -61,6 +61,11 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     // The remainder of a division by 10^9 is below 2^32.
     let below_a_second = u32::try_from(nanos % NANOS_PER_SECOND).unwrap_or(0);
     Ok(Duration::new(seconds, below_a_second))
+}
+
+/// What to write in place of a number without a unit.
+pub(crate) fn no_unit(number: &str) -> String {
+    format!("a unit is missing: write \"{number}s\" for seconds")
 }
 
 /// The offset at which the characters that belong end.
@@ -160,7 +165,7 @@ mod tests {
     #[test]
     fn a_message_has_the_remedy() {
         let message = |text| super::parse(text).unwrap_err();
-        assert_eq!(message("10"), "a unit is missing: did you mean \"10s\"?");
+        assert_eq!(message("10"), parse_duration("10").unwrap_err().to_string());
         assert!(message("1mo").starts_with("months and years have no fixed length"));
         for text in ["", "soon", "-5s", "1mo", "0.5ns", &format!("{}w", "9".repeat(40))] {
             assert!(message(text).contains("\"10s\""), "{text}: {}", message(text));

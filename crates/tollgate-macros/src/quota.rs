@@ -154,7 +154,10 @@ fn check_limit(limit: &Lit) -> Result<u32> {
     match number.base10_parse::<u32>() {
         Ok(0) => Err(Error::new(number.span(), "the limit is zero, so no call could be admitted: write at least 1")),
         Ok(limit) if limit <= MAX_LIMIT => Ok(limit),
-        _ => Err(Error::new(number.span(), format!("the limit is too large: write at most {MAX_LIMIT}"))),
+        _ => {
+            let message = format!("the limit is too large: write at most {MAX_LIMIT}, or a quantised log as `policy`");
+            Err(Error::new(number.span(), message))
+        }
     }
 }
 
@@ -172,9 +175,8 @@ fn check_window(per: &Lit) -> Result<Duration> {
             }
             Ok(window)
         }
-        Lit::Int(number) => {
-            Err(Error::new(number.span(), format!("a unit is missing: write `per = \"{}s\"`", number.base10_digits())))
-        }
+        Lit::Int(number) => Err(Error::new(number.span(), duration::no_unit(number.base10_digits()))),
+        Lit::Float(number) => Err(Error::new(number.span(), duration::no_unit(number.base10_digits()))),
         other => Err(Error::new(other.span(), "a window is a text or a `Duration`: write `per = \"10s\"`")),
     }
 }

@@ -60,7 +60,7 @@ fn errors_are_shown_at_their_place() {
     let scratch = Scratch::new("check-wrong");
     let cases = [
         ("[[dimension]]\nname = \"a\"\n\tquota = [{ limit = 0, per = \"1s\" }]\n", 3, 11, "the limit is zero"),
-        ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"1.5\" }]\n", 3, 29, "did you mean 1.5s?"),
+        ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"1.5\" }]\n", 3, 29, "write \"1.5s\""),
         ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"20000d\" }]\n", 3, 10, "at most 13343d 23h"),
         ("key_cap = 7\n", 2, 1, "give at least one"),
     ];

@@ -274,7 +274,7 @@ fn a_duration_has_a_unit_in_every_option() {
         let output = tollgate().args(args).arg(SAMPLE).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(
-            text(&output.stderr).contains("a unit is missing: did you mean 30s?"),
+            text(&output.stderr).contains("a unit is missing: write \"30s\" for seconds"),
             "{args:?} {}",
             text(&output.stderr)
         );

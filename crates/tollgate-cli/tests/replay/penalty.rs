@@ -61,7 +61,7 @@ fn penalties_are_those_of_their_definition() {
         assert_eq!(report["dimensions"][0]["denied_by_penalty"], blocked, "{penalty:?}");
         // A policy file says the same.
         let policy = format!(
-            "[[dimension]]\nname = \"client\"\nquota = [{{ limit = 10, per = 10 }}]\n\
+            "[[dimension]]\nname = \"client\"\nquota = [{{ limit = 10, per = \"10s\" }}]\n\
              [dimension.penalty]\ndenials = {n}\nwithin = \"{within}\"\nblocked_for = \"{blocked_for}\"\n"
         );
         let policy = scratch.with("policy.toml", &policy);

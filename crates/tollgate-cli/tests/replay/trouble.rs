@@ -30,7 +30,7 @@ fn a_limit_that_the_library_refuses_is_shown_with_its_reason() {
         (["--limit", "-1", "--per", "1s"], "-1"),
         (["--limit", "1", "--per", "0s"], "the window is zero"),
         (["--limit", "1", "--per", "20000d"], "too long"),
-        (["--limit", "1", "--per", "60"], "did you mean 60s"),
+        (["--limit", "1", "--per", "60"], "write \"60s\""),
         (["--limit", "1", "--per", "-5s"], "negative"),
         (["--limit", "1", "--per", "soon"], "not a duration"),
     ];

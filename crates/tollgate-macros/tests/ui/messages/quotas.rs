@@ -60,4 +60,9 @@ fn zero_cost() -> Result<(), Denial> {
     Ok(())
 }
 
+#[rate_limit(limit = 5, per = 1.5)]
+fn number_with_a_fraction() -> Result<(), Denial> {
+    Ok(())
+}
+
 fn main() {}

@@ -1,6 +1,9 @@
 //! Only failed log-ins count. Each attempt is charged before the password is checked, and a right
 //! password refunds it. So a client that hangs up during the check has used an attempt.
 //!
+//! The key is the user and the address: a limit by user alone would let anybody lock a user out.
+//! `login_by_user` has a limit by address for all users as well.
+//!
 //! ```text
 //! alice, "secret": 200
 //! alice, "guess": 401
@@ -12,21 +15,22 @@
 
 use std::cell::Cell;
 use std::future::pending;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate::{Limiter, Quota};
 
 struct Service {
-    attempts: Limiter<String>,
+    attempts: Limiter<(String, IpAddr)>,
     checks: Cell<u32>,
 }
 
 impl Service {
-    async fn log_in(&self, user: &str, password: &str) -> u16 {
+    async fn log_in(&self, user: &str, address: IpAddr, password: &str) -> u16 {
         // Charged at once. A reservation that is held during the check would be refunded when the
         // client hangs up.
-        let Ok(attempt) = self.attempts.reserve(user, 1, Duration::ZERO) else { return 429 };
+        let Ok(attempt) = self.attempts.reserve((user, address), 1, Duration::ZERO) else { return 429 };
         let attempt = attempt.commit();
         if !self.is_right(password).await {
             return 401;
@@ -46,13 +50,14 @@ impl Service {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), tollgate::BuildError> {
     let service = Service { attempts: Limiter::new(Quota::per_hour(2))?, checks: Cell::new(0) };
+    let address = IpAddr::from(Ipv4Addr::new(192, 0, 2, 7));
     for password in ["secret", "guess", "secret", "guess", "guess"] {
-        println!("alice, {password:?}: {}", service.log_in("alice", password).await);
+        println!("alice, {password:?}: {}", service.log_in("alice", address, password).await);
     }
     service.checks.set(0);
     for _ in 0..30 {
         // The client hangs up, and the server drops the future.
-        let _ = timeout(Duration::ZERO, service.log_in("bob", "slow")).await;
+        let _ = timeout(Duration::ZERO, service.log_in("bob", address, "slow")).await;
     }
     let checks = service.checks.get();
     println!("thirty clients hang up during the check of bob's password: {checks} checks were started");

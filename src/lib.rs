@@ -151,26 +151,34 @@
 //! hangs up during the check has used it. A [`Reservation`] that is held across the `.await` would
 //! be dropped with the future, and give its permit back.
 //!
+//! The key is the user at an address: a limit by user alone lets anybody lock a user out. The
+//! example `login_by_user` also limits each address for all users, so that none tries a list of
+//! names or fills the cap on keys.
+//!
 //! ```
 //! use std::error::Error;
+//! use std::net::IpAddr;
 //! use std::time::Duration;
 //! use tollgate::Limiter;
 //! # async fn is_right(_: &str, password: &str) -> bool { password == "secret" }
 //!
-//! async fn log_in(limiter: &Limiter<String>, user: &str, password: &str) -> Result<bool, Box<dyn Error>> {
+//! type Attempts = Limiter<(String, IpAddr)>;
+//!
+//! async fn log_in(limiter: &Attempts, user: (&str, IpAddr), password: &str) -> Result<bool, Box<dyn Error>> {
 //!     let attempt = limiter.reserve(user, 1, Duration::ZERO)?.commit();
-//!     let is_right = is_right(user, password).await;
+//!     let is_right = is_right(user.0, password).await;
 //!     if is_right {
 //!         limiter.refund(attempt)?;
 //!     }
 //!     Ok(is_right)
 //! }
-//! # let limiter = Limiter::<String>::new(tollgate::Quota::per_day(2))?;
+//! # let limiter = Attempts::new(tollgate::Quota::per_day(2))?;
+//! # let alice = ("alice", IpAddr::from([192, 0, 2, 7]));
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 //! # for (password, right) in [("secret", true), ("a", false), ("secret", true), ("b", false)] {
-//! #     assert_eq!(runtime.block_on(log_in(&limiter, "alice", password))?, right);
+//! #     assert_eq!(runtime.block_on(log_in(&limiter, alice, password))?, right);
 //! # }
-//! # assert!(runtime.block_on(log_in(&limiter, "alice", "secret")).is_err());
+//! # assert!(runtime.block_on(log_in(&limiter, alice, "secret")).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -150,7 +150,7 @@ use syn::Error;
 /// use tollgate::{Denial, Limiter, Policy, rate_limit};
 ///
 /// struct Limits {
-///     login: Limiter<String>,
+///     upload: Limiter<String>,
 ///     search: Limiter<String>,
 /// }
 ///
@@ -158,7 +158,7 @@ use syn::Error;
 ///     // A service reads a file here.
 ///     let file = r#"
 ///         dimension = [
-///             { name = "login", quota = [{ limit = 1, per = "1m" }] },
+///             { name = "upload", quota = [{ limit = 1, per = "1m" }] },
 ///             { name = "search", quota = [{ limit = 10, per = "1s" }, { limit = 100, per = "1m" }] },
 ///         ]
 ///     "#;
@@ -168,11 +168,11 @@ use syn::Error;
 ///         let (first, more) = dimension.unwrap().quotas().split_first().unwrap();
 ///         more.iter().fold(Limiter::builder(*first), |builder, quota| builder.and(*quota)).build().unwrap()
 ///     };
-///     Limits { login: limiter("login"), search: limiter("search") }
+///     Limits { upload: limiter("upload"), search: limiter("search") }
 /// });
 ///
-/// #[rate_limit(limiter = LIMITS.login, key = user)]
-/// fn log_in(user: &str) -> Result<(), Denial> {
+/// #[rate_limit(limiter = LIMITS.upload, key = user)]
+/// fn upload(user: &str) -> Result<(), Denial> {
 ///     Ok(())
 /// }
 ///
@@ -181,7 +181,7 @@ use syn::Error;
 ///     Ok(())
 /// }
 ///
-/// assert!(log_in("alice").is_ok() && log_in("alice").is_err());
+/// assert!(upload("alice").is_ok() && upload("alice").is_err());
 /// assert!(search("alice").is_ok() && search("alice").is_ok());
 /// ```
 ///

@@ -37,7 +37,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// use axum::{Router, routing::post};
     /// use tollgate_tower::{Limiter, Quota, RateLimitLayer, Rejected};
     ///
-    /// /// Failed attempts by name.
+    /// /// Failed attempts by name. The guide has those by name and address, which lock no user out.
     /// type Attempts = RateLimitLayer<Limiter<String>>;
     ///
     /// async fn log_in(State(attempts): State<Attempts>, name: String) -> Result<Response, Rejected> {

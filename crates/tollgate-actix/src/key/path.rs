@@ -13,7 +13,8 @@ use super::{Head, KeyError, KeyExtractor};
 /// count.
 ///
 /// **A client can invent such keys**, because it can ask for any path. Prefer
-/// [`matched_path`](crate::matched_path), or use the path together with the client's address.
+/// [`matched_path`](crate::matched_path), or make the client's address another dimension of a
+/// [`JointLimiter`](tollgate::JointLimiter).
 ///
 /// ```
 /// use actix_web::test::TestRequest;

@@ -13,7 +13,8 @@ use super::{Head, KeyError, KeyExtractor};
 /// count.
 ///
 /// **A client can invent such keys**, because it can ask for any path. Prefer the route that a
-/// router has matched, or use the path together with the client's address.
+/// router has matched, or make the client's address another dimension of a
+/// [`JointLimiter`](tollgate::JointLimiter).
 ///
 /// ```
 /// use tollgate_tower::{Head, KeyExtractor, path};

@@ -1,6 +1,7 @@
 //! The layer in real servers on loopback, asked by real clients.
 
 mod addresses;
+mod axum_state;
 mod bodies;
 #[path = "../common/mod.rs"]
 mod common;

@@ -79,7 +79,7 @@ fn the_readme_is_short() {
     assert!(words <= 900, "{words} words");
 }
 
-/// The names of tests and files in the changelog lead to something.
+/// The names of tests, files and items in the changelog lead to something, and each stands there once.
 #[test]
 fn names_in_the_changelog_exist() {
     let changelog = text_of("CHANGELOG.md");
@@ -88,22 +88,37 @@ fn names_in_the_changelog_exist() {
     for folder in ["src", "tests", "crates", "benches", "examples"] {
         read_all(&root.join(folder), &mut source);
     }
-    let is_name =
-        |name: &&str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    let names = changelog.split('`').skip(1).step_by(2);
-    let mut checked = 0;
-    for name in names {
+    let words: HashSet<&str> = source.split(|char: char| !char.is_alphanumeric() && char != '_').collect();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let (mut tests, mut items, mut seen) = (0, 0, HashSet::new());
+    for name in changelog.split('`').skip(1).step_by(2) {
+        assert!(seen.insert(name), "{name} is there twice");
         if name.starts_with("tests/") && !name.contains(' ') {
             let folders = ["", "crates/tollgate-cli"].map(|folder| root.join(folder));
             let there = |extension: &str| folders.iter().any(|of| of.join(format!("{name}{extension}")).exists());
             assert!(there("") || there(".rs"), "no file {name}");
-            checked += 1;
-        } else if is_name(&name) && name.split('_').filter(|word| !word.is_empty()).count() > 3 {
+            tests += 1;
+        } else if name.bytes().all(is_word) && name.split('_').filter(|word| !word.is_empty()).count() > 3 {
             assert!(source.contains(&format!("fn {name}")), "no function {name}");
-            checked += 1;
+            tests += 1;
+        } else if name.bytes().all(|byte| is_word(byte) || byte == b':') && !name.contains("governor") {
+            let lost: Vec<&str> = name.split("::").filter(|word| !words.contains(word)).collect();
+            assert!(lost.is_empty(), "no {name}");
+            items += 1;
         }
     }
-    assert!(checked > 50, "{checked}");
+    assert!(tests > 20 && items > 60, "{tests} tests and files, {items} items");
+}
+
+/// The changelog of a first version says what the crates do, not how they came to be.
+#[test]
+fn the_changelog_tells_no_story() {
+    let text = text_of("CHANGELOG.md").to_lowercase();
+    for phrase in ["no longer", "used to", "any more", "in place of"] {
+        assert!(!text.contains(phrase), "{phrase}");
+    }
+    let lost = text.split(|char: char| !char.is_alphanumeric()).find(|word| *word == "now");
+    assert_eq!(lost, None);
 }
 
 /// The names and files in the chapters of the design exist in the sources.

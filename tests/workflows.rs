@@ -8,8 +8,16 @@ use std::process::Command;
 
 /// Commands of workflows that neither `check` nor `.ci/run` runs: they take longer, or need what a
 /// developer may not have.
-const LONGER: [&str; 8] =
-    ["tests/models", ".ci/docs", ".ci/miri", ".ci/release", ".ci/semver", ".ci/versions", "tests/soak", "tests/weaken/run"];
+const LONGER: [&str; 8] = [
+    "tests/models",
+    ".ci/docs",
+    ".ci/miri",
+    ".ci/release",
+    ".ci/semver",
+    ".ci/versions",
+    "tests/soak",
+    "tests/weaken/run",
+];
 
 fn text_of(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()

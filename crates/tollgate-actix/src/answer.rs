@@ -30,7 +30,7 @@ const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Problem details, with the fields that do not depend on the quotas.
 pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
-    let mut response = with_body(problem.status(), problem.to_json());
+    let mut response = problem_details(problem.status(), problem.to_json());
     problem.write_fields(headers, |name, value| write(response.headers_mut(), name, value));
     response
 }
@@ -46,7 +46,17 @@ pub(crate) fn to_rejected(
     let rejection = Rejection::new(problem, head);
     let own = settings.on_denied.as_ref().map(|on_denied| on_denied(rejection));
     let mut response = own.unwrap_or_else(|| rejection.answer());
-    let fields = response.headers_mut();
+    write_rejected(response.headers_mut(), problem, policies, headers);
+    response
+}
+
+/// Writes the header fields of the answer to a denied request, except that of the body.
+pub(crate) fn write_rejected(
+    fields: &mut HeaderMap,
+    problem: &Problem<'_>,
+    policies: Option<&Value>,
+    headers: Headers,
+) {
     if let Some(Value(policies)) = policies {
         fields.append(POLICIES, policies.clone());
     }
@@ -56,7 +66,6 @@ pub(crate) fn to_rejected(
         "cache-control" if fields.contains_key(header::CACHE_CONTROL) => {}
         _ => write(fields, name, value),
     });
-    response
 }
 
 /// Writes the header fields of the response to an admitted request.
@@ -105,7 +114,8 @@ fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
     }
 }
 
-fn with_body(status: u16, body: String) -> HttpResponse {
+/// Problem details, without other header fields.
+pub(crate) fn problem_details(status: u16, json: String) -> HttpResponse {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
-    HttpResponseBuilder::new(status).body(body)
+    HttpResponseBuilder::new(status).content_type("application/problem+json").body(json)
 }

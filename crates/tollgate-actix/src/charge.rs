@@ -2,52 +2,63 @@
 
 use std::sync::Arc;
 
-use actix_web::Error;
-use actix_web::http::StatusCode;
-use actix_web::http::header::HeaderMap;
-use tollgate_http::middleware;
+use actix_web::dev::ServiceResponse;
+use actix_web::{Error, HttpResponse};
+use tollgate_http::middleware::{self, Admitted};
 
 use crate::answer::{self, Value};
+use crate::answered;
 use crate::failed::LimitedError;
 use crate::gate::Gate;
 use crate::key::KeyExtractor;
-use crate::settings::RefundWhen;
+use crate::settings::OnAnswer;
 
 /// The charge of an admitted request. If it is dropped before the response, it refunds the permits
 /// if the options say so.
 pub(crate) struct Charge<L: Gate<X>, X: KeyExtractor> {
     charge: middleware::Charge<L, L::Keys, Value>,
-    refund_when: Option<Arc<RefundWhen>>,
+    on_answer: Option<Arc<OnAnswer>>,
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
-    pub(crate) const fn new(
-        charge: middleware::Charge<L, L::Keys, Value>,
-        refund_when: Option<Arc<RefundWhen>>,
-    ) -> Self {
-        Self { charge, refund_when }
+    pub(crate) const fn new(charge: middleware::Charge<L, L::Keys, Value>, on_answer: Option<Arc<OnAnswer>>) -> Self {
+        Self { charge, on_answer }
+    }
+
+    /// The decision, as handlers see it.
+    pub(crate) fn admitted(&self) -> Option<Admitted> {
+        self.charge.admitted()
     }
 
     /// Settles the charge when the inner service has answered.
-    pub(crate) fn answered(mut self, status: StatusCode, fields: &mut HeaderMap) {
-        self.settle(status);
+    pub(crate) fn answered<B>(mut self, response: &mut ServiceResponse<B>) {
+        match self.on_answer.take() {
+            Some(on_answer) => self.settle(&on_answer, response.response()),
+            None => self.charge.settle(|| false),
+        }
         if let Some(told) = self.charge.told() {
-            answer::write_told(fields, told);
+            answer::write_told(response.headers_mut(), told);
         }
     }
 
     /// Settles the charge when the inner service has failed with an error, which becomes an answer
     /// later.
     pub(crate) fn failed(mut self, error: Error) -> Error {
-        self.settle(error.as_response_error().status_code());
+        match self.on_answer.take() {
+            Some(on_answer) => self.settle(&on_answer, &error.error_response()),
+            None => self.charge.settle(|| false),
+        }
         match self.charge.told() {
             Some(told) => LimitedError::new(error, told).into(),
             None => error,
         }
     }
 
-    fn settle(&mut self, status: StatusCode) {
-        let refund_when = self.refund_when.as_ref();
-        self.charge.settle(|| refund_when.is_some_and(|refund_when| refund_when(status)));
+    fn settle<B>(&mut self, on_answer: &OnAnswer, answer: &HttpResponse<B>) {
+        let refund_when = on_answer.refund_when.as_ref();
+        self.charge.settle(|| refund_when.is_some_and(|refund_when| answered::look(answer, |head| refund_when(head))));
+        if let Some(cost_after) = &on_answer.cost_after {
+            self.charge.more(answered::look(answer, |head| cost_after(head)));
+        }
     }
 }

@@ -9,6 +9,7 @@ use tollgate::{CostExceedsLimit, Denial};
 use tollgate_http::{DenialKind, Headers, Problem};
 
 use crate::answer;
+use crate::key::KeyError;
 
 /// A denied call as the error of a handler. Its answer is that of the middleware, with the same
 /// status, `Retry-After` and problem details (RFC 9457).
@@ -54,6 +55,13 @@ impl From<Denial> for Denied {
 impl From<CostExceedsLimit> for Denied {
     fn from(_: CostExceedsLimit) -> Self {
         Self { problem: Problem::new(DenialKind::CostExceedsLimit, Duration::MAX) }
+    }
+}
+
+/// The answer is 500 or 400, as to a request without a key.
+impl From<KeyError> for Denied {
+    fn from(error: KeyError) -> Self {
+        Self { problem: error.into() }
     }
 }
 

@@ -58,7 +58,7 @@ where
             StateProjection::Inner { future, charge } => match ready!(future.poll(context)) {
                 Ok(mut response) => {
                     if let Some(charge) = charge.take() {
-                        charge.answered(response.status(), response.headers_mut());
+                        charge.answered(&mut response);
                     }
                     Ok(response.map_into_left_body())
                 }

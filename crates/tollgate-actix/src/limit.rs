@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
-use actix_web::http::StatusCode;
 use actix_web::{Error, Responder};
 use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 
+use crate::answer::Value;
+use crate::answered::AnswerHead;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Missing, NoKey};
 use crate::middleware::RateLimitMiddleware;
 use crate::rejection::Rejection;
-use crate::settings::Settings;
+use crate::settings::{OnAnswer, Settings};
 use crate::shared::Shared;
 
 /// Limits the requests to a service, a scope, a resource or a route.
@@ -95,29 +96,78 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         self.with(|shared| shared.settings.skip_preflights = skip)
     }
 
-    /// The answers after which the permits are refunded, by their status code; none by default.
+    /// The answers after which the permits are refunded, by their status, header fields and
+    /// extensions; none by default. The permits are charged before the service works, so a client
+    /// that hangs up keeps its charge.
     ///
-    /// An inner service that fails has the status of the answer that its error becomes. If `refund`
-    /// panics, the permits are refunded. See [`refund_unanswered`](Self::refund_unanswered) for a
-    /// cancelled request.
+    /// An inner service that fails has the answer that its error becomes. If `refund` panics, the
+    /// permits are refunded. See [`refund_unanswered`](Self::refund_unanswered) for a cancelled
+    /// request.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use actix_web::http::StatusCode;
-    /// use tollgate::{DirectLimiter, Quota};
-    /// use tollgate_actix::RateLimit;
+    /// use tollgate_actix::{DirectLimiter, Quota, RateLimit};
+    ///
+    /// /// A handler puts it into the extensions of an answer that is to cost nothing.
+    /// struct Free;
     ///
     /// // Failed log-ins count, and successful ones do not.
     /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
-    /// let limit = RateLimit::new(limiter).refund_when(|status| status != StatusCode::UNAUTHORIZED);
+    /// let limit = RateLimit::new(limiter).refund_when(|answer| {
+    ///     answer.status != StatusCode::UNAUTHORIZED || answer.extensions.contains::<Free>()
+    /// });
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::BuildError>(())
+    /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn refund_when(self, refund: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|shared| {
-            shared.settings.refund_when = Some(Arc::new(refund));
-            shared.limits = shared.limits.with(|options| options.refunds = true);
-        })
+    pub fn refund_when(self, refund: impl Fn(&AnswerHead<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.with_answers(|on_answer| on_answer.refund_when = Some(Arc::new(refund)))
+    }
+
+    /// A further cost of a request, known by its answer: rows read, tokens generated. It is charged
+    /// to the same keys when the answer is there, after [`refund_when`](Self::refund_when).
+    ///
+    /// If fewer permits are left, those are taken, and the next request is denied. The rest is not
+    /// owed. So let [`cost`](Self::cost) be an estimate if answers cost much. A request without an
+    /// answer keeps the charge of its `cost`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_actix::{DirectLimiter, Quota, RateLimit};
+    ///
+    /// /// A handler puts it into the extensions of its answer.
+    /// struct Tokens(u32);
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(10_000))?);
+    /// let limit = RateLimit::new(limiter)
+    ///     .cost_after(|answer| answer.extensions.get().map_or(0, |&Tokens(tokens)| tokens));
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate_actix::BuildError>(())
+    /// ```
+    pub fn cost_after(self, cost: impl Fn(&AnswerHead<'_>) -> u32 + Send + Sync + 'static) -> Self {
+        self.with_answers(|on_answer| on_answer.cost_after = Some(Arc::new(cost)))
+    }
+
+    /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
+    /// handlers the permits left; `false` by default. It costs a few allocations.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use actix_web::{App, web};
+    /// use tollgate_actix::{Admitted, DirectLimiter, Quota, RateLimit};
+    ///
+    /// async fn hello(admitted: web::ReqData<Admitted>) -> String {
+    ///     format!("{} of {} left", admitted.remaining(), admitted.limit())
+    /// }
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
+    /// let limit = RateLimit::new(limiter).tell_handlers(true);
+    /// let app = App::new().route("/", web::get().to(hello)).wrap(limit);
+    /// # drop(app);
+    /// # Ok::<(), tollgate_actix::BuildError>(())
+    /// ```
+    pub fn tell_handlers(self, tell: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.left = tell))
     }
 
     /// Whether the permits of a request without an answer are refunded; `false` by default. Such a
@@ -129,7 +179,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// connection. With `HttpServer::h1_allow_half_closed(false)` it stops the request.
     pub fn refund_unanswered(self, refund: bool) -> Self {
         self.with(|shared| {
-            let refunds = refund || shared.settings.refund_when.is_some();
+            let refunds = refund || shared.settings.on_answer.is_some();
             shared.limits = shared.limits.with(|options| {
                 options.refund_unanswered = refund;
                 options.refunds = refunds;
@@ -195,6 +245,12 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.all_limits = all))
     }
 
+    /// Whether `RateLimit-Policy`, which is the same in each answer, is only in answers to denied
+    /// requests; `false` by default. An admitted request then costs less.
+    pub fn policy_on_denial(self, on_denial: bool) -> Self {
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.policy_on_denial = on_denial))
+    }
+
     /// The name that clients see of quotas without a [name of their own](tollgate::Quota::named);
     /// `default` by default. If a key has several quotas, the window of each is appended, such as
     /// `default-1m`. Quotas of a joint limiter have the names of their dimensions. A name that a
@@ -218,6 +274,22 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     #[must_use]
     pub fn limiter(&self) -> &Arc<L> {
         self.shared.limits.limiter()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits<L, Value> {
+        &self.shared.limits
+    }
+
+    /// Whether a denied call passes, because of the switch.
+    pub(crate) fn overrules(&self) -> bool {
+        self.shared.settings.overrules()
+    }
+
+    fn with_answers(self, change: impl FnOnce(&mut OnAnswer)) -> Self {
+        self.with(|shared| {
+            change(Arc::make_mut(shared.settings.on_answer.get_or_insert_default()));
+            shared.limits = shared.limits.with(|options| options.refunds = true);
+        })
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {

@@ -4,10 +4,11 @@ use core::fmt;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
-use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
+use actix_web::{Error, HttpMessage as _};
 
+use crate::charge::Charge;
 use crate::future::ResponseFuture;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, NoKey};
@@ -44,7 +45,12 @@ where
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
         match self.shared.judge(&Head::of(request.request())) {
-            Judgement::Pass(charge) => ResponseFuture::inner(self.inner.call(request), charge),
+            Judgement::Pass(charge) => {
+                if let Some(admitted) = charge.as_ref().and_then(Charge::admitted) {
+                    request.extensions_mut().insert(admitted);
+                }
+                ResponseFuture::inner(self.inner.call(request), charge)
+            }
             Judgement::Answer(response) => ResponseFuture::own(request.into_response(response).map_into_right_body()),
         }
     }

@@ -2,10 +2,11 @@
 
 use core::ops::Deref;
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, HttpResponseBuilder};
 use tollgate_http::Problem;
 
+use crate::answer;
 use crate::key::Head;
 
 /// A request that the middleware answers itself: it is denied, or has no key. This is the argument
@@ -57,8 +58,7 @@ impl<'a> Rejection<'a> {
     /// to it as to any other.
     #[must_use]
     pub fn answer(&self) -> HttpResponse {
-        let mut response = HttpResponseBuilder::new(self.status());
-        response.content_type("application/problem+json").body(self.problem.to_json())
+        answer::problem_details(self.problem.status(), self.problem.to_json())
     }
 }
 

@@ -3,23 +3,32 @@
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
-use actix_web::http::{Method, StatusCode, header};
+use actix_web::http::{Method, header};
 use tollgate_http::middleware::ShadowSwitch;
 
+use crate::answered::AnswerHead;
 use crate::key::Head;
 use crate::rejection::Rejection;
 
 type Cost = dyn Fn(&Head<'_>) -> u32 + Send + Sync;
 type Skip = dyn Fn(&Head<'_>) -> bool + Send + Sync;
-pub(crate) type RefundWhen = dyn Fn(StatusCode) -> bool + Send + Sync;
+type RefundWhen = dyn Fn(&AnswerHead<'_>) -> bool + Send + Sync;
+type CostAfter = dyn Fn(&AnswerHead<'_>) -> u32 + Send + Sync;
 type OnDenied = dyn Fn(Rejection<'_>) -> HttpResponse + Send + Sync;
+
+/// What is decided by the head of the inner service's answer.
+#[derive(Clone, Default)]
+pub(crate) struct OnAnswer {
+    pub(crate) refund_when: Option<Arc<RefundWhen>>,
+    pub(crate) cost_after: Option<Arc<CostAfter>>,
+}
 
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) cost: Option<Arc<Cost>>,
     pub(crate) skip: Option<Arc<Skip>>,
     pub(crate) skip_preflights: bool,
-    pub(crate) refund_when: Option<Arc<RefundWhen>>,
+    pub(crate) on_answer: Option<Arc<OnAnswer>>,
     pub(crate) on_denied: Option<Arc<OnDenied>>,
     pub(crate) shadow: Option<ShadowSwitch>,
 }

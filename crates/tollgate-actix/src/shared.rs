@@ -70,7 +70,7 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         };
         match self.limits.decide(keys, cost) {
             Outcome::Admitted(charge) => {
-                Judgement::Pass(charge.map(|charge| Charge::new(charge, settings.refund_when.clone())))
+                Judgement::Pass(charge.map(|charge| Charge::new(charge, settings.on_answer.clone())))
             }
             Outcome::Denied(_) if settings.overrules() => Judgement::Pass(None),
             Outcome::Denied(denied) => Judgement::Answer(denied.answer(|problem, policies| {

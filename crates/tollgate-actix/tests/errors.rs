@@ -45,7 +45,7 @@ fn the_answer_of_an_error_shows_the_limits() {
 
 #[test]
 fn a_refund_by_the_status_of_an_error_is_told() {
-    let refunds = limit(5).refund_when(|status| status == StatusCode::BAD_GATEWAY);
+    let refunds = limit(5).refund_when(|answer| answer.status == StatusCode::BAD_GATEWAY);
     let server = serve(refunds.headers(Headers::XRateLimit), limit(100));
     for (path, remaining) in [("/fails", "5"), ("/", "4"), ("/fails", "4")] {
         assert_eq!(server.get(path, &[]).field("x-ratelimit-remaining"), Some(remaining), "{path}");

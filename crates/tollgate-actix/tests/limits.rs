@@ -236,7 +236,7 @@ fn permits_are_given_back_by_status() {
         if status.is_success() { Ok("welcome") } else { Err(actix_web::error::InternalError::new("", status).into()) }
     }
     let (limiter, _) = direct(2);
-    let limit = RateLimit::new(limiter).refund_when(|status| status != StatusCode::UNAUTHORIZED);
+    let limit = RateLimit::new(limiter).refund_when(|answer| answer.status != StatusCode::UNAUTHORIZED);
     let server = Server::of(move || {
         let inner = App::new().route("/{status}", web::get().to(log_in));
         // An inner middleware that fails with an error, which is not yet an answer.

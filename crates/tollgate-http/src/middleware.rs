@@ -27,6 +27,7 @@
 //! # Ok::<(), tollgate::BuildError>(())
 //! ```
 
+mod admitted;
 mod cache;
 mod charge;
 mod gate;
@@ -38,6 +39,7 @@ mod prepared;
 mod shadow;
 mod values;
 
+pub use admitted::Admitted;
 pub use charge::{Charge, Told};
 pub use gate::{Gate, JointKey};
 pub use key_error::KeyError;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware;
+use tollgate_http::middleware::{self, Admitted};
 
-use crate::admitted::Admitted;
 use crate::answer::{self, Value};
 use crate::gate::Gate;
 use crate::key::KeyExtractor;
@@ -25,7 +24,7 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
 
     /// The decision, as handlers see it.
     pub(crate) fn admitted(&self) -> Option<Admitted> {
-        self.charge.left().map(|(limit, usage)| Admitted::new(limit, usage))
+        self.charge.admitted()
     }
 
     /// Settles the charge when the inner service has answered.

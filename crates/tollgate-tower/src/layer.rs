@@ -145,6 +145,27 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
 
     /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
     /// inner services the permits left; `false` by default. It costs a few allocations.
+    ///
+    /// ```
+    /// # #[cfg(feature = "axum")]
+    /// # fn main() -> Result<(), tollgate_tower::BuildError> {
+    /// use std::sync::Arc;
+    /// use axum::{Extension, Router, routing::get};
+    /// use tollgate_tower::{Admitted, DirectLimiter, Quota, RateLimitLayer};
+    ///
+    /// async fn hello(Extension(admitted): Extension<Admitted>) -> String {
+    ///     format!("{} of {} left", admitted.remaining(), admitted.limit())
+    /// }
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
+    /// let limit = RateLimitLayer::new(limiter).tell_handlers(true);
+    /// let app: Router = Router::new().route("/", get(hello)).layer(limit);
+    /// # let _ = app;
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "axum"))]
+    /// # fn main() {}
+    /// ```
     pub fn tell_handlers(self, tell: bool) -> Self {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.left = tell))
     }

@@ -4,7 +4,6 @@
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
 
-mod admitted;
 mod answer;
 mod body;
 mod charge;
@@ -20,7 +19,6 @@ mod service;
 mod settings;
 mod shared;
 
-pub use admitted::Admitted;
 pub use body::ResponseBody;
 #[cfg(feature = "axum")]
 pub use client::Client;
@@ -37,7 +35,7 @@ pub use layer::RateLimitLayer;
 pub use rejection::{IntoAnswer, Rejection};
 pub use service::RateLimit;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::ShadowSwitch;
+pub use tollgate_http::middleware::{Admitted, ShadowSwitch};
 pub use tollgate_http::{
     ClientAddress, ClientConfigError, DenialKind, Headers, Peer, PolicyError, Problem, QuotaUnit, ServiceLimit,
     TrustedProxies,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tollgate::Receipt;
 
+use super::admitted::Admitted;
 use super::gate::{Gate, Item, Items, Request, Tell, Verdict};
 use super::limits::Inner;
 use super::values::FieldValue;
-use crate::limit::Usage;
 
 /// The charge of an admitted request. If it is dropped before the response, it refunds the permits
 /// if the options say so.
@@ -86,16 +86,15 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
         }
     }
 
-    /// The limit of the tightest quota, and the permits left of it when these were granted. `None`
-    /// if the options do not ask for them.
+    /// The decision, for handlers; `None` if [`Options::left`](super::Options::left) is `false`.
     #[must_use]
-    pub fn left(&self) -> Option<(u32, Usage)> {
+    pub fn admitted(&self) -> Option<Admitted> {
         let State::Loan(loan) = &self.state else { return None };
         if !loan.limits.options().left {
             return None;
         }
         let tightest = |item: &&Item| (item.usage.remaining, Reverse(item.usage.next_after));
-        loan.left.as_ref()?.iter().min_by_key(tightest).map(|item| (item.limit, item.usage))
+        loan.left.as_ref()?.iter().min_by_key(tightest).map(|item| Admitted::new(item.limit, item.usage))
     }
 
     /// The values of header fields; `None` if there are none. After a refund or another charge, the

@@ -26,7 +26,7 @@ pub struct Options {
     pub all_limits: bool,
     /// Whether `RateLimit-Policy` is only in answers to denied requests.
     pub policy_on_denial: bool,
-    /// Whether [`Charge::left`] tells the permits left, also without header fields.
+    /// Whether [`Charge::admitted`] tells the permits left, also without header fields.
     pub left: bool,
     /// Whether permits may be refunded, or more charged.
     pub refunds: bool,

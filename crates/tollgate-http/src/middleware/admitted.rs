@@ -2,30 +2,19 @@
 
 use core::time::Duration;
 
-use tollgate_http::Usage;
+use crate::limit::Usage;
 
-/// The decision about an admitted request, which
-/// [`tell_handlers`](crate::RateLimitLayer::tell_handlers) puts into its extensions.
+/// The decision about an admitted request, for handlers. The option `tell_handlers` of middleware
+/// puts it into the request's extensions.
 ///
 /// ```
-/// # #[cfg(feature = "axum")]
-/// # fn main() -> Result<(), tollgate_tower::BuildError> {
-/// use std::sync::Arc;
-/// use axum::{Extension, Router, routing::get};
-/// use tollgate_tower::{Admitted, DirectLimiter, Quota, RateLimitLayer};
+/// use tollgate_http::middleware::Admitted;
 ///
-/// async fn hello(Extension(admitted): Extension<Admitted>) -> String {
+/// /// The text of a handler.
+/// fn text(admitted: &Admitted) -> String {
 ///     format!("{} of {} left", admitted.remaining(), admitted.limit())
 /// }
-///
-/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-/// let limit = RateLimitLayer::new(limiter).tell_handlers(true);
-/// let app: Router = Router::new().route("/", get(hello)).layer(limit);
-/// # let _ = app;
-/// # Ok(())
-/// # }
-/// # #[cfg(not(feature = "axum"))]
-/// # fn main() {}
+/// # let _ = text;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admitted {

@@ -15,14 +15,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header::AUTHORIZATION;
+use actix_web::http::header::{AUTHORIZATION, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{App, HttpResponse, HttpServer};
 use tollgate::{Clock, MonotonicClock};
 use tollgate_actix::{
-    BuildError, ClientIp, DenialKind, DirectLimiter, Head, Headers, JointLimiter, KeyError, Limiter, Quota, RateLimit,
-    Rejection, from_head,
+    BuildError, ClientIp, DenialKind, DirectLimiter, Headers, JointLimiter, Limiter, Quota, RateLimit, Rejection,
+    header,
 };
 
 /// `requests_per_second(2).burst_size(5)`.
@@ -54,12 +54,12 @@ pub(crate) fn routes<C: Clock + Clone + Send + Sync + 'static>(
     let fields = slow.headers(Headers::XRateLimit).skip(|head| *head.method != Method::GET);
 
     // Clients can make tokens up. So addresses have a limit as well, for all tokens together.
-    let tokens = JointLimiter::<(String, IpAddr), _>::builder()
+    let tokens = JointLimiter::<(HeaderValue, IpAddr), _>::builder()
         .dimension("token", [SLOW])
         .dimension("address", [Quota::token_bucket(50, 5, Duration::from_secs(1))])
         .clock(clock.clone())
         .build()?;
-    let tokens = RateLimit::new(Arc::new(tokens)).key((from_head(bearer), ClientIp::peer()));
+    let tokens = RateLimit::new(Arc::new(tokens)).key((header(AUTHORIZATION), ClientIp::peer()));
     let tokens = tokens.headers(Headers::XRateLimit).on_denied(json);
 
     let all = DirectLimiter::builder(SLOW).clock(clock).build()?;
@@ -86,13 +86,6 @@ fn wait(denied: Rejection<'_>) -> HttpResponse {
             .body(format!("wait for {seconds} s\n")),
         None => denied.answer(),
     }
-}
-
-/// The key extractor of the custom key.
-fn bearer(head: &Head<'_>) -> Result<String, KeyError> {
-    let field = head.headers.get(AUTHORIZATION).and_then(|field| field.to_str().ok());
-    let token = field.and_then(|field| field.strip_prefix("Bearer ")).map(str::trim);
-    token.filter(|token| !token.is_empty()).map(str::to_owned).ok_or(KeyError::not_sent())
 }
 
 /// `exceed_rate_limit_response`, and the error of a request without a token.

@@ -14,15 +14,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use tollgate::{Clock, MonotonicClock};
 use tollgate_tower::{
-    BuildError, ClientIp, DenialKind, DirectLimiter, Head, Headers, JointLimiter, KeyError, Limiter, Quota,
-    RateLimitLayer, Rejection, from_head,
+    BuildError, ClientIp, DenialKind, DirectLimiter, Headers, JointLimiter, Limiter, Quota, RateLimitLayer, Rejection,
+    header,
 };
 
 /// `per_second(2).burst_size(5)`: a permit comes back every two seconds, not two a second.
@@ -48,12 +48,12 @@ pub(crate) fn app<C: Clock + Clone + Send + Sync + 'static>(clock: C) -> Result<
     let fields = by_address(README)?.headers(Headers::XRateLimit).skip(|head| *head.method != Method::GET);
 
     // Clients can make tokens up. So addresses have a limit as well, for all tokens together.
-    let tokens = JointLimiter::<(String, IpAddr), _>::builder()
+    let tokens = JointLimiter::<(HeaderValue, IpAddr), _>::builder()
         .dimension("token", [README])
         .dimension("address", [Quota::token_bucket(50, 5, Duration::from_secs(1))])
         .clock(clock.clone())
         .build()?;
-    let tokens = RateLimitLayer::new(Arc::new(tokens)).key((from_head(bearer), ClientIp::peer()));
+    let tokens = RateLimitLayer::new(Arc::new(tokens)).key((header(AUTHORIZATION), ClientIp::peer()));
     let tokens = tokens.headers(Headers::XRateLimit).on_denied(json);
 
     let all = DirectLimiter::builder(README).clock(clock.clone()).build()?;
@@ -77,13 +77,6 @@ fn wait(denied: Rejection<'_>) -> Response {
         }
         None => denied.answer().into_response(),
     }
-}
-
-/// The key extractor of the custom key.
-fn bearer(head: &Head<'_>) -> Result<String, KeyError> {
-    let field = head.headers.get(AUTHORIZATION).and_then(|field| field.to_str().ok());
-    let token = field.and_then(|field| field.strip_prefix("Bearer ")).map(str::trim);
-    token.filter(|token| !token.is_empty()).map(str::to_owned).ok_or(KeyError::not_sent())
 }
 
 /// The error handler, also for requests without a token.

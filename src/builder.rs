@@ -209,12 +209,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
-    /// The number of keys that may get [quotas of their own](Limiter::set_quotas_of), at most the
-    /// key cap; zero by default.
+    /// Lets keys get [quotas of their own](Limiter::set_quotas_of): about this many, at most the key
+    /// cap. Zero, the default, lets no key.
     ///
     /// This takes 8 to 16 bytes for each of them from the start. Each decision then checks whether
-    /// its key has quotas of its own. More keys than this can get quotas; the check then takes
-    /// longer.
+    /// its key has quotas of its own. If more keys get quotas, the check takes longer.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

@@ -129,15 +129,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   the old windows do not come back under a longer one.
     /// - **Token bucket, leaky bucket**: as much is missing from the new bucket as was from the old
     ///   one, rounded up to a whole permit and at most all of it. Permits that are reserved ahead
-    ///   are owed as before, at most as many again. The bucket flows at the new rate from now on.
+    ///   stay owed, up to the new capacity. The bucket flows at the new rate from now on.
     /// - **Leaky queue**: places that were given stay. The next place leaves when it would have, or
     ///   less than one interval of the new rate later, if the queue can be as long.
     /// - **Quantised log**: the limit changes as that of a sliding window log. The window can't
     ///   change.
-    /// - **Fixed window**: permits of the window that runs count in it. The window keeps its start,
-    ///   or, aligned, is the one in which it opened. It ends by its new length. If only the
-    ///   [phase](Quota::aligned) is another, the permits count in the aligned window of the change.
-    ///   A window that is over stays over.
+    /// - **Fixed window**: permits of an open window still count in it. The window keeps its start
+    ///   and takes the new length. An aligned window becomes the new aligned window that contains
+    ///   its start. If only the [phase](Quota::aligned) is another, the permits count in the aligned
+    ///   window of the change. A window that is over stays over.
     /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does. If
     ///   only the phase is another, no count weighs less than before.
     ///

@@ -15,8 +15,10 @@ use crate::single::Single;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
-/// A rate limiter without keys, for a service or an outgoing connection as a whole; otherwise as
-/// [`Limiter`](crate::Limiter). It is a value of about 1.7 KB.
+/// A rate limiter without keys, for a service or an outgoing connection as a whole.
+///
+/// Otherwise it is as [`Limiter`](crate::Limiter): exact, lock-free, and shared by reference or
+/// `Arc`. It is a value of about 1.7 KB.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
@@ -74,8 +76,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit, unless the limiter is in [shadow
-    /// mode](crate::LimiterBuilder::shadow): no wait would help.
+    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
+    /// such error in [shadow mode](crate::DirectLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
         Ok(self.engine.decide(self.engine.checked(Single::KEY, cost)?, cost))
     }

@@ -47,10 +47,10 @@ use crate::quotas::Shown;
 /// limiter.try_acquire(("alice",));
 /// ```
 ///
-/// The decision is atomic. No dimension is ever over its quota. A denied request leaves no trace.
-/// No request is denied because of permits that another request took and gave back. No thread waits
-/// for another: a thread that finds an unfinished request finishes it. The source file
-/// `cell/joint.rs` names the papers.
+/// The decision is atomic. No key is ever over a quota of its dimension. A denied request takes no
+/// permit from any key. No request is denied because of permits that another request took and gave
+/// back. No thread waits for another: a thread that finds an unfinished request finishes it.
+/// [`design::algorithms`](crate::design::algorithms) tells how.
 ///
 /// A limiter is a value of about 1.9 KB.
 ///
@@ -107,10 +107,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     ///
     /// It peeks at each key first. If no key denies the request, it looks each key up again and
-    /// claims the permits of all in one step. A denial writes nothing, with two exceptions. It
-    /// finishes an unfinished request that it finds. And a token bucket that does not [start
-    /// full](Quota::starting_with) begins to fill with the key's first request, even if it denies
-    /// that request.
+    /// claims the permits of all in one step. A denial writes nothing, with three exceptions:
+    ///
+    /// - The limiter counts denials (see [`Decision::Denied`]).
+    /// - The request finds an unfinished request, and finishes it.
+    /// - A token bucket that does not [start full](Quota::starting_with) begins to fill with the
+    ///   key's first request, even if it denies that request.
     ///
     /// # Errors
     ///
@@ -136,9 +138,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
-    /// Also when `cost` is more than a limit of a dimension that is asked, unless a key is on the
-    /// deny list or the limiter is in [shadow mode](crate::LimiterBuilder::shadow): no wait would
-    /// help.
+    /// Also when `cost` is more than a limit of a dimension that is asked: no wait would help.
+    /// There is no such error if a key is on the [deny list](Self::deny), nor in [shadow
+    /// mode](crate::JointLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost))
     }
@@ -259,7 +261,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     /// Restores the full quota of each of these keys, in its own dimension, and ends its
-    /// [penalty](Penalty). Changes no list. Returns whether the limiter held a cell or a block for
+    /// [penalty](Penalty). Changes no list. Returns whether the limiter held permits or a penalty of
     /// one of them.
     ///
     /// ```

@@ -24,9 +24,8 @@ use crate::snapshot::Snapshot;
 /// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
 /// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows.
 ///
-/// A limiter is a value of about 1.9 KB. It never moves memory that it has allocated. Put it into
-/// an `Arc`, a `static` or the state of the application. [`counts`](Self::counts) has the bytes
-/// that it takes.
+/// A limiter is a value of about 1.9 KB. Put it into an `Arc`, a `static` or the state of the
+/// application. [`counts`](Self::counts) has the bytes that it takes.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota};
@@ -59,8 +58,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     ///
     /// This costs one hash, one clock reading and one look-up. A denial writes nothing, with two
-    /// exceptions. The limiter may count denials (see [`Decision::Denied`]). And after a change of
-    /// quotas, the first request of a key updates its account; a log needs no update.
+    /// exceptions:
+    ///
+    /// - The limiter counts denials (see [`Decision::Denied`]).
+    /// - The quotas have changed since the key's last request. Then the request updates the key's
+    ///   account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         self.engine.decide(self.fingerprint(key), 1)
     }
@@ -80,9 +82,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`CostExceedsLimit`] when `cost` is more than the limit, unless the key is on a
-    /// [list](Self::allow) or the limiter is in [shadow mode](crate::LimiterBuilder::shadow): no
-    /// wait would help.
+    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
+    /// such error for a key on a [list](Self::allow), nor in [shadow
+    /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
         Ok(self.engine.decide(self.engine.checked(self.fingerprint(key), cost)?, cost))
     }
@@ -187,8 +189,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
     /// Changes no list.
     ///
-    /// Returns whether the limiter held a cell or a block for the key, even if its permits had
-    /// expired.
+    /// Returns whether the limiter held permits or a penalty of the key, which may have expired.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -204,8 +205,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.forget(self.fingerprint(key))
     }
 
-    /// Forgets every key with its penalties, and the permits that keys without a place share.
-    /// Changes no list.
+    /// Forgets every key with its penalties, and the permits of the quota that keys beyond the cap
+    /// share ([`AtKeyCap::Share`](crate::AtKeyCap::Share)). Changes no list.
     ///
     /// Each key is forgotten at some instant of the call, and not all at the same instant. The time
     /// is proportional to the number of cells.

@@ -92,10 +92,9 @@ impl Quota {
     ///   reservation counts.
     /// - A [refund](crate::Limiter::refund) gives back granted permits. Denied requests still
     ///   count.
-    /// - A key keeps only its newest requests: twice as many permits as the largest limit that it
-    ///   has had, since a restart if there was one. Older ones can't change a decision under these
-    ///   limits. After a [change](crate::Limiter::set_quotas) to a larger limit, they do not count
-    ///   either.
+    /// - A key keeps only its newest requests, for up to twice the largest limit that it has had
+    ///   since the last restart. Older requests can't change a decision under these limits. After a
+    ///   [change](crate::Limiter::set_quotas) to a larger limit, they do not count either.
     ///
     /// ```
     /// use std::time::Duration;

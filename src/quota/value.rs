@@ -132,8 +132,8 @@ impl Quota {
 
     /// The most permits that a request can be granted.
     ///
-    /// For a sliding window log and a fixed window this is the number of permits per window; for a
-    /// bucket, its capacity.
+    /// For a bucket this is the capacity, for a [queue](Self::leaky_queue) the number of places, and
+    /// for any other quota the permits per window.
     ///
     /// ```
     /// use std::time::Duration;
@@ -206,10 +206,12 @@ impl Quota {
     ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
     /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - for a quantised log, a window that is not a multiple of the resolution, or that has more
-    ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps.
+    ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps;
+    /// - numbers by which [`window`](Self::window) is above [`MAX_WINDOW`](Self::MAX_WINDOW);
+    /// - a [start](Self::starting_with) above the capacity.
     ///
-    /// A name that is empty, is longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that
-    /// no [name](Self::named) may have is an error, too.
+    /// An option that the algorithm does not have is an error, too, and a [name](Self::named) that
+    /// is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that no name may have.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         let (limit, window) = (self.limit, self.window);
         let most =

@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, Ident, Lit, Path, Result, Token};
+use syn::{Error, Expr, Ident, Lit, LitInt, Path, Result, Token};
 
 use crate::quota::{self, Quotas};
 
@@ -64,6 +64,13 @@ struct Written {
     tollgate: Option<Path>,
 }
 
+/// The value of an argument, if it is an integer.
+fn integer(after: ParseStream<'_>) -> Option<u64> {
+    let after = after.fork();
+    after.parse::<Token![=]>().ok()?;
+    after.parse::<LitInt>().ok()?.base10_parse().ok()
+}
+
 impl Parse for Args {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         Written::parse(input)?.check(input.span())
@@ -77,7 +84,7 @@ impl Written {
             let Ok(name) = input.call(Ident::parse_any) else {
                 return Err(input.error("write each argument with its name, such as `limit = 5, per = \"10s\"`"));
             };
-            let place = written.place(&name)?;
+            let place = written.place(&name, input)?;
             if !input.peek(Token![=]) {
                 return Err(Error::new(name.span(), format!("write a value: `{name} = ...`")));
             }
@@ -97,7 +104,8 @@ impl Written {
         Ok(written)
     }
 
-    fn place(&mut self, name: &Ident) -> Result<Place<'_>> {
+    /// Where the argument `name` belongs. `after` begins with its value.
+    fn place(&mut self, name: &Ident, after: ParseStream<'_>) -> Result<Place<'_>> {
         Ok(Place::Expr(match name.to_string().as_str() {
             "limit" => &mut self.limit,
             "per" => &mut self.per,
@@ -111,8 +119,14 @@ impl Written {
             "crate" => return Ok(Place::Path(&mut self.tollgate)),
             other => {
                 let message = match other {
-                    "threshold" | "permits" | "max" => format!("there is no `{other}`: write `limit = 5`"),
-                    "period" | "window" | "duration" => format!("there is no `{other}`: write `per = \"10s\"`"),
+                    "threshold" | "permits" | "max" => {
+                        let limit = integer(after).unwrap_or(5);
+                        format!("there is no `{other}`: write `limit = {limit}`")
+                    }
+                    "period" | "window" | "duration" => {
+                        let seconds = integer(after).unwrap_or(10);
+                        format!("there is no `{other}`: write `per = \"{seconds}s\"`")
+                    }
                     "quota" => "there is no `quota`: write `policy = QUOTA`".into(),
                     _ => format!("there is no argument `{other}`; there are {NAMES}"),
                 };

@@ -92,4 +92,9 @@ fn error_that_cannot_be() -> Result<(), Denial> {
     Ok(())
 }
 
+#[rate_limit(threshold = 2, period = 30)]
+fn a_limit_of_another_name() -> Result<(), Denial> {
+    Ok(())
+}
+
 fn main() {}

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header::{AUTHORIZATION, HeaderValue};
+use actix_web::http::header::AUTHORIZATION;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{App, HttpResponse, HttpServer};
@@ -54,7 +54,7 @@ pub(crate) fn routes<C: Clock + Clone + Send + Sync + 'static>(
     let fields = slow.headers(Headers::XRateLimit).skip(|head| *head.method != Method::GET);
 
     // Clients can make tokens up. So addresses have a limit as well, for all tokens together.
-    let tokens = JointLimiter::<(HeaderValue, IpAddr), _>::builder()
+    let tokens = JointLimiter::<(String, IpAddr), _>::builder()
         .dimension("token", [SLOW])
         .dimension("address", [Quota::token_bucket(50, 5, Duration::from_secs(1))])
         .clock(clock.clone())

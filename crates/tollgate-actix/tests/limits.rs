@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use actix_web::dev::Service;
 use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderValue;
+use actix_web::test::TestRequest;
 use actix_web::web::Html;
 use actix_web::{App, Either, HttpMessage, web};
 use server::{Server, item};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
 use tollgate_actix::{
-    ClientIp, DenialKind, Headers, KeyError, Missing, RateLimit, ShadowSwitch, TrustedProxies, constant, extension,
-    from_head, header, matched_path,
+    ClientIp, DenialKind, Head, Headers, KeyError, KeyExtractor, Missing, RateLimit, ShadowSwitch, TrustedProxies,
+    constant, extension, from_head, header, matched_path,
 };
 
 async fn hello() -> &'static str {
@@ -203,8 +205,8 @@ fn requests_without_a_key_are_rejected_or_share_one_or_are_skipped() {
 
 #[test]
 fn a_header_field_that_comes_twice_or_is_too_long_is_a_bad_request() {
-    let limiter = Arc::new(Limiter::new(Quota::per_hour(1)).unwrap());
-    let limit = RateLimit::new(limiter).key(header("x-api-key".parse().unwrap())).on_missing(Missing::Skip);
+    let limiter = Arc::new(Limiter::<String>::new(Quota::per_hour(1)).unwrap());
+    let limit = RateLimit::new(limiter).key(header("x-api-key")).on_missing(Missing::Skip);
     let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
     let status = |keys: &[&str]| {
         let fields: Vec<_> = keys.iter().map(|key| ("x-api-key", *key)).collect();
@@ -212,6 +214,23 @@ fn a_header_field_that_comes_twice_or_is_too_long_is_a_bad_request() {
     };
     assert_eq!([status(&["a"]), status(&["a"]), status(&["b"]), status(&[])], [200, 429, 200, 200]);
     assert_eq!([status(&["c", "d"]), status(&[&"x".repeat(1025)])], [400, 400]);
+}
+
+#[test]
+fn a_header_field_that_is_no_text_is_not_a_key() {
+    let value = |bytes: &[u8]| {
+        let value = HeaderValue::from_bytes(bytes).unwrap();
+        TestRequest::get().insert_header(("x-api-key", value)).to_http_request()
+    };
+    let key = header("X-Api-Key");
+    assert_eq!(key.extract(&Head::of(&value(b"k-\xc3\xa9"))), Ok("k-é".to_owned()));
+    assert_eq!(key.extract(&Head::of(&value(b"k\xff"))), Err(KeyError::malformed()));
+}
+
+#[test]
+#[should_panic(expected = "no header field can have this name")]
+fn a_name_that_no_header_field_can_have_is_refused() {
+    let _ = header("x api key");
 }
 
 #[test]

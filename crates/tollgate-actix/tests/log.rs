@@ -4,7 +4,6 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use actix_web::http::header::HeaderName;
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, rt, web};
 use log::{Level, LevelFilter, Log, Metadata, Record};
@@ -36,7 +35,7 @@ fn a_missing_peer_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
     log::set_max_level(LevelFilter::Trace);
     let quota = Quota::per_hour(9);
     let by_peer = RateLimit::new(Arc::new(Limiter::<IpAddr>::new(quota).unwrap())).key(ClientIp::peer());
-    let by_field = RateLimit::new(Arc::new(Limiter::new(quota).unwrap())).key(header(HeaderName::from_static("x-key")));
+    let by_field = RateLimit::new(Arc::new(Limiter::new(quota).unwrap())).key(header("x-key"));
     rt::System::new().block_on(async {
         // Two workers.
         for _ in 0..2 {

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::{AUTHORIZATION, HeaderValue};
+use axum::http::header::AUTHORIZATION;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -48,7 +48,7 @@ pub(crate) fn app<C: Clock + Clone + Send + Sync + 'static>(clock: C) -> Result<
     let fields = by_address(README)?.headers(Headers::XRateLimit).skip(|head| *head.method != Method::GET);
 
     // Clients can make tokens up. So addresses have a limit as well, for all tokens together.
-    let tokens = JointLimiter::<(HeaderValue, IpAddr), _>::builder()
+    let tokens = JointLimiter::<(String, IpAddr), _>::builder()
         .dimension("token", [README])
         .dimension("address", [Quota::token_bucket(50, 5, Duration::from_secs(1))])
         .clock(clock.clone())

@@ -1,37 +1,47 @@
-//! The value of a header field as a key.
+//! The text of a header field as a key.
 
-use actix_web::http::header::{HeaderName, HeaderValue};
+use core::fmt;
+
+use actix_web::http::header::HeaderName;
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The value of this header field, such as an API key.
+/// The text of the header field with this name, such as an API key. It is a key of a `Limiter<String>`.
 ///
 /// **A client can invent such keys, and each has a quota of its own.** Use it for keys that an
 /// outer middleware has checked, or together with the client's address: as another dimension of a
 /// [`JointLimiter`](tollgate::JointLimiter), not in a tuple for one key.
 ///
-/// A request is rejected with 400 if the field comes twice or is longer than
+/// A request is rejected with 400 if the field comes twice, is not UTF-8, or is longer than
 /// [`MAX_BYTES`](Header::MAX_BYTES). Without the field, or if it is empty, the key is
-/// [not sent](KeyError::not_sent).
+/// [not sent](KeyError::not_sent). The text costs an allocation.
+///
+/// # Panics
+///
+/// If no field can have this name, such as `"x api key"`. A name from a configuration is better
+/// parsed as a `HeaderName` first, which is accepted as well.
 ///
 /// ```
-/// use actix_web::http::header::{HeaderName, HeaderValue};
 /// use actix_web::test::TestRequest;
 /// use tollgate_actix::{Head, KeyError, KeyExtractor, header};
 ///
-/// let api_key = header(HeaderName::from_static("x-api-key"));
+/// let api_key = header("x-api-key");
 /// let request = TestRequest::get().insert_header(("X-Api-Key", "k-123")).to_http_request();
-/// assert_eq!(api_key.extract(&Head::of(&request)), Ok(HeaderValue::from_static("k-123")));
+/// assert_eq!(api_key.extract(&Head::of(&request)), Ok("k-123".to_owned()));
 /// let twice = TestRequest::get().append_header(("x-api-key", "a")).append_header(("x-api-key", "b"));
 /// let twice = twice.to_http_request();
 /// assert_eq!(api_key.extract(&Head::of(&twice)), Err(KeyError::malformed()));
 /// ```
 #[must_use]
-pub const fn header(name: HeaderName) -> Header {
-    Header { name }
+#[track_caller]
+pub fn header(name: impl TryInto<HeaderName, Error: fmt::Display>) -> Header {
+    match name.try_into() {
+        Ok(name) => Header { name },
+        Err(error) => panic!("no header field can have this name: {error}"),
+    }
 }
 
-/// The value of a header field. [`header`] makes it.
+/// The text of a header field. [`header`] makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     name: HeaderName,
@@ -43,13 +53,16 @@ impl Header {
 }
 
 impl KeyExtractor for Header {
-    type Key = HeaderValue;
+    type Key = String;
 
-    fn extract(&self, head: &Head<'_>) -> Result<HeaderValue, KeyError> {
+    fn extract(&self, head: &Head<'_>) -> Result<String, KeyError> {
         let mut values = head.headers.get_all(&self.name);
         match (values.next(), values.next()) {
             (Some(value), None) if value.len() > Self::MAX_BYTES => Err(KeyError::malformed()),
-            (Some(value), None) if !value.is_empty() => Ok(value.clone()),
+            (Some(value), None) if !value.is_empty() => {
+                let text = core::str::from_utf8(value.as_bytes()).map_err(|_| KeyError::malformed())?;
+                Ok(text.to_owned())
+            }
             (None | Some(_), None) => Err(KeyError::not_sent()),
             (_, Some(_)) => Err(KeyError::malformed()),
         }

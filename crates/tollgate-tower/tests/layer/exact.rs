@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::{HeaderName, StatusCode};
+use http::StatusCode;
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
 use tollgate_tower::{ClientIp, RateLimitLayer, constant, header, path};
 use tower::Layer;
@@ -61,7 +61,7 @@ async fn a_tuple_is_the_dimensions_of_a_joint_limiter() {
         .build()
         .unwrap();
     let inner = Inner::default();
-    let key = (header(HeaderName::from_static("x-api-key")), ClientIp::peer());
+    let key = (header("x-api-key"), ClientIp::peer());
     let service = inner.behind(&RateLimitLayer::new(Arc::new(limiter)).key(key));
     let request = |key: &str, peer| with(from(peer), "x-api-key", key);
     assert!(ask(&service, request("a", "192.0.2.1")).await.status.is_success());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderName, Method, Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::Full;
 use tollgate::{DirectLimiter, Limiter, MockClock, Quota};
 use tollgate_tower::{ClientIp, RateLimitLayer, header};
@@ -67,7 +67,7 @@ async fn only_a_post_is_a_call() {
 #[tokio::test]
 async fn a_request_without_a_key_is_a_call_only_if_it_is_a_post() {
     let limiter = Arc::new(Limiter::new(Quota::per_minute(1)).unwrap());
-    let not_sent = RateLimitLayer::new(limiter).key(header(HeaderName::from_static("x-api-key")));
+    let not_sent = RateLimitLayer::new(limiter).key(header("x-api-key"));
     let limiter = Arc::new(Limiter::new(Quota::per_minute(1)).unwrap());
     let not_provided = RateLimitLayer::new(limiter).key(ClientIp::peer());
     let services = (Inner::default().behind(&not_sent), Inner::default().behind(&not_provided));

@@ -74,9 +74,9 @@ async fn a_unix_socket_is_a_missing_key_unless_it_is_trusted_and_names_an_addres
 }
 
 #[tokio::test]
-async fn an_api_key_that_comes_twice_or_is_too_long_is_always_refused() {
-    let limiter = Arc::new(Limiter::<HeaderValue>::new(Quota::per_hour(2)).unwrap());
-    for missing in [Missing::Reject, Missing::Skip, Missing::Share(HeaderValue::from_static("-"))] {
+async fn an_api_key_that_comes_twice_or_is_too_long_or_no_text_is_always_refused() {
+    let limiter = Arc::new(Limiter::<String>::new(Quota::per_hour(2)).unwrap());
+    for missing in [Missing::Reject, Missing::Skip, Missing::Share("-".to_owned())] {
         let rejects = missing == Missing::Reject;
         let inner = Inner::default();
         let layer = RateLimitLayer::new(Arc::clone(&limiter)).key(header(API_KEY)).on_missing(missing);
@@ -85,15 +85,26 @@ async fn an_api_key_that_comes_twice_or_is_too_long_is_always_refused() {
         assert_eq!(ask(&service, twice).await.status, 400);
         let long = with(get("/"), "x-api-key", &"k".repeat(1_025));
         assert_eq!(ask(&service, long).await.status, 400);
+        let mut no_text = get("/");
+        no_text.headers_mut().insert("x-api-key", HeaderValue::from_bytes(b"k\xff").unwrap());
+        assert_eq!(ask(&service, no_text).await.status, 400);
         assert_eq!(inner.calls(), 0);
         // Empty is missing.
         for request in [get("/"), with(get("/"), "x-api-key", "")] {
             assert_eq!(ask(&service, request).await.status, if rejects { 400 } else { 200 });
         }
     }
-    let service = Inner::default().behind(&RateLimitLayer::new(limiter).key(header(API_KEY)));
-    let longest = with(get("/"), "x-api-key", &"k".repeat(1_024));
-    assert_eq!(ask(&service, longest).await.status, 200);
+    let layer = RateLimitLayer::new(Arc::clone(&limiter)).key(header("X-Api-Key"));
+    let service = Inner::default().behind(&layer);
+    let longest = "k".repeat(1_024);
+    assert_eq!(ask(&service, with(get("/"), "x-api-key", &longest)).await.status, 200);
+    assert_eq!(limiter.peek(longest.as_str()).remaining(), 1);
+}
+
+#[test]
+#[should_panic(expected = "no header field can have this name")]
+fn a_name_that_no_header_field_can_have_is_refused() {
+    let _ = header("x api key");
 }
 
 #[tokio::test]
@@ -197,7 +208,7 @@ async fn a_layer_s_answer_counts_for_the_dimensions_that_have_none() {
 
 #[tokio::test]
 async fn a_malformed_part_of_a_key_is_not_forgiven_for_a_missing_one() {
-    let limiter = Arc::new(Limiter::<(u64, HeaderValue)>::new(Quota::per_hour(1)).unwrap());
+    let limiter = Arc::new(Limiter::<(u64, String)>::new(Quota::per_hour(1)).unwrap());
     let user = extension(|user: &User| user.0).on_missing(Missing::Skip);
     let layer = RateLimitLayer::new(limiter).key((user, header(API_KEY))).on_missing(Missing::Skip);
     let service = Inner::default().behind(&layer);
@@ -208,13 +219,13 @@ async fn a_malformed_part_of_a_key_is_not_forgiven_for_a_missing_one() {
 
 #[tokio::test]
 async fn parts_of_a_key_do_not_run_into_one_another() {
-    // As they come, and as strings.
-    let limiter = Arc::new(Limiter::<(HeaderValue, HeaderValue)>::new(Quota::per_hour(1)).unwrap());
-    let key = (header(HeaderName::from_static("x-one")), header(HeaderName::from_static("x-two")));
-    let bytes = Inner::default().behind(&RateLimitLayer::new(limiter).key(key));
+    // As texts, and as bytes.
     let limiter = Arc::new(Limiter::<(String, String)>::new(Quota::per_hour(1)).unwrap());
-    let text = |name| from_head(move |head| Ok(head.headers[name].to_str().unwrap().to_owned()));
-    let texts = Inner::default().behind(&RateLimitLayer::new(limiter).key((text("x-one"), text("x-two"))));
+    let key = (header("x-one"), header("x-two"));
+    let texts = Inner::default().behind(&RateLimitLayer::new(limiter).key(key));
+    let limiter = Arc::new(Limiter::<(HeaderValue, HeaderValue)>::new(Quota::per_hour(1)).unwrap());
+    let value = |name| from_head(move |head| Ok(head.headers[name].clone()));
+    let bytes = Inner::default().behind(&RateLimitLayer::new(limiter).key((value("x-one"), value("x-two"))));
     let request = |one, two| with(with(get("/"), "x-one", one), "x-two", two);
     for (one, two, status) in [("a", "bc", 200), ("ab", "c", 200), ("a", "bc", 429)] {
         assert_eq!(ask(&bytes, request(one, two)).await.status, status);

@@ -4,7 +4,6 @@ use std::fmt::{Debug, Write};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use http::HeaderName;
 use tollgate::{Limiter, Quota};
 use tollgate_tower::{ClientIp, RateLimitLayer, header};
 use tracing::field::{Field, Visit};
@@ -66,7 +65,7 @@ async fn keys_that_clients_do_not_send_are_not_logged() {
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let limiter = Arc::new(Limiter::new(Quota::per_hour(9)).unwrap());
-    let key = header(HeaderName::from_static("x-api-key"));
+    let key = header("x-api-key");
     let service = Inner::default().behind(&RateLimitLayer::new(limiter).key(key));
     assert_eq!(ask(&service, get("/")).await.status, 400);
     assert_eq!(*log.0.lock().unwrap(), []);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get as route;
-use http::HeaderName;
 use tollgate::{JointLimiter, Limiter, Quota};
 use tollgate_http::{ClientAddress, TrustedProxies};
 use tollgate_tower::{ClientIp, RateLimitLayer, header};
@@ -119,7 +118,7 @@ async fn made_up_api_keys_are_stopped_by_the_address_beside_them() {
         .dimension("address", [Quota::per_hour(5)])
         .build()
         .unwrap();
-    let key = (header(HeaderName::from_static("x-api-key")), behind());
+    let key = (header("x-api-key"), behind());
     let layer = RateLimitLayer::new(Arc::new(limiter)).key(key);
     let address = serve(Router::new().route("/", route(|| async { "hello" })).layer(layer)).await;
     let request = |fields: &str| format!("GET / HTTP/1.1\nHost: localhost\nX-Forwarded-For: 192.0.2.7\n{fields}");
@@ -136,7 +135,7 @@ async fn made_up_api_keys_are_stopped_by_the_address_beside_them() {
 async fn nothing_that_a_client_sends_is_echoed() {
     const MARK: &str = "MaRk3r";
     let limiter = Arc::new(Limiter::new(Quota::per_hour(1)).unwrap());
-    let layer = RateLimitLayer::new(limiter).key((header(HeaderName::from_static("x-api-key")), behind()));
+    let layer = RateLimitLayer::new(limiter).key((header("x-api-key"), behind()));
     let address = serve(Router::new().fallback(|| async { "hello" }).layer(layer)).await;
     let request = |method: &str, fields: &str| {
         format!(

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, StatusCode};
 use tollgate::{DirectLimiter, Limiter, Quota};
 use tollgate_tower::{ClientIp, RateLimitLayer, extension, header, path};
 
@@ -23,7 +23,7 @@ fn app() -> Router {
 #[tokio::test]
 async fn parts_of_a_key_do_not_run_into_one_another_on_the_wire() {
     let limiter = Arc::new(Limiter::new(Quota::per_hour(1)).unwrap());
-    let [user, tenant] = ["x-user", "x-tenant"].map(|name| header(HeaderName::from_static(name)));
+    let [user, tenant] = ["x-user", "x-tenant"].map(|name| header(name));
     let address = serve(app().layer(RateLimitLayer::new(limiter).key((user, tenant)))).await;
     let request =
         |user: &str, tenant: &str| format!("GET / HTTP/1.1\nHost: localhost\nX-User: {user}\nX-Tenant: {tenant}");

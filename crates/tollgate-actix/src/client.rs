@@ -2,6 +2,7 @@
 
 use core::future::{Ready, ready};
 use core::net::IpAddr;
+use std::sync::Once;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -12,8 +13,8 @@ use crate::key::{ClientIp, Head, KeyError, KeyExtractor as _};
 /// The address of the client as an argument of a handler, by the same rules as in a limit. The app
 /// data holds the rules, a [`ClientIp`], once.
 ///
-/// An IPv6 address is that of the network, /64 by default. Without an address, or without a
-/// `ClientIp` in the app data, the answer is 500 or 400, as that of a limit.
+/// An IPv6 address is that of the network, /64 by default. Without an address the answer is 500 or
+/// 400, as that of a limit. Without a `ClientIp` in the app data it is 500, and the first is logged.
 ///
 /// ```
 /// use actix_web::{App, web};
@@ -36,7 +37,20 @@ impl FromRequest for Client {
     type Future = Ready<Result<Self, Denied>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let clients = request.app_data::<ClientIp>().ok_or(KeyError::not_provided());
+        let clients = request.app_data::<ClientIp>().ok_or_else(not_set_up);
         ready(clients.and_then(|clients| clients.extract(&Head::of(request))).map(Self).map_err(Denied::from))
     }
+}
+
+/// Logs that the app data holds no rules, with the remedy. Logs once, because each request would
+/// write.
+fn not_set_up() -> KeyError {
+    static LOGGED: Once = Once::new();
+    LOGGED.call_once(|| {
+        log::error!(
+            "requests are answered with 500: a handler takes a `Client`, and the app data has no `ClientIp`: \
+             call `App::app_data(ClientIp::peer())`, or behind a proxy with `ClientIp::behind(..)`"
+        );
+    });
+    KeyError::not_provided()
 }

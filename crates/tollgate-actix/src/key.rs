@@ -124,13 +124,12 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::{DirectLimiter, Quota};
-/// use tollgate_actix::{NoKey, RateLimit};
+/// use tollgate_actix::{DirectLimiter, NoKey, Quota, RateLimit};
 ///
 /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
 /// let limit: RateLimit<DirectLimiter, NoKey> = RateLimit::new(limiter);
 /// # let _ = limit;
-/// # Ok::<(), tollgate::BuildError>(())
+/// # Ok::<(), tollgate_actix::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoKey;

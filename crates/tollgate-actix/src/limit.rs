@@ -29,8 +29,7 @@ use crate::shared::Shared;
 /// use std::net::IpAddr;
 /// use std::sync::Arc;
 /// use actix_web::{App, HttpServer, http::Method};
-/// use tollgate::{Limiter, Quota};
-/// use tollgate_actix::{ClientIp, RateLimit};
+/// use tollgate_actix::{ClientIp, Limiter, Quota, RateLimit};
 ///
 /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(100))?);

@@ -8,7 +8,7 @@ use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, rt, web};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use tollgate::{Limiter, Quota};
-use tollgate_actix::{ClientIp, RateLimit, header};
+use tollgate_actix::{Client, ClientIp, RateLimit, header};
 
 /// Keeps what is logged.
 struct Kept(Mutex<Vec<(Level, String)>>);
@@ -30,7 +30,7 @@ impl Log for Kept {
 }
 
 #[test]
-fn a_missing_peer_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
+fn a_wrong_set_up_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
     log::set_logger(&KEPT).unwrap();
     log::set_max_level(LevelFilter::Trace);
     let quota = Quota::per_hour(9);
@@ -52,9 +52,16 @@ fn a_missing_peer_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
         let handler = web::to(|| async { "hello" });
         let service = init_service(App::new().wrap(by_field).default_service(handler)).await;
         assert_eq!(call_service(&service, TestRequest::get().to_request()).await.status(), 400);
+
+        let handler = web::to(|Client(address): Client| async move { address.to_string() });
+        let service = init_service(App::new().default_service(handler)).await;
+        for _ in 0..2 {
+            assert_eq!(call_service(&service, TestRequest::get().to_request()).await.status(), 500);
+        }
     });
     let logged = KEPT.0.lock().unwrap().clone();
-    let [(Level::Error, text)] = &logged[..] else { panic!("one error: {logged:?}") };
+    let [(Level::Error, text), (Level::Error, of_client)] = &logged[..] else { panic!("two errors: {logged:?}") };
+    assert!(of_client.contains("app_data(ClientIp::peer())"), "{of_client}");
     assert!(text.contains("peer_from(|_| Some(Peer::UnixSocket))"), "{text}");
     assert!(!text.contains("MaRk3r"), "{text}");
 }

@@ -126,13 +126,12 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::{DirectLimiter, Quota};
-/// use tollgate_tower::{NoKey, RateLimitLayer};
+/// use tollgate_tower::{DirectLimiter, NoKey, Quota, RateLimitLayer};
 ///
 /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
 /// let limit: RateLimitLayer<DirectLimiter, NoKey> = RateLimitLayer::new(limiter);
 /// # let _ = limit;
-/// # Ok::<(), tollgate::BuildError>(())
+/// # Ok::<(), tollgate_tower::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoKey;

@@ -24,8 +24,7 @@ use crate::shared::Shared;
 /// ```
 /// use std::net::IpAddr;
 /// use std::sync::Arc;
-/// use tollgate::{Limiter, Quota};
-/// use tollgate_tower::{ClientIp, RateLimitLayer};
+/// use tollgate_tower::{ClientIp, Limiter, Quota, RateLimitLayer};
 ///
 /// let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(100))?);
 /// let layer = RateLimitLayer::new(Arc::clone(&limiter))
@@ -33,7 +32,7 @@ use crate::shared::Shared;
 ///     .skip(|head| head.uri.path() == "/health")
 ///     .cost(|head| if head.method == http::Method::GET { 1 } else { 5 });
 /// # let _ = layer;
-/// # Ok::<(), tollgate::BuildError>(())
+/// # Ok::<(), tollgate_tower::BuildError>(())
 /// ```
 #[must_use = "a layer does nothing until it is put in front of a service"]
 pub struct RateLimitLayer<L, X: KeyExtractor = NoKey> {

@@ -10,8 +10,7 @@ use std::process::ExitCode;
 use login_service::OneUser;
 use tokio::net::TcpListener;
 use tollgate::{MonotonicClock, Policy};
-use tollgate_http::TrustedProxies;
-use tollgate_tower::ClientIp;
+use tollgate_tower::{ClientIp, TrustedProxies};
 
 struct Arguments {
     listen: String,

@@ -11,8 +11,7 @@ use login_service::{OneUser, Passwords};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tollgate::{MockClock, Policy};
-use tollgate_http::TrustedProxies;
-use tollgate_tower::ClientIp;
+use tollgate_tower::{ClientIp, TrustedProxies};
 
 /// Serves the example's policy with a field before it. Clients are behind a proxy on loopback. Time
 /// stands still.

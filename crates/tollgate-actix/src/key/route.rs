@@ -10,14 +10,13 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::{Limiter, Quota};
-/// use tollgate_actix::{RateLimit, Route, matched_path};
+/// use tollgate_actix::{Limiter, Quota, RateLimit, Route, matched_path};
 ///
 /// // 1000 requests a second to each route.
 /// let limiter = Arc::new(Limiter::<Route>::new(Quota::per_second(1000))?);
 /// let limit = RateLimit::new(limiter).key(matched_path());
 /// # let _ = limit;
-/// # Ok::<(), tollgate::BuildError>(())
+/// # Ok::<(), tollgate_actix::BuildError>(())
 /// ```
 #[must_use]
 pub const fn matched_path() -> MatchedRoute {

@@ -16,14 +16,13 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::{Limiter, Quota};
-/// use tollgate_tower::{RateLimitLayer, Route, matched_path};
+/// use tollgate_tower::{Limiter, Quota, RateLimitLayer, Route, matched_path};
 ///
 /// // 1000 requests a second to each route.
 /// let limiter = Arc::new(Limiter::<Route>::new(Quota::per_second(1000))?);
 /// let limit = RateLimitLayer::new(limiter).key(matched_path());
 /// # let _ = limit;
-/// # Ok::<(), tollgate::BuildError>(())
+/// # Ok::<(), tollgate_tower::BuildError>(())
 /// ```
 #[must_use]
 pub const fn matched_path() -> MatchedRoute {

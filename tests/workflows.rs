@@ -67,7 +67,7 @@ fn each_step_of_a_workflow_is_a_script_that_runs_elsewhere_too() {
 }
 
 fn lines_of(file: &str) -> Vec<String> {
-    text_of(file).lines().map(str::to_owned).collect()
+    text_of(file).lines().map(|line| line.trim_start().to_owned()).collect()
 }
 
 #[test]

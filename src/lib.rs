@@ -279,6 +279,10 @@ mod duration;
 mod engine;
 mod error;
 mod fingerprint;
+#[cfg(tollgate_heart)]
+pub mod heart;
+#[cfg(all(test, not(tollgate_heart)))]
+mod heart;
 mod keys;
 mod lists;
 mod modes;

@@ -1,0 +1,162 @@
+//! Requests, reservations and refunds on one key, beside a naive account that knows each charge.
+
+use proptest::prelude::*;
+
+use super::super::any::AnyAccount;
+use super::super::{Account, Verdict};
+use super::models::bucket::Bucket;
+use super::models::queue::Queue;
+use super::models::windows::{Kind, Windows};
+use super::models::{Naive, Number};
+use super::oracle::Meter;
+use super::traffic::{START_OF_TIME, account};
+
+/// Where windows begin.
+const ORIGIN: u64 = START_OF_TIME + (1 << 40);
+
+fn meter() -> impl Strategy<Value = Meter> {
+    let phase = || (0..30_u64).prop_map(u128::from);
+    prop_oneof![
+        2 => (1..12_u32, 1..6_u32, 1..30_u64, 0..12_u32).prop_map(|(capacity, refill, per, start)| {
+            Meter::TokenBucket { capacity, refill, per, start: capacity - start.min(capacity) }
+        }),
+        1 => (1..12_u32, 1..6_u32, 1..30_u64).prop_map(|(capacity, leak, per)| Meter::LeakyBucket { capacity, leak, per }),
+        2 => (1..6_u32, 1..30_u64, 0..60_u64)
+            .prop_map(|(leak, per, max_delay)| Meter::LeakyQueue { leak, per, max_delay }),
+        1 => (1..12_u32, 1..30_u64, proptest::option::of(phase()))
+            .prop_map(|(limit, window, phase)| Meter::FixedWindow { limit, window, phase }),
+        2 => (1..12_u32, 1..30_u64, phase())
+            .prop_map(|(limit, window, phase)| Meter::SlidingCounter { limit, window, phase }),
+    ]
+}
+
+enum Model {
+    Bucket(Bucket),
+    Queue(Queue),
+    Windows(Windows),
+}
+
+impl Model {
+    fn of(meter: Meter) -> Self {
+        let boundary = |phase: u128| i128::try_from(phase + u128::from(ORIGIN)).expect("small");
+        match meter {
+            Meter::TokenBucket { capacity, refill, per, start } => {
+                Self::Bucket(Bucket::new(capacity, refill, per, start))
+            }
+            Meter::LeakyBucket { capacity, leak, per } => Self::Bucket(Bucket::new(capacity, leak, per, capacity)),
+            Meter::LeakyQueue { leak, per, max_delay } => Self::Queue(Queue {
+                permits: leak.into(),
+                period: per.into(),
+                max_delay,
+                limit: meter.limit(),
+                next: 0,
+                places: vec![],
+                charges: 0,
+            }),
+            Meter::FixedWindow { limit, window, phase } => {
+                let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(boundary(phase)));
+                Self::Windows(Windows::new(limit, window, kind))
+            }
+            Meter::SlidingCounter { limit, window, phase } => {
+                Self::Windows(Windows::new(limit, window, Kind::Counter(boundary(phase))))
+            }
+            Meter::QuantisedLog { .. } => unreachable!("no account"),
+        }
+    }
+
+    fn request(&mut self, now: u64, cost: u32, within: Option<u64>) -> Result<(u64, Number), u64> {
+        match self {
+            Self::Bucket(bucket) => bucket.request(now, cost, within),
+            Self::Queue(queue) => queue.request(now, cost, within),
+            Self::Windows(windows) => windows.request(now, cost, within),
+        }
+    }
+
+    fn refund(&mut self, now: u64, number: Number) -> u32 {
+        match self {
+            Self::Bucket(bucket) => bucket.refund(now, number),
+            Self::Queue(queue) => queue.refund(now, number),
+            Self::Windows(windows) => windows.refund(now, number),
+        }
+    }
+
+    fn remaining(&self, now: u64) -> u32 {
+        match self {
+            Self::Bucket(bucket) => bucket.remaining(now),
+            Self::Queue(queue) => queue.remaining(now),
+            Self::Windows(windows) => windows.remaining(now),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Request {
+        cost: u32,
+        within: Option<u64>,
+    },
+    /// Of one of the receipts; the newest is 0.
+    Refund(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+    let within = prop_oneof![Just(None), (0..80_u64).prop_map(Some), Just(Some(u64::MAX))];
+    let step = prop_oneof![
+        3 => (1..6_u32, within).prop_map(|(cost, within)| Step::Request { cost, within }),
+        2 => (0..6_usize).prop_map(Step::Refund),
+    ];
+    let gap = prop_oneof![3 => Just(0_u64), 3 => 0..8_u64, 1 => 0..70_u64];
+    proptest::collection::vec((gap, step), 1..120)
+}
+
+struct Receipt {
+    number: Number,
+    after: u128,
+    cost: u32,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6000))]
+
+    #[test]
+    fn reservations_and_refunds_are_those_of_the_naive_account(meter in meter(), steps in steps()) {
+        let account: AnyAccount = account(meter, ORIGIN);
+        let (mut model, mut state, mut now) = (Model::of(meter), 0, ORIGIN);
+        let mut receipts: Vec<Receipt> = vec![];
+        for (gap, step) in steps {
+            now += gap;
+            match step {
+                Step::Request { cost, within } => {
+                    let cost = cost.min(meter.limit());
+                    let verdict = match within {
+                        None => account.decide(state, now, cost),
+                        Some(within) => account.reserve(state, now, cost, within),
+                    };
+                    match (verdict, model.request(now, cost, within)) {
+                        (Verdict::Admit { state: after, delay_ns }, Ok((delay, number))) => {
+                            prop_assert_eq!(delay_ns, delay);
+                            prop_assert!(within.is_none_or(|within| delay <= within));
+                            receipts.push(Receipt { number, after, cost });
+                            state = after;
+                        }
+                        (Verdict::Deny { wait_ns, state: started }, Err(wait)) => {
+                            prop_assert_eq!(wait_ns, wait);
+                            state = started.unwrap_or(state);
+                        }
+                        (verdict, answer) => prop_assert!(false, "{verdict:?}, and not {answer:?}"),
+                    }
+                }
+                Step::Refund(newest) => {
+                    let Some(place) = receipts.len().checked_sub(newest + 1) else { continue };
+                    let Receipt { number, after, cost } = receipts.remove(place);
+                    let refunded = account.refund(state, now, after, cost);
+                    prop_assert_eq!(refunded.map_or(0, |(_, permits)| permits), model.refund(now, number));
+                    state = refunded.map_or(state, |(state, _)| state);
+                }
+            }
+            if state > 0 {
+                prop_assert_eq!(account.left(state, now).remaining, model.remaining(now), "at {}", now);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The fixed window: permits count from its start to its end.
+//!
+//! ```text
+//! { used: 31, start: 62 }
+//! ```
+//!
+//! The window that began at s has granted n permits. A request of cost c is admitted while
+//! `n + c <= N` and `t < s + W`. At exactly `s + W` the window is over. The next begins with a
+//! request or, aligned, at the boundary before it. The end is always `s + W`, so a window that was
+//! opened under another quota goes on to its own end.
+//!
+//! A window whose permits were all refunded is like none. `used` is at most 2^30, the largest
+//! limit: a charge is admitted only up to the limit.
+//!
+//! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis'
+//! `INCR`.
+
+use super::{Account, Verdict, count, field};
+use crate::decision::Left;
+
+/// The bits of a time.
+pub(super) const TIME_BITS: u32 = 62;
+/// The bits of a count of up to 2^30 permits.
+pub(super) const COUNT_BITS: u32 = 31;
+
+/// Aligned windows: one begins at `first` and at every whole number of windows after it. What is
+/// before `first` belongs to a window from zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Grid {
+    first: u64,
+    window: u64,
+}
+
+impl Grid {
+    /// Some boundary, and the length of a window.
+    pub(super) fn new(boundary: u64, window: u64) -> Self {
+        let window = window.max(1);
+        Self { first: boundary % window, window }
+    }
+
+    /// The last boundary that is no later.
+    #[inline]
+    pub(super) fn before(self, time: u64) -> u64 {
+        time.checked_sub(self.first).map_or(0, |since| time - since % self.window)
+    }
+
+    /// The first boundary that is no earlier.
+    pub(super) fn after(self, time: u64) -> u64 {
+        let before = self.before(time);
+        if before == time { time } else { before.saturating_add(self.window) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    limit: u32,
+    window: u64,
+    grid: Option<Grid>,
+}
+
+impl Window {
+    /// `boundary` is one of the aligned ones, if the windows are aligned.
+    pub(crate) fn new(limit: u32, window: u64, boundary: Option<u64>) -> Self {
+        Self { limit, window, grid: boundary.map(|boundary| Grid::new(boundary, window)) }
+    }
+
+    fn start(state: u128) -> u64 {
+        field(state, 0, TIME_BITS)
+    }
+
+    fn used(state: u128) -> u64 {
+        field(state, TIME_BITS, COUNT_BITS)
+    }
+
+    fn state(start: u64, used: u64) -> u128 {
+        u128::from(used) << TIME_BITS | u128::from(start.min((1 << TIME_BITS) - 1))
+    }
+
+    fn end(&self, state: u128) -> u64 {
+        Self::start(state).saturating_add(self.window)
+    }
+
+    /// Whether permits count in the window.
+    #[inline]
+    fn counts(&self, state: u128, now: u64) -> bool {
+        Self::used(state) > 0 && now < self.end(state)
+    }
+
+    /// The state under this quota: the same start and count, unless the window is over.
+    pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        if self == from || from.counts(state, now) { state } else { 0 }
+    }
+}
+
+impl Account for Window {
+    #[inline]
+    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
+        let (start, used) = if self.counts(state, now) {
+            (Self::start(state), Self::used(state))
+        } else {
+            (self.grid.map_or(now, |grid| grid.before(now)), 0)
+        };
+        let used = used + u64::from(cost);
+        if used > self.limit.into() {
+            return Verdict::Deny { wait_ns: start.saturating_add(self.window).saturating_sub(now), state: None };
+        }
+        Verdict::Admit { state: Self::state(start, used), delay_ns: 0 }
+    }
+
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+        let (start, used) = (Self::start(state), Self::used(state));
+        let permits = count(used).min(cost);
+        let counts = self.counts(state, now) && start == Self::start(after);
+        counts.then(|| (Self::state(start, used - u64::from(permits)), permits))
+    }
+
+    fn left(&self, state: u128, now: u64) -> Left {
+        if !self.counts(state, now) {
+            return Left::all(self.limit);
+        }
+        let (remaining, wait_ns) = (self.limit.saturating_sub(count(Self::used(state))), self.end(state) - now);
+        Left { remaining, ..Left::none_for(self.limit, wait_ns) }
+    }
+
+    fn over_at(&self, state: u128) -> u64 {
+        if Self::used(state) == 0 { 0 } else { self.end(state) }
+    }
+}

@@ -1,0 +1,325 @@
+//! An arena: the cells of a shard's keys, and their rings.
+//!
+//! # Cells
+//!
+//! A cell has a key's *tag*, 64 bits of its fingerprint, and its word. Cells lie in one table with
+//! open addressing and linear probing. A tag is written once, by compare-and-swap of the first
+//! empty cell of the key's probe sequence. So two threads that insert one key meet at the same
+//! cell.
+//!
+//! # A rebuild
+//!
+//! Growth, shrinking and collection are one mechanism. A *successor* is linked behind the arena,
+//! and threads sweep the cells page by page. Each word is *frozen*: it never changes again. If it
+//! is live, it is copied to the successor. An empty cell is *sealed*, so that no key is inserted
+//! behind the sweep. A request that meets a frozen word or a sealed cell moves its key first, and
+//! goes on in the successor. When every page is swept, the root of the shard is swapped.
+//!
+//! A key is copied at most once: its copy is the first word of its new cell, swapped in for
+//! [`Word::NEW`], and no word becomes `NEW` again. A thread that stops in the middle of a copy and
+//! goes on later finds another word there, or copies permits that have expired.
+//!
+//! A page whose thread stops is swept again by others. So a thread that stops delays nobody.
+//!
+//! # Orderings
+//!
+//! A frozen word or a sealed cell is read before the link to the successor. Freezing and sealing
+//! release, and loads of words and tags acquire, so the link is there. The numbers of a sweep
+//! release and acquire, so that a thread that sees the new root sees all that was moved.
+
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
+
+use super::hint::Hint;
+use super::log::Place;
+use super::ring::Rings;
+use super::root::Root;
+use super::sync::{AtomicU64, Ordering};
+use super::word::{AtomicWord, Word};
+
+/// Cells of a page, which is allocated when first needed: 4 KiB. Tests want many small ones.
+pub(super) const PAGE: usize = if cfg!(tollgate_loom) {
+    2
+} else if cfg!(test) {
+    4
+} else {
+    64
+};
+
+/// The cells of a sample.
+const SAMPLE: usize = 256;
+
+/// The tags of cells without a key.
+const EMPTY: u64 = 0;
+const SEALED: u64 = 1;
+
+/// A key's place in the table: 32 bytes, half a cache line.
+#[derive(Debug)]
+#[cfg_attr(not(tollgate_loom), repr(align(32)))]
+pub(super) struct Cell {
+    tag: AtomicU64,
+    hint: Hint,
+    pub(super) word: AtomicWord,
+}
+
+#[cfg(not(tollgate_loom))]
+const _: () = assert!(size_of::<Cell>() == 32);
+
+/// A key as its shard knows it: its tag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Key(u64);
+
+impl Key {
+    /// The key with these 64 bits of a fingerprint.
+    #[inline]
+    pub(crate) fn new(tag: u64) -> Self {
+        Self(tag.max(SEALED + 1))
+    }
+}
+
+/// The result of a search.
+pub(super) enum Found {
+    /// The place of its cell.
+    Cell(usize),
+    /// The key is not here. This is the place where its probe sequence ends.
+    End(usize),
+    /// The key is not here, and no key can be inserted here.
+    Sealed,
+    /// The key is not here, and every cell is taken.
+    Full,
+}
+
+/// What follows an arena.
+#[derive(Clone, Debug)]
+pub(super) enum Next {
+    None,
+    Arena(Arc<Arena>),
+    /// The arena is not the root. Its successor is.
+    Gone,
+}
+
+#[derive(Debug)]
+pub(super) struct Arena {
+    pages: Box<[OnceBox<[Cell; PAGE]>]>,
+    pub(super) rings: Rings,
+    next: Root<Next>,
+    /// Whether there is a successor, as far as this thread knows.
+    moving: AtomicU64,
+    /// The cells with a tag.
+    pub(super) used: AtomicU64,
+    sweep: Sweep,
+}
+
+/// How far a sweep is.
+#[derive(Debug)]
+struct Sweep {
+    handed: AtomicU64,
+    swept: AtomicU64,
+    /// A bit for each page that is swept.
+    done: Box<[AtomicU64]>,
+}
+
+impl Arena {
+    /// An empty arena with so many cells and slots, or a few more.
+    pub(super) fn new(cells: usize, slots: usize) -> Arc<Self> {
+        let pages = cells.div_ceil(PAGE).max(1);
+        let page = || {
+            let page = OnceBox::new();
+            if cfg!(tollgate_loom) {
+                let _ = page.get_or_init(new_page);
+            }
+            page
+        };
+        let zeros = |count| core::iter::repeat_with(|| AtomicU64::new(0)).take(count).collect();
+        Arc::new(Self {
+            pages: core::iter::repeat_with(page).take(pages).collect(),
+            rings: Rings::with_room(slots),
+            next: Root::new(Arc::new(Next::None)),
+            moving: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            sweep: Sweep { handed: AtomicU64::new(0), swept: AtomicU64::new(0), done: zeros(pages.div_ceil(64)) },
+        })
+    }
+
+    /// The number of cells.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.pages.len() * PAGE
+    }
+
+    /// The cell at a place.
+    #[inline]
+    pub(super) fn cell(&self, place: usize) -> &Cell {
+        &self.pages[place / PAGE].get_or_init(new_page)[place % PAGE]
+    }
+
+    /// The places at which a key may be, first to last: all, from a place that its tag chooses.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the length")]
+    fn places(&self, key: Key) -> impl Iterator<Item = usize> {
+        // Tags of keys at equal distances are at equal distances, too. The product spreads them.
+        let spread = (key.0 ^ (key.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let start = ((u128::from(spread) * self.len() as u128) >> 64) as usize;
+        (start..self.len()).chain(0..start)
+    }
+
+    /// The cell of a key that has one.
+    #[inline]
+    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
+        for place in self.places(key) {
+            let cell = &self.pages[place / PAGE].get()?[place % PAGE];
+            match cell.tag.load(Ordering::Acquire) {
+                tag if tag == key.0 => return Some(cell),
+                EMPTY | SEALED => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    #[inline]
+    pub(super) fn place_of<'a>(&'a self, cell: &'a Cell) -> Place<'a> {
+        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings }
+    }
+
+    /// Looks for the key.
+    pub(super) fn find(&self, key: Key) -> Found {
+        for place in self.places(key) {
+            match self.cell(place).tag.load(Ordering::Acquire) {
+                tag if tag == key.0 => return Found::Cell(place),
+                EMPTY => return Found::End(place),
+                SEALED => return Found::Sealed,
+                _ => {}
+            }
+        }
+        Found::Full
+    }
+
+    /// Takes the end of a probe sequence for the key. Returns whether it was still empty.
+    pub(super) fn insert(&self, end: usize, key: Key) -> bool {
+        let is_inserted =
+            self.cell(end).tag.compare_exchange(EMPTY, key.0, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_inserted {
+            self.used.fetch_add(1, Ordering::Relaxed);
+        }
+        is_inserted
+    }
+
+    /// Whether a rebuild is due: nearly all cells are taken, or the rings that were handed out take
+    /// more room than planned.
+    pub(super) fn is_full(&self) -> bool {
+        let used = usize::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        used >= self.len() / 16 * 13 + self.len() % 16 / 2 || self.rings.is_full()
+    }
+
+    /// Whether a sweep is under way, as far as this thread knows.
+    #[inline]
+    pub(super) fn is_moving(&self) -> bool {
+        self.moving.load(Ordering::Relaxed) != 0
+    }
+
+    /// What follows this arena.
+    pub(super) fn next(&self) -> Next {
+        Next::clone(&self.next.load())
+    }
+
+    /// Links a successor, unless there is one or the arena is gone.
+    pub(super) fn link(&self, successor: impl FnOnce() -> Arc<Self>) {
+        let next = self.next.load();
+        if let Next::None = Next::clone(&next) {
+            let _ = self.next.swap(&next, Arc::new(Next::Arena(successor())));
+            self.moving.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the successor go, which is the root.
+    pub(super) fn unlink(&self) {
+        let next = self.next.load();
+        if let Next::Arena(_) = Next::clone(&next) {
+            let _ = self.next.swap(&next, Arc::new(Next::Gone));
+        }
+    }
+
+    /// Sweeps one page: passes its cells to `each`, and says whether all pages are swept.
+    pub(super) fn sweep_page(&self, mut each: impl FnMut(&Cell)) -> bool {
+        let pages = self.pages.len() as u64;
+        if self.sweep.swept.load(Ordering::Acquire) == pages {
+            return true;
+        }
+        let handed = self.sweep.handed.fetch_add(1, Ordering::Relaxed);
+        // Once all are handed out, those of threads that stopped are swept again.
+        let Some(page) = (0..pages).map(|step| (handed + step) % pages).find(|&page| !self.is_swept(page)) else {
+            return self.sweep.swept.load(Ordering::Acquire) == pages;
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
+        let cells = &self.pages[page as usize];
+        cells.get_or_init(new_page).iter().for_each(&mut each);
+        let (word, bit) = self.done(page);
+        if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            return self.sweep.swept.fetch_add(1, Ordering::AcqRel) + 1 == pages;
+        }
+        self.sweep.swept.load(Ordering::Acquire) == pages
+    }
+
+    fn is_swept(&self, page: u64) -> bool {
+        let (word, bit) = self.done(page);
+        word.load(Ordering::Acquire) & bit != 0
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
+    fn done(&self, page: u64) -> (&AtomicU64, u64) {
+        (&self.sweep.done[page as usize / 64], 1 << (page % 64))
+    }
+
+    /// The cells of a sample, and how many they are: neighbours, which are those of any keys,
+    /// because fingerprints are random.
+    pub(super) fn sample(&self, start: u64) -> (usize, impl Iterator<Item = &Cell>) {
+        let pages = SAMPLE.div_ceil(PAGE).min(self.pages.len());
+        let start = usize::try_from(start % self.pages.len() as u64).unwrap_or(0);
+        let sample = (0..pages).map(move |page| &self.pages[(start + page) % self.pages.len()]);
+        (pages * PAGE, sample.filter_map(OnceBox::get).flatten())
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().filter(|page| page.get().is_some()).count();
+        size_of::<Self>()
+            + size_of_val(&*self.pages)
+            + size_of_val(&*self.sweep.done)
+            + pages * size_of::<[Cell; PAGE]>()
+            + self.rings.bytes()
+    }
+}
+
+impl Cell {
+    /// The key, if there is one.
+    pub(super) fn key(&self) -> Option<Key> {
+        Some(self.tag.load(Ordering::Acquire)).filter(|&tag| tag > SEALED).map(Key)
+    }
+
+    /// Lets no key be inserted here. Returns whether it is so.
+    pub(super) fn seal(&self) -> bool {
+        match self.tag.compare_exchange(EMPTY, SEALED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(tag) => tag == SEALED,
+        }
+    }
+
+    /// Freezes the word, and returns it.
+    pub(super) fn freeze(&self) -> Word {
+        loop {
+            let word = self.word.load();
+            if word.is_frozen() || self.word.swap(word, word.frozen()) {
+                return word.frozen();
+            }
+        }
+    }
+}
+
+fn new_page() -> Box<[Cell; PAGE]> {
+    Box::new(core::array::from_fn(|_| Cell { tag: AtomicU64::new(EMPTY), hint: Hint::new(), word: AtomicWord::new() }))
+}
+
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;

@@ -1,0 +1,82 @@
+//! The quotas of a log, made ready to decide by.
+
+use crate::quota::Quota;
+
+/// Sliding window logs that one ring serves.
+#[derive(Debug)]
+pub(crate) struct LogPlan {
+    /// The quotas that can deny, most permits and longest window first. A quota with as many
+    /// permits or more in no longer a window than another never denies.
+    widest: Bound,
+    more: Box<[Bound]>,
+    /// All quotas, in the given order.
+    given: Box<[Bound]>,
+}
+
+/// One sliding window log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::heart) struct Bound {
+    pub(in crate::heart) limit: u32,
+    pub(in crate::heart) window: u64,
+    /// Its place in the given order.
+    pub(in crate::heart) quota: u8,
+}
+
+/// A denial: the quota with the longest wait, and the time at which the request fits.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::heart) struct Refusal {
+    pub(in crate::heart) until: u64,
+    /// The number of its bound.
+    pub(in crate::heart) bound: usize,
+}
+
+impl LogPlan {
+    /// The plan of validated quotas, at least one.
+    pub(crate) fn new(quotas: &[Quota]) -> Self {
+        let bound = |(quota, given): (u8, &Quota)| Bound { limit: given.limit(), window: given.window_ns(), quota };
+        let given: Box<[Bound]> = (0..=u8::MAX).zip(quotas).map(bound).collect();
+        let mut bounds = given.to_vec();
+        // Of quotas with the same limit, the longest window implies the others.
+        bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
+        let mut kept: Vec<Bound> = Vec::new();
+        for bound in bounds {
+            kept.retain(|wider| wider.window > bound.window);
+            kept.push(bound);
+        }
+        let widest = kept.remove(0);
+        Self { widest, more: kept.into(), given }
+    }
+
+    #[inline]
+    pub(in crate::heart) fn bounds(&self) -> impl Iterator<Item = &Bound> {
+        core::iter::once(&self.widest).chain(&self.more)
+    }
+
+    /// A bound by its number.
+    #[inline]
+    pub(in crate::heart) fn bound(&self, number: usize) -> Bound {
+        if number == 0 { self.widest } else { self.more[number - 1] }
+    }
+
+    pub(in crate::heart) fn given(&self) -> impl Iterator<Item = Bound> {
+        self.given.iter().copied()
+    }
+
+    /// The most permits that can be live.
+    #[inline]
+    pub(in crate::heart) fn limit(&self) -> u32 {
+        self.widest.limit
+    }
+
+    /// How long a permit is live.
+    #[inline]
+    pub(in crate::heart) fn window(&self) -> u64 {
+        self.widest.window
+    }
+
+    /// The first stamp that is live at a time. Times are past the longest window.
+    #[inline]
+    pub(in crate::heart) fn live_from(&self, time: u64) -> u64 {
+        (time + 1).saturating_sub(self.window())
+    }
+}

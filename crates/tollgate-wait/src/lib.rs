@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod blocking;
+mod error;
+mod limit;
+mod line;
+mod timer;
+mod waiting;
+
+pub use error::WaitError;
+pub use limit::Limit;
+#[cfg(feature = "futures-timer")]
+pub use timer::FuturesTimer;
+pub use timer::Timer;
+#[cfg(feature = "tokio")]
+pub use timer::TokioTimer;
+pub use waiting::{Acquire, NoTimer, WaitingLimiter};

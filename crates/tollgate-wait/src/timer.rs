@@ -1,0 +1,71 @@
+//! Timers of tasks.
+
+use core::future::Future;
+use core::time::Duration;
+
+/// Timers for waiting tasks. A runtime has one: [`TokioTimer`](crate::TokioTimer) (feature `tokio`),
+/// [`FuturesTimer`](crate::FuturesTimer) (feature `futures-timer`), or one of your own.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_wait::Timer;
+///
+/// struct OfTokio;
+///
+/// impl Timer for OfTokio {
+///     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
+///         tokio::time::sleep(time)
+///     }
+/// }
+/// ```
+pub trait Timer {
+    /// Ends once the time has passed, and not before.
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static;
+}
+
+/// Timers of a tokio runtime (feature `tokio`). Paused time holds for them, too.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use std::time::Duration;
+/// use tollgate_wait::{Timer, TokioTimer};
+///
+/// // Time that is paused passes at once.
+/// TokioTimer.sleep(Duration::from_secs(3600)).await;
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// [`sleep`](Timer::sleep) panics outside of a tokio runtime whose time is enabled.
+#[cfg(feature = "tokio")]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TokioTimer;
+
+#[cfg(feature = "tokio")]
+impl Timer for TokioTimer {
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
+        tokio::time::sleep(time)
+    }
+}
+
+/// Timers without a runtime (feature `futures-timer`).
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_wait::{FuturesTimer, Timer};
+///
+/// let second = FuturesTimer.sleep(Duration::from_secs(1));
+/// # drop(second);
+/// ```
+#[cfg(feature = "futures-timer")]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FuturesTimer;
+
+#[cfg(feature = "futures-timer")]
+impl Timer for FuturesTimer {
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
+        futures_timer::Delay::new(time)
+    }
+}

@@ -1,0 +1,260 @@
+//! [`WaitingLimiter`]: requests that wait their turn.
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tollgate::{Admission, Decision, DenialReason};
+
+use crate::blocking::{ThreadTimer, block_on};
+use crate::error::WaitError;
+use crate::limit::Limit;
+use crate::line::{Lines, Place};
+use crate::timer::Timer;
+
+/// A limiter whose requests wait their turn: of one key, first come, first served.
+///
+/// ```
+/// # #[cfg(feature = "tokio")]
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Quota, TokioClock};
+/// use tollgate_wait::{TokioTimer, WaitingLimiter};
+///
+/// let limiter = Limiter::<String>::builder(Quota::per_second(10)).clock(TokioClock::new()).build()?;
+/// let limiter = WaitingLimiter::new(Arc::new(limiter)).timer(TokioTimer);
+/// for _ in 0..100 {
+///     limiter.acquire("example.org".to_owned()).within(Duration::from_secs(60)).await?;
+/// }
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "tokio"))]
+/// # fn main() {}
+/// ```
+pub struct WaitingLimiter<L: Limit, T = NoTimer> {
+    limiter: Arc<L>,
+    timer: T,
+    most: usize,
+    lines: Lines<L::Key>,
+}
+
+/// No timer: only threads wait, by [`Acquire::block_within`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTimer;
+
+impl<L: Limit> WaitingLimiter<L> {
+    /// Requests for this limiter, of which at most
+    /// [`DEFAULT_WAITERS`](Self::DEFAULT_WAITERS) wait for one key. Requests that do not wait can
+    /// ask the limiter itself; they take permits that others wait for.
+    #[must_use]
+    pub fn new(limiter: Arc<L>) -> Self {
+        Self { limiter, timer: NoTimer, most: Self::DEFAULT_WAITERS, lines: Lines::new() }
+    }
+
+    /// How many requests may wait for one key by default: 10,000.
+    pub const DEFAULT_WAITERS: usize = 10_000;
+
+    /// Tasks wait by this timer.
+    #[must_use]
+    pub fn timer<T: Timer>(self, timer: T) -> WaitingLimiter<L, T> {
+        WaitingLimiter { limiter: self.limiter, timer, most: self.most, lines: self.lines }
+    }
+}
+
+impl<L: Limit, T> WaitingLimiter<L, T> {
+    /// At most so many requests wait for one key. One more fails with
+    /// [`TooManyWaiters`](WaitError::TooManyWaiters).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    /// use tollgate_wait::{WaitError, WaitingLimiter};
+    ///
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(1))?);
+    /// let limiter = WaitingLimiter::new(limiter).max_waiters(0);
+    /// let result = limiter.acquire(()).block_within(Duration::from_secs(1));
+    /// assert_eq!(result, Err(WaitError::TooManyWaiters { most: 0 }));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn max_waiters(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// The limiter.
+    pub const fn limiter(&self) -> &Arc<L> {
+        &self.limiter
+    }
+
+    /// How many requests wait for the key.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_wait::WaitingLimiter;
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_second(1))?;
+    /// assert_eq!(WaitingLimiter::new(Arc::new(limiter)).waiters(&"alice".to_owned()), 0);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn waiters(&self, key: &L::Key) -> usize {
+        self.lines.waiters(key)
+    }
+
+    /// A request of one permit. It does nothing until it is told how long it may wait, by
+    /// [`within`](Acquire::within) or [`block_within`](Acquire::block_within).
+    #[must_use = "a request waits by `within` or `block_within`"]
+    pub const fn acquire(&self, key: L::Key) -> Acquire<'_, L, T> {
+        Acquire { of: self, key, cost: 1 }
+    }
+
+    /// Waits in the key's line, then for the permits.
+    async fn wait(&self, key: L::Key, cost: u32, within: Duration, timer: &impl Timer) -> Result<Admission, WaitError> {
+        let start = self.limiter.reading();
+        let left = || {
+            let waited = self.limiter.reading().saturating_sub(start);
+            within.saturating_sub(Duration::from_nanos(waited))
+        };
+        let Some(mut place) = self.lines.join(key, cost, self.most) else {
+            return Err(WaitError::TooManyWaiters { most: self.most });
+        };
+        self.refuse_hopeless(&place, cost, within)?;
+        let turn = Arc::clone(&place.turn);
+        let turn = turn.acquire();
+        let _turn = match within_time(turn, || timer.sleep(left())).await {
+            Some(turn) => turn,
+            None => return Err(WaitError::Elapsed),
+        };
+        // A look first: it is no denial that counts.
+        let mut decision = self.limiter.look(&place.key, cost)?;
+        loop {
+            let wait = match decision {
+                Decision::Admitted(admission) => admission.delay(),
+                Decision::Denied(denial) if denial.reason() == DenialReason::DenyList => {
+                    return Err(WaitError::Denied(denial));
+                }
+                Decision::Denied(denial) => denial.retry_after(),
+            };
+            if wait > left() {
+                return Err(WaitError::TooLong { wait });
+            }
+            if wait > Duration::ZERO {
+                timer.sleep(wait).await;
+            }
+            place.ask();
+            decision = self.limiter.decide(&place.key, cost)?;
+            if let Decision::Admitted(admission) = decision {
+                return Ok(admission);
+            }
+        }
+    }
+
+    /// Fails if the requests before this one alone take too long, or no wait helps.
+    fn refuse_hopeless(&self, place: &Place<'_, L::Key>, cost: u32, within: Duration) -> Result<(), WaitError> {
+        if place.before == 0 {
+            return Ok(());
+        }
+        match self.limiter.look(&place.key, cost)? {
+            // A key on the allow list, or a limiter in shadow mode.
+            Decision::Admitted(admission) if !admission.is_counted() || admission.overruled().is_some() => {
+                return Ok(());
+            }
+            _ => {}
+        }
+        let wait = self.limiter.earliest(&place.key, place.before + u64::from(cost));
+        if wait > within { Err(WaitError::TooLong { wait }) } else { Ok(()) }
+    }
+}
+
+/// A request that is about to wait. [`WaitingLimiter::acquire`] makes it.
+#[must_use = "a request waits by `within` or `block_within`"]
+pub struct Acquire<'a, L: Limit, T> {
+    of: &'a WaitingLimiter<L, T>,
+    key: L::Key,
+    cost: u32,
+}
+
+impl<L: Limit, T> Acquire<'_, L, T> {
+    /// A request of so many permits: it gets all of them, or none.
+    pub const fn cost(mut self, cost: u32) -> Self {
+        self.cost = cost;
+        self
+    }
+
+    /// Waits at most so long for the permits. The thread sleeps meanwhile.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_wait::WaitingLimiter;
+    ///
+    /// let limiter = Limiter::<u64>::new(Quota::new(2, Duration::from_millis(20)))?;
+    /// let limiter = WaitingLimiter::new(Arc::new(limiter));
+    /// limiter.acquire(7).cost(2).block_within(Duration::from_secs(9))?;
+    /// limiter.acquire(7).block_within(Duration::from_secs(9))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`] tells why there are no permits. Nothing was charged.
+    pub fn block_within(self, within: Duration) -> Result<Admission, WaitError> {
+        block_on(self.of.wait(self.key, self.cost, within, &ThreadTimer))
+    }
+}
+
+impl<L: Limit, T: Timer> Acquire<'_, L, T> {
+    /// Waits at most so long for the permits.
+    ///
+    /// The request joins the line when the future is polled first. A future that is dropped leaves
+    /// the line, and is charged nothing. [`WaitingLimiter`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`] tells why there are no permits. Nothing was charged.
+    pub async fn within(self, within: Duration) -> Result<Admission, WaitError> {
+        self.of.wait(self.key, self.cost, within, &self.of.timer).await
+    }
+}
+
+/// The output of the future, unless the time ends first. The timer is made only if the future has
+/// to wait.
+async fn within_time<F: Future, S: Future<Output = ()>>(future: F, sleep: impl FnOnce() -> S) -> Option<F::Output> {
+    let mut future = pin!(future);
+    if let Poll::Ready(output) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+        return Some(output);
+    }
+    let mut sleep = pin!(sleep());
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => sleep.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+impl<L: Limit + fmt::Debug, T> fmt::Debug for WaitingLimiter<L, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingLimiter")
+            .field("limiter", &self.limiter)
+            .field("max_waiters", &self.most)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<L: Limit, T> fmt::Debug for Acquire<'_, L, T>
+where
+    L::Key: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire").field("key", &self.key).field("cost", &self.cost).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,36 @@
+//! Threads that wait by the clock of the machine.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{DecisionCounts, Limiter, Quota};
+use tollgate_wait::{WaitError, WaitingLimiter};
+
+#[test]
+fn threads_are_served_and_leave_an_empty_line() {
+    let limiter = Limiter::<u64>::builder(Quota::new(5, Duration::from_millis(5)));
+    let limiter = limiter.count_decisions(true).build().unwrap();
+    let limiter = WaitingLimiter::new(Arc::new(limiter));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    limiter.acquire(7).block_within(Duration::from_secs(600)).unwrap();
+                }
+            });
+        }
+    });
+    let all = DecisionCounts { admitted: 200, denied: 0 };
+    assert_eq!(limiter.limiter().counts().decisions, Some(all));
+    assert_eq!(limiter.waiters(&7), 0);
+}
+
+#[test]
+fn a_thread_whose_wait_is_hopeless_does_not_sleep() {
+    let limiter = Arc::new(Limiter::<u64>::new(Quota::new(1, Duration::from_secs(86_400))).unwrap());
+    let limiter = WaitingLimiter::new(limiter);
+    limiter.acquire(7).block_within(Duration::ZERO).unwrap();
+    let error = limiter.acquire(7).block_within(Duration::from_secs(3600)).unwrap_err();
+    assert!(matches!(error, WaitError::TooLong { .. }), "{error:?}");
+}

@@ -3,8 +3,8 @@
 use core::future::Future;
 use core::time::Duration;
 
-/// Timers for waiting tasks. A runtime has one: [`TokioTimer`](crate::TokioTimer) (feature `tokio`),
-/// [`FuturesTimer`](crate::FuturesTimer) (feature `futures-timer`), or one of your own.
+/// Timers for waiting tasks: `TokioTimer` (feature `tokio`), `FuturesTimer` (feature
+/// `futures-timer`), or one of your own.
 ///
 /// ```
 /// use std::time::Duration;

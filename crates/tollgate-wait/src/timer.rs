@@ -6,6 +6,9 @@ use core::time::Duration;
 /// Timers for waiting tasks: `TokioTimer` (feature `tokio`), `FuturesTimer` (feature
 /// `futures-timer`), or one of your own.
 ///
+/// It has to go with the limiter's clock: under paused time of tokio, that is `TokioClock`. With a
+/// clock that stands still, a request waits until that is moved.
+///
 /// ```
 /// use std::time::Duration;
 /// use tollgate_wait::Timer;
@@ -50,7 +53,7 @@ impl Timer for TokioTimer {
     }
 }
 
-/// Timers without a runtime (feature `futures-timer`).
+/// Timers without a runtime (feature `futures-timer`), of at most 30 years.
 ///
 /// ```
 /// use std::time::Duration;
@@ -64,8 +67,12 @@ impl Timer for TokioTimer {
 pub struct FuturesTimer;
 
 #[cfg(feature = "futures-timer")]
+const LONGEST: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+#[cfg(feature = "futures-timer")]
 impl Timer for FuturesTimer {
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
-        futures_timer::Delay::new(time)
+        // It adds the time to the present, which must not overflow.
+        futures_timer::Delay::new(time.min(LONGEST))
     }
 }

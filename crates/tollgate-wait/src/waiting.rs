@@ -189,7 +189,7 @@ impl<L: Limit, T> Acquire<'_, L, T> {
         self
     }
 
-    /// Waits at most so long for the permits. The thread sleeps meanwhile.
+    /// Waits at most so long for the permits. The thread sleeps meanwhile, so this is not for tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -216,7 +216,8 @@ impl<L: Limit, T: Timer> Acquire<'_, L, T> {
     /// Waits at most so long for the permits.
     ///
     /// The request joins the line when the future is polled first. A future that is dropped leaves
-    /// the line, and is charged nothing. [`WaitingLimiter`] has an example.
+    /// the line, and is charged nothing. One that is kept and not polled holds up the requests
+    /// behind it. [`WaitingLimiter`] has an example.
     ///
     /// # Errors
     ///

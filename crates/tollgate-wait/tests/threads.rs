@@ -34,3 +34,29 @@ fn a_thread_whose_wait_is_hopeless_does_not_sleep() {
     let error = limiter.acquire(7).block_within(Duration::from_secs(3600)).unwrap_err();
     assert!(matches!(error, WaitError::TooLong { .. }), "{error:?}");
 }
+
+#[test]
+fn a_wait_may_be_as_long_as_can_be() {
+    let limiter = Limiter::<u64>::new(Quota::new(1, Duration::from_millis(5))).unwrap();
+    let limiter = WaitingLimiter::new(Arc::new(limiter));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| limiter.acquire(7).block_within(Duration::MAX).unwrap());
+        }
+    });
+    assert_eq!(limiter.waiters(&7), 0);
+}
+
+/// Threads poll tasks with timers of no runtime.
+#[cfg(feature = "futures-timer")]
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_wait_by_timers_without_a_runtime() {
+    let limiter = Limiter::<u64>::new(Quota::new(1, Duration::from_millis(5))).unwrap();
+    let limiter = Arc::new(WaitingLimiter::new(Arc::new(limiter)).timer(tollgate_wait::FuturesTimer));
+    let mut all = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let limiter = Arc::clone(&limiter);
+        all.spawn(async move { limiter.acquire(7).within(Duration::MAX).await });
+    }
+    assert!(all.join_all().await.iter().all(Result::is_ok));
+}

@@ -62,6 +62,16 @@ impl Request for Ask<'_, AnyAccount> {
 }
 
 /// A limiter of many keys.
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate::heart::measured::Measured;
+///
+/// let limiter = Measured::new(Quota::per_hour(1));
+/// assert!(limiter.try_acquire("alice"));
+/// assert!(!limiter.try_acquire("alice"));
+/// assert!(limiter.bytes() > 1000);
+/// ```
 #[derive(Debug)]
 pub struct Measured {
     shards: Box<[CachePadded<Shard>]>,

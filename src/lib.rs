@@ -183,12 +183,13 @@
 //! ```
 //!
 //! ## tokio: wait for a permit
-//! No method waits. A reservation has the time to wait. Requests go on in the order of their
-//! reservations. A reservation that is dropped while it waits is refunded: a task that is cancelled
-//! takes no permit, and neither does one that forgets `commit`.
+//! In the crate [`tollgate-wait`](https://docs.rs/tollgate-wait) requests wait their turn: first
+//! come, first served, each with a bound on its wait, as tasks or as threads.
 //!
+//! Without that crate, a reservation has the time to wait. One that is dropped while it waits is
+//! refunded: a task that is cancelled takes no permit, and neither does one that forgets `commit`.
 //! A log reserves at most one window ahead, and a bucket as far as it takes to fill, so few
-//! requests can wait at a time. For a longer line take [`Quota::leaky_queue`].
+//! requests can wait at a time.
 //!
 //! ```
 //! use std::time::Duration;

@@ -9,6 +9,8 @@ mod waiting;
 
 pub use error::WaitError;
 pub use limit::Limit;
+#[cfg(feature = "async-io")]
+pub use timer::AsyncIoTimer;
 #[cfg(feature = "futures-timer")]
 pub use timer::FuturesTimer;
 pub use timer::Timer;

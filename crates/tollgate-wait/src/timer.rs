@@ -3,8 +3,8 @@
 use core::future::Future;
 use core::time::Duration;
 
-/// Timers for waiting tasks: `TokioTimer` (feature `tokio`), `FuturesTimer` (feature
-/// `futures-timer`), or one of your own.
+/// Timers for waiting tasks: `TokioTimer` (feature `tokio`), `AsyncIoTimer` (feature `async-io`),
+/// `FuturesTimer` (feature `futures-timer`), or one of your own.
 ///
 /// It has to go with the limiter's clock: under paused time of tokio, that is `TokioClock`. With a
 /// clock that stands still, a request waits until that is moved.
@@ -50,6 +50,29 @@ pub struct TokioTimer;
 impl Timer for TokioTimer {
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
         tokio::time::sleep(time)
+    }
+}
+
+/// Timers of `async-io`, as the runtimes smol and async-std have them (feature `async-io`).
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_wait::{AsyncIoTimer, Timer};
+///
+/// let second = AsyncIoTimer.sleep(Duration::from_secs(1));
+/// # drop(second);
+/// ```
+#[cfg(feature = "async-io")]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AsyncIoTimer;
+
+#[cfg(feature = "async-io")]
+impl Timer for AsyncIoTimer {
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
+        let timer = async_io::Timer::after(time);
+        async move {
+            timer.await;
+        }
     }
 }
 

@@ -217,7 +217,33 @@ impl<L: Limit, T: Timer> Acquire<'_, L, T> {
     ///
     /// The request joins the line when the future is polled first. A future that is dropped leaves
     /// the line, and is charged nothing. One that is kept and not polled holds up the requests
-    /// behind it. [`WaitingLimiter`] has an example.
+    /// behind it.
+    ///
+    /// A stream goes at the limiter's rate if each item waits:
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use futures_util::{StreamExt, stream};
+    /// use tollgate::{DirectLimiter, Quota, TokioClock};
+    /// use tollgate_wait::{TokioTimer, WaitingLimiter};
+    ///
+    /// let limiter = DirectLimiter::with_clock(Quota::per_second(10), TokioClock::new())?;
+    /// let limiter = WaitingLimiter::new(Arc::new(limiter)).timer(TokioTimer);
+    /// let pages = stream::iter(0..25).then(async |page| {
+    ///     limiter.acquire(()).within(Duration::from_secs(60)).await.map(|_| page)
+    /// });
+    /// let start = tokio::time::Instant::now();
+    /// assert_eq!(pages.count().await, 25);
+    /// assert_eq!(start.elapsed().as_secs(), 2);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
     ///
     /// # Errors
     ///

@@ -5,6 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate::{DecisionCounts, Limiter, Quota};
+#[cfg(any(feature = "async-io", feature = "futures-timer"))]
+use tollgate_wait::Timer;
 use tollgate_wait::{WaitError, WaitingLimiter};
 
 #[test]
@@ -47,16 +49,27 @@ fn a_wait_may_be_as_long_as_can_be() {
     assert_eq!(limiter.waiters(&7), 0);
 }
 
-/// Threads poll tasks with timers of no runtime.
-#[cfg(feature = "futures-timer")]
-#[tokio::test(flavor = "multi_thread")]
-async fn tasks_wait_by_timers_without_a_runtime() {
+/// Tasks of one key, by timers that need no runtime of tokio.
+#[cfg(any(feature = "async-io", feature = "futures-timer"))]
+async fn wait_by(timer: impl Timer + Send + Sync + 'static) {
     let limiter = Limiter::<u64>::new(Quota::new(1, Duration::from_millis(5))).unwrap();
-    let limiter = Arc::new(WaitingLimiter::new(Arc::new(limiter)).timer(tollgate_wait::FuturesTimer));
+    let limiter = Arc::new(WaitingLimiter::new(Arc::new(limiter)).timer(timer));
     let mut all = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let limiter = Arc::clone(&limiter);
-        all.spawn(async move { limiter.acquire(7).within(Duration::MAX).await });
+        all.spawn(async move { limiter.acquire(7).within(Duration::MAX).await.is_ok() });
     }
-    assert!(all.join_all().await.iter().all(Result::is_ok));
+    assert_eq!(all.join_all().await, [true; 8]);
+}
+
+#[cfg(feature = "futures-timer")]
+#[tokio::test]
+async fn tasks_wait_by_timers_without_a_runtime() {
+    wait_by(tollgate_wait::FuturesTimer).await;
+}
+
+#[cfg(feature = "async-io")]
+#[tokio::test]
+async fn tasks_wait_by_timers_of_async_io() {
+    wait_by(tollgate_wait::AsyncIoTimer).await;
 }

@@ -23,9 +23,11 @@
 //!
 //! # Orderings
 //!
-//! A frozen word or a sealed cell is read before the link to the successor. Freezing and sealing
-//! release, and loads of words and tags acquire, so the link is there. The numbers of a sweep
-//! release and acquire, so that a thread that sees the new root sees all that was moved.
+//! - The link to the successor comes before every frozen word and sealed cell: freezing and sealing
+//!   release, and loads of words and tags acquire. A thread that did not see the link would only
+//!   look again, so no model turns red without these.
+//! - The numbers of a sweep release and acquire, so that a thread that sees the new root sees all
+//!   that was moved.
 
 use std::sync::Arc;
 

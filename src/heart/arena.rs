@@ -26,8 +26,8 @@
 //! - The link to the successor comes before every frozen word and sealed cell: freezing and sealing
 //!   release, and loads of words and tags acquire. A thread that did not see the link would only
 //!   look again, so no model turns red without these.
-//! - The numbers of a sweep release and acquire, so that a thread that sees the new root sees all
-//!   that was moved.
+//! - The number of swept pages releases and acquires, so that a thread that sees the new root sees
+//!   all that was moved. The bits of pages only choose the next page.
 
 use std::sync::Arc;
 
@@ -258,7 +258,7 @@ impl Arena {
         let cells = &self.pages[page as usize];
         cells.get_or_init(new_page).iter().for_each(&mut each);
         let (word, bit) = self.done(page);
-        if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+        if word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
             return self.sweep.swept.fetch_add(1, Ordering::AcqRel) + 1 == pages;
         }
         self.sweep.swept.load(Ordering::Acquire) == pages
@@ -266,7 +266,7 @@ impl Arena {
 
     fn is_swept(&self, page: u64) -> bool {
         let (word, bit) = self.done(page);
-        word.load(Ordering::Acquire) & bit != 0
+        word.load(Ordering::Relaxed) & bit != 0
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]

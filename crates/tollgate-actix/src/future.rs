@@ -4,28 +4,39 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use actix_web::Error;
 use actix_web::body::EitherBody;
-use actix_web::dev::ServiceResponse;
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
 use pin_project_lite::pin_project;
 
 use crate::charge::Charge;
 use crate::gate::Gate;
-use crate::key::KeyExtractor;
+use crate::key::{Head, KeyExtractor};
+use crate::middleware::tell;
+use crate::shared::{InLine, Shared};
 
 pin_project! {
-    /// The future of a response: that of the inner service, or of the middleware's own answer. It
-    /// is not boxed.
-    pub struct ResponseFuture<F, B, L: Gate<X>, X: KeyExtractor> {
+    /// The future of a response: that of the inner service `S`, or of the middleware's own answer. It
+    /// is boxed only while the request waits.
+    pub struct ResponseFuture<S, B, L, X>
+    where
+        S: Service<ServiceRequest>,
+        L: Gate<X>,
+        X: KeyExtractor,
+    {
         #[pin]
-        state: State<F, B, L, X>,
+        state: State<S, S::Future, B, L, X>,
     }
 }
 
 pin_project! {
     #[project = StateProjection]
-    enum State<F, B, L: Gate<X>, X: KeyExtractor> {
+    enum State<S, F, B, L: Gate<X>, X: KeyExtractor> {
+        /// The request waits for its permits.
+        InLine { waiter: Option<Box<Waiter<S, L, X>>> },
         Inner {
             #[pin]
             future: F,
@@ -35,9 +46,28 @@ pin_project! {
     }
 }
 
-impl<F, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<F, B, L, X> {
-    pub(crate) const fn inner(future: F, charge: Option<Charge<L, X>>) -> Self {
+/// A request that waits for its permits.
+struct Waiter<S, L: Gate<X>, X: KeyExtractor> {
+    line: InLine<L, X>,
+    service: Rc<S>,
+    request: ServiceRequest,
+    shared: Arc<Shared<L, X>>,
+}
+
+impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<S, B, L, X> {
+    pub(crate) const fn inner(future: S::Future, charge: Option<Charge<L, X>>) -> Self {
         Self { state: State::Inner { future, charge } }
+    }
+
+    /// The request waits, and then goes to the inner service.
+    pub(crate) fn in_line(
+        service: Rc<S>,
+        request: ServiceRequest,
+        line: InLine<L, X>,
+        shared: Arc<Shared<L, X>>,
+    ) -> Self {
+        let waiter = Some(Box::new(Waiter { line, service, request, shared }));
+        Self { state: State::InLine { waiter } }
     }
 
     pub(crate) const fn own(response: ServiceResponse<EitherBody<B>>) -> Self {
@@ -45,16 +75,36 @@ impl<F, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<F, B, L, X> {
     }
 }
 
-impl<F, B, L, X> Future for ResponseFuture<F, B, L, X>
+impl<S, B, L, X> Future for ResponseFuture<S, B, L, X>
 where
-    F: Future<Output = Result<ServiceResponse<B>, Error>>,
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
     L: Gate<X>,
     X: KeyExtractor,
 {
     type Output = Result<ServiceResponse<EitherBody<B>>, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(match self.project().state.project() {
+        let mut state = self.project().state;
+        if let StateProjection::InLine { waiter } = state.as_mut().project() {
+            let Some(mut waiter) = waiter.take() else { return Poll::Pending };
+            let Poll::Ready(outcome) = waiter.line.as_mut().poll(context) else {
+                state.set(State::InLine { waiter: Some(waiter) });
+                return Poll::Pending;
+            };
+            let Waiter { service, request, shared, .. } = *waiter;
+            let settled = shared.settle(outcome, &Head::of(request.request()));
+            match settled {
+                Ok(charge) => {
+                    tell(&request, charge.as_ref());
+                    state.set(State::Inner { future: service.call(request), charge });
+                }
+                Err(response) => {
+                    let response = request.into_response(*response).map_into_right_body();
+                    state.set(State::Own { response: Some(response) });
+                }
+            }
+        }
+        Poll::Ready(match state.project() {
             StateProjection::Inner { future, charge } => match ready!(future.poll(context)) {
                 Ok(mut response) => {
                     if let Some(charge) = charge.take() {
@@ -72,11 +122,12 @@ where
                 // The answer has been taken, so none is left.
                 None => return Poll::Pending,
             },
+            StateProjection::InLine { .. } => return Poll::Pending,
         })
     }
 }
 
-impl<F, B, L: Gate<X>, X: KeyExtractor> fmt::Debug for ResponseFuture<F, B, L, X> {
+impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> fmt::Debug for ResponseFuture<S, B, L, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_own = matches!(self.state, State::Own { .. });
         f.debug_struct("ResponseFuture").field("is_own", &is_own).finish_non_exhaustive()

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::{Ready, ready};
+use core::time::Duration;
 use std::sync::Arc;
 
 use actix_web::body::{EitherBody, MessageBody};
@@ -223,6 +224,38 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
             answer(denied).respond_to(request).map_into_boxed_body()
         };
         self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
+    }
+
+    /// How long a request over the limit waits for its permits; zero by default.
+    ///
+    /// Requests of one key wait in one line: first come, first served. A request whose permits are
+    /// further away is answered at once, as any denied request, as far as the quotas tell: by a
+    /// sliding counter it waits for the whole time. The answer to a request that has waited tells the
+    /// permits left after the wait. A request that is cancelled leaves the line, and is charged
+    /// nothing. [`max_waiters`](Self::max_waiters) bounds the lines.
+    ///
+    /// The clones of a limit share the lines. Another limit with the same limiter has lines of its
+    /// own. The timers are those of tokio. Each request takes an allocation.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate_actix::{DirectLimiter, Quota, RateLimit};
+    ///
+    /// // 10 requests a second. Others wait for at most 2 seconds: about 20 at a time.
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(10))?);
+    /// let limit = RateLimit::new(limiter).wait(Duration::from_secs(2));
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate_actix::BuildError>(())
+    /// ```
+    pub fn wait(self, within: Duration) -> Self {
+        self.with(|shared| shared.settings.waits = Arc::new(shared.settings.waits.within(within)))
+    }
+
+    /// How many requests may [wait](Self::wait) for one key, and for all keys; 100 and 10,000 by
+    /// default. One more over the limit is answered at once.
+    pub fn max_waiters(self, of_key: usize, of_all: usize) -> Self {
+        self.with(|shared| shared.settings.waits = Arc::new(shared.settings.waits.max_waiters(of_key, of_all)))
     }
 
     /// Lets denied requests pass while this switch is on, also those that cost more than the limit.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::task::{Context, Poll};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::body::{EitherBody, MessageBody};
@@ -18,13 +19,13 @@ use crate::shared::{Judgement, Shared};
 ///
 /// It decides when it is called, whether or not the inner service is ready.
 pub struct RateLimitMiddleware<S, L, X: KeyExtractor = NoKey> {
-    inner: S,
+    inner: Rc<S>,
     shared: Arc<Shared<L, X>>,
 }
 
 impl<S, L, X: KeyExtractor> RateLimitMiddleware<S, L, X> {
-    pub(crate) const fn new(inner: S, shared: Arc<Shared<L, X>>) -> Self {
-        Self { inner, shared }
+    pub(crate) fn new(inner: S, shared: Arc<Shared<L, X>>) -> Self {
+        Self { inner: Rc::new(inner), shared }
     }
 }
 
@@ -37,7 +38,7 @@ where
 {
     type Response = ServiceResponse<EitherBody<B>>;
     type Error = Error;
-    type Future = ResponseFuture<S::Future, B, L, X>;
+    type Future = ResponseFuture<S, B, L, X>;
 
     fn poll_ready(&self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.inner.poll_ready(context)
@@ -45,14 +46,25 @@ where
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
         match self.shared.judge(&Head::of(request.request())) {
-            Judgement::Pass(charge) => {
-                if let Some(admitted) = charge.as_ref().and_then(Charge::admitted) {
-                    request.extensions_mut().insert(admitted);
-                }
+            Judgement::Settled(Ok(charge)) => {
+                tell(&request, charge.as_ref());
                 ResponseFuture::inner(self.inner.call(request), charge)
             }
-            Judgement::Answer(response) => ResponseFuture::own(request.into_response(response).map_into_right_body()),
+            Judgement::Settled(Err(response)) => {
+                ResponseFuture::own(request.into_response(*response).map_into_right_body())
+            }
+            Judgement::Wait(line) => {
+                let (service, shared) = (Rc::clone(&self.inner), Arc::clone(&self.shared));
+                ResponseFuture::in_line(service, request, line, shared)
+            }
         }
+    }
+}
+
+/// Tells the decision to handlers, if they want to know it.
+pub(crate) fn tell<L: Gate<X>, X: KeyExtractor>(request: &ServiceRequest, charge: Option<&Charge<L, X>>) {
+    if let Some(admitted) = charge.and_then(Charge::admitted) {
+        request.extensions_mut().insert(admitted);
     }
 }
 

@@ -38,6 +38,8 @@ mod path;
 mod prepared;
 mod shadow;
 mod values;
+#[cfg(feature = "wait")]
+mod waits;
 
 pub use admitted::Admitted;
 pub use charge::{Charge, Told};
@@ -48,3 +50,5 @@ pub use missing::Missing;
 pub use path::{hash_path, same_path};
 pub use shadow::ShadowSwitch;
 pub use values::{FieldValue, bytes_of, digits_of};
+#[cfg(feature = "wait")]
+pub use waits::Waits;

@@ -5,6 +5,7 @@ use core::future::Future;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -14,11 +15,13 @@ use tower_service::Service;
 use crate::body::ResponseBody;
 use crate::charge::Charge;
 use crate::gate::Gate;
-use crate::key::KeyExtractor;
+use crate::key::{Head, KeyExtractor};
+use crate::service::tell;
+use crate::shared::{InLine, Shared};
 
 pin_project! {
     /// The future of a response: that of the inner service `S`, or of the layer's own answer. It is
-    /// boxed only while the inner service is not ready.
+    /// boxed only while the request waits, or the inner service is not ready.
     pub struct ResponseFuture<S, B, L, X>
     where
         S: Service<Request<B>>,
@@ -33,6 +36,8 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<S, B, F, E, L: Gate<X>, X: KeyExtractor> {
+        /// The request waits for its permits.
+        InLine { waiter: Option<Box<Waiter<S, B, L, X>>> },
         /// The inner service is not ready yet.
         Waiting { waiting: Option<Box<Waiting<S, B, L, X>>> },
         Inner {
@@ -45,6 +50,14 @@ pin_project! {
         /// Boxed, because admitted requests move in the same memory.
         Own { response: Option<Box<Response<Bytes>>> },
     }
+}
+
+/// A request that waits for its permits.
+struct Waiter<S, B, L: Gate<X>, X: KeyExtractor> {
+    line: InLine<L, X>,
+    service: S,
+    request: Request<B>,
+    shared: Arc<Shared<L, X>>,
 }
 
 /// An admitted request, and the service that it waits for.
@@ -76,6 +89,12 @@ where
         Self { state }
     }
 
+    /// The request waits, and then goes to the inner service.
+    pub(crate) fn in_line(service: S, request: Request<B>, line: InLine<L, X>, shared: Arc<Shared<L, X>>) -> Self {
+        let waiter = Some(Box::new(Waiter { line, service, request, shared }));
+        Self { state: State::InLine { waiter } }
+    }
+
     pub(crate) const fn own(response: Box<Response<Bytes>>) -> Self {
         Self { state: State::Own { response: Some(response) } }
     }
@@ -91,6 +110,21 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
+        if let StateProjection::InLine { waiter } = state.as_mut().project() {
+            let Some(mut waiter) = waiter.take() else { return Poll::Pending };
+            let Poll::Ready(outcome) = waiter.line.as_mut().poll(context) else {
+                state.set(State::InLine { waiter: Some(waiter) });
+                return Poll::Pending;
+            };
+            let Waiter { service, mut request, shared, .. } = *waiter;
+            match shared.settle(outcome, &Head::of(&request)) {
+                Ok(charge) => {
+                    tell(&mut request, charge.as_ref());
+                    state.set(State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge })) });
+                }
+                Err(response) => state.set(State::Own { response: Some(response) }),
+            }
+        }
         if let StateProjection::Waiting { waiting } = state.as_mut().project() {
             if let Some(waiting) = waiting {
                 ready!(waiting.service.poll_ready(context))?;
@@ -110,7 +144,7 @@ where
             })),
             StateProjection::Failed { error } => error.take().map(Err),
             StateProjection::Own { response } => response.take().map(|response| Ok(response.map(ResponseBody::own))),
-            StateProjection::Waiting { .. } => None,
+            StateProjection::InLine { .. } | StateProjection::Waiting { .. } => None,
         };
         // Without an answer, it has been taken.
         answer.map_or(Poll::Pending, Poll::Ready)

@@ -25,14 +25,16 @@ pub trait Gate<X: KeyExtractor>: sealed::Find<X> {}
 impl<X: KeyExtractor, L: sealed::Find<X>> Gate<X> for L {}
 
 pub(crate) mod sealed {
+    use core::hash::Hash;
+
     use tollgate_http::middleware;
 
     use super::{Head, KeyError, KeyExtractor, Missing};
 
     /// Finds the keys to ask a limiter with.
-    pub trait Find<X: KeyExtractor>: middleware::Gate<<Self as Find<X>>::Keys> {
+    pub trait Find<X: KeyExtractor>: middleware::Gate<<Self as Find<X>>::Keys> + Send + Sync + 'static {
         /// The keys of a request.
-        type Keys;
+        type Keys: Hash + Clone + Send + Sync + 'static;
 
         /// The keys to ask with; `None` if the request is not limited.
         fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<Self::Keys>, KeyError>;
@@ -61,7 +63,10 @@ pub(crate) mod sealed {
     }
 }
 
-impl<C: Clock> sealed::Find<NoKey> for DirectLimiter<C> {
+impl<C: Clock> sealed::Find<NoKey> for DirectLimiter<C>
+where
+    Self: Send + Sync + 'static,
+{
     type Keys = ();
 
     fn find(_: &NoKey, _: &Missing<()>, _: &Head<'_>) -> Result<Option<()>, KeyError> {
@@ -71,7 +76,8 @@ impl<C: Clock> sealed::Find<NoKey> for DirectLimiter<C> {
 
 impl<K, C, F, X> sealed::Find<X> for Limiter<K, C, F>
 where
-    K: Hash + Clone,
+    Self: Send + Sync + 'static,
+    K: Hash + Clone + Send + Sync + 'static,
     C: Clock,
     F: Fingerprinter,
     X: KeyExtractor,
@@ -86,9 +92,10 @@ where
 
 impl<C, F, X> sealed::Find<X> for JointLimiter<X::Key, C, F>
 where
+    Self: Send + Sync + 'static,
     C: Clock,
     F: Fingerprinter,
-    X: JointKeys,
+    X: JointKeys<Found: Hash + Clone + Send + Sync + 'static>,
 {
     type Keys = X::Found;
 

@@ -70,14 +70,23 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.shared.judge(&Head::of(&request)) {
-            Judgement::Pass(charge) => {
-                if let Some(admitted) = charge.as_ref().and_then(Charge::admitted) {
-                    request.extensions_mut().insert(admitted);
-                }
+            Judgement::Settled(Ok(charge)) => {
+                tell(&mut request, charge.as_ref());
                 ResponseFuture::inner(&mut self.inner, request, charge)
             }
-            Judgement::Answer(response) => ResponseFuture::own(response),
+            Judgement::Settled(Err(response)) => ResponseFuture::own(response),
+            Judgement::Wait(line) => {
+                let (service, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+                ResponseFuture::in_line(service, request, line, shared)
+            }
         }
+    }
+}
+
+/// Tells the decision to handlers, if they want to know it.
+pub(crate) fn tell<B, L: Gate<X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
+    if let Some(admitted) = charge.and_then(Charge::admitted) {
+        request.extensions_mut().insert(admitted);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The state that a layer and its services share, and their judgement of a request.
 
+use core::future::Future;
+use core::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,6 +11,7 @@ use tollgate_http::middleware::{Limits, Outcome};
 use crate::answer::{self, Value};
 use crate::charge::Charge;
 use crate::gate::Gate;
+use crate::gate::sealed::Find;
 use crate::key::{Head, KeyError, KeyExtractor, Missing};
 use crate::settings::Settings;
 
@@ -50,12 +53,18 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
     }
 }
 
+/// The outcome of a request that waits in a line.
+pub(crate) type InLine<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<X>>::Keys, Value>> + Send + Sync>>;
+
+/// What comes of a decision: the request goes to the inner service, or this is its answer.
+pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<Response<Bytes>>>;
+
 /// The judgement of a request.
 pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
-    /// The request goes to the inner service.
-    Pass(Option<Charge<L, X>>),
-    /// The layer answers it.
-    Answer(Box<Response<Bytes>>),
+    /// The request is decided.
+    Settled(Settled<L, X>),
+    /// The request waits.
+    Wait(InLine<L, X>),
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
@@ -65,28 +74,50 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);
         if cost == 0 {
-            return Judgement::Pass(None);
+            return Judgement::Settled(Ok(None));
         }
         let keys = match L::find(&self.extractor, &self.missing, head) {
             Ok(Some(keys)) => keys,
-            Ok(None) => return Judgement::Pass(None),
-            Err(_) if settings.overrules() => return Judgement::Pass(None),
+            Ok(None) => return Judgement::Settled(Ok(None)),
+            Err(_) if settings.overrules() => return Judgement::Settled(Ok(None)),
             Err(error) => {
                 self.log(error);
                 let headers = self.limits.options().headers;
                 let answer = answer::to_rejected(&error.into(), None, headers, settings, head);
-                return Judgement::Answer(Box::new(answer));
+                return Judgement::Settled(Err(Box::new(answer)));
             }
         };
-        match self.limits.decide(keys, cost) {
-            Outcome::Admitted(charge) => {
-                Judgement::Pass(charge.map(|charge| Charge::new(charge, settings.on_answer.clone())))
-            }
-            Outcome::Denied(_) if settings.overrules() => Judgement::Pass(None),
-            Outcome::Denied(denied) => Judgement::Answer(Box::new(denied.answer(|problem, policies| {
+        match self.line(keys, cost) {
+            Ok(line) => Judgement::Wait(line),
+            Err(keys) => Judgement::Settled(self.settle(self.limits.decide(keys, cost), head)),
+        }
+    }
+
+    /// What comes of a decision.
+    pub(crate) fn settle(&self, outcome: Outcome<L, L::Keys, Value>, head: &Head<'_>) -> Settled<L, X> {
+        let settings = &self.settings;
+        match outcome {
+            Outcome::Admitted(charge) => Ok(charge.map(|charge| Charge::new(charge, settings.on_answer.clone()))),
+            Outcome::Denied(_) if settings.overrules() => Ok(None),
+            Outcome::Denied(denied) => Err(Box::new(denied.answer(|problem, policies| {
                 answer::to_rejected(problem, policies, self.limits.options().headers, settings, head)
             }))),
         }
+    }
+
+    /// A place in the line of the keys; the keys if requests do not wait.
+    #[cfg(feature = "wait")]
+    fn line(&self, keys: L::Keys, cost: u32) -> Result<InLine<L, X>, L::Keys> {
+        if !self.settings.waits() {
+            return Err(keys);
+        }
+        let (limits, waits) = (self.limits.clone(), Arc::clone(&self.settings.waits));
+        Ok(Box::pin(async move { waits.decide(&limits, keys, cost).await }))
+    }
+
+    #[cfg(not(feature = "wait"))]
+    const fn line(&self, keys: L::Keys, _: u32) -> Result<InLine<L, X>, L::Keys> {
+        Err(keys)
     }
 
     /// Logs that the set-up provides no key, with the remedy. Logs once, because each request would

@@ -32,7 +32,7 @@ pub enum WaitError {
     },
     /// The time that the request accepts passed while others were before it.
     Elapsed,
-    /// As many requests as allowed wait for this key.
+    /// As many requests as allowed wait for this key, or for all keys.
     TooManyWaiters {
         /// The bound.
         most: usize,
@@ -50,7 +50,7 @@ impl fmt::Display for WaitError {
         match self {
             Self::TooLong { wait } => write!(f, "permits are {wait:?} away, longer than the request may wait"),
             Self::Elapsed => f.write_str("others were before the request for as long as it may wait"),
-            Self::TooManyWaiters { most } => write!(f, "{most} requests wait for this key, as many as may"),
+            Self::TooManyWaiters { most } => write!(f, "{most} requests wait, as many as may"),
             Self::Denied(denial) => write!(f, "{denial}"),
             Self::Cost(error) => write!(f, "{error}"),
             Self::Keys(error) => write!(f, "{error}"),

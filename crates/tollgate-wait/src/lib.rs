@@ -8,7 +8,8 @@ mod timer;
 mod waiting;
 
 pub use error::WaitError;
-pub use limit::Limit;
+pub use limit::{Limit, at_least};
+pub use line::Lines;
 #[cfg(feature = "async-io")]
 pub use timer::AsyncIoTimer;
 #[cfg(feature = "futures-timer")]

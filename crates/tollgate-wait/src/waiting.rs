@@ -1,18 +1,13 @@
 //! [`WaitingLimiter`]: requests that wait their turn.
 
 use core::fmt;
-use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
 use core::time::Duration;
 use std::sync::Arc;
-
-use tollgate::{Admission, Decision, DenialReason};
 
 use crate::blocking::{ThreadTimer, block_on};
 use crate::error::WaitError;
 use crate::limit::Limit;
-use crate::line::{Lines, Place};
+use crate::line::Lines;
 use crate::timer::Timer;
 
 /// A limiter whose requests wait their turn: of one key, first come, first served.
@@ -39,7 +34,6 @@ use crate::timer::Timer;
 pub struct WaitingLimiter<L: Limit, T = NoTimer> {
     limiter: Arc<L>,
     timer: T,
-    most: usize,
     lines: Lines<L::Key>,
 }
 
@@ -53,7 +47,7 @@ impl<L: Limit> WaitingLimiter<L> {
     /// ask the limiter itself; they take permits that others wait for.
     #[must_use]
     pub fn new(limiter: Arc<L>) -> Self {
-        Self { limiter, timer: NoTimer, most: Self::DEFAULT_WAITERS, lines: Lines::new() }
+        Self { limiter, timer: NoTimer, lines: Lines::new(Self::DEFAULT_WAITERS, usize::MAX) }
     }
 
     /// How many requests may wait for one key by default: 10,000.
@@ -62,7 +56,7 @@ impl<L: Limit> WaitingLimiter<L> {
     /// Tasks wait by this timer.
     #[must_use]
     pub fn timer<T: Timer>(self, timer: T) -> WaitingLimiter<L, T> {
-        WaitingLimiter { limiter: self.limiter, timer, most: self.most, lines: self.lines }
+        WaitingLimiter { limiter: self.limiter, timer, lines: self.lines }
     }
 }
 
@@ -84,7 +78,7 @@ impl<L: Limit, T> WaitingLimiter<L, T> {
     /// ```
     #[must_use]
     pub fn max_waiters(mut self, most: usize) -> Self {
-        self.most = most;
+        self.lines.bound(most);
         self
     }
 
@@ -114,63 +108,6 @@ impl<L: Limit, T> WaitingLimiter<L, T> {
     #[must_use = "a request waits by `within` or `block_within`"]
     pub const fn acquire(&self, key: L::Key) -> Acquire<'_, L, T> {
         Acquire { of: self, key, cost: 1 }
-    }
-
-    /// Waits in the key's line, then for the permits.
-    async fn wait(&self, key: L::Key, cost: u32, within: Duration, timer: &impl Timer) -> Result<Admission, WaitError> {
-        let start = self.limiter.reading();
-        let left = || {
-            let waited = self.limiter.reading().saturating_sub(start);
-            within.saturating_sub(Duration::from_nanos(waited))
-        };
-        let Some(mut place) = self.lines.join(key, cost, self.most) else {
-            return Err(WaitError::TooManyWaiters { most: self.most });
-        };
-        self.refuse_hopeless(&place, cost, within)?;
-        let turn = Arc::clone(&place.turn);
-        let turn = turn.acquire();
-        let _turn = match within_time(turn, || timer.sleep(left())).await {
-            Some(turn) => turn,
-            None => return Err(WaitError::Elapsed),
-        };
-        // A look first: it is no denial that counts.
-        let mut decision = self.limiter.look(&place.key, cost)?;
-        loop {
-            let wait = match decision {
-                Decision::Admitted(admission) => admission.delay(),
-                Decision::Denied(denial) if denial.reason() == DenialReason::DenyList => {
-                    return Err(WaitError::Denied(denial));
-                }
-                Decision::Denied(denial) => denial.retry_after(),
-            };
-            if wait > left() {
-                return Err(WaitError::TooLong { wait });
-            }
-            if wait > Duration::ZERO {
-                timer.sleep(wait).await;
-            }
-            place.ask();
-            decision = self.limiter.decide(&place.key, cost)?;
-            if let Decision::Admitted(admission) = decision {
-                return Ok(admission);
-            }
-        }
-    }
-
-    /// Fails if the requests before this one alone take too long, or no wait helps.
-    fn refuse_hopeless(&self, place: &Place<'_, L::Key>, cost: u32, within: Duration) -> Result<(), WaitError> {
-        if place.before == 0 {
-            return Ok(());
-        }
-        match self.limiter.look(&place.key, cost)? {
-            // A key on the allow list, or a limiter in shadow mode.
-            Decision::Admitted(admission) if !admission.is_counted() || admission.overruled().is_some() => {
-                return Ok(());
-            }
-            _ => {}
-        }
-        let wait = self.limiter.earliest(&place.key, place.before + u64::from(cost));
-        if wait > within { Err(WaitError::TooLong { wait }) } else { Ok(()) }
     }
 }
 
@@ -207,8 +144,9 @@ impl<L: Limit, T> Acquire<'_, L, T> {
     /// # Errors
     ///
     /// [`WaitError`] tells why there are no permits. Nothing was charged.
-    pub fn block_within(self, within: Duration) -> Result<Admission, WaitError> {
-        block_on(self.of.wait(self.key, self.cost, within, &ThreadTimer))
+    pub fn block_within(self, within: Duration) -> Result<L::Grant, WaitError> {
+        let of = self.of;
+        block_on(of.lines.wait(&*of.limiter, self.key, self.cost, within, &ThreadTimer))
     }
 }
 
@@ -248,32 +186,15 @@ impl<L: Limit, T: Timer> Acquire<'_, L, T> {
     /// # Errors
     ///
     /// [`WaitError`] tells why there are no permits. Nothing was charged.
-    pub async fn within(self, within: Duration) -> Result<Admission, WaitError> {
-        self.of.wait(self.key, self.cost, within, &self.of.timer).await
+    pub async fn within(self, within: Duration) -> Result<L::Grant, WaitError> {
+        let of = self.of;
+        of.lines.wait(&*of.limiter, self.key, self.cost, within, &of.timer).await
     }
-}
-
-/// The output of the future, unless the time ends first. The timer is made only if the future has
-/// to wait.
-async fn within_time<F: Future, S: Future<Output = ()>>(future: F, sleep: impl FnOnce() -> S) -> Option<F::Output> {
-    let mut future = pin!(future);
-    if let Poll::Ready(output) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
-        return Some(output);
-    }
-    let mut sleep = pin!(sleep());
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => sleep.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }
 
 impl<L: Limit + fmt::Debug, T> fmt::Debug for WaitingLimiter<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitingLimiter")
-            .field("limiter", &self.limiter)
-            .field("max_waiters", &self.most)
-            .finish_non_exhaustive()
+        f.debug_struct("WaitingLimiter").field("limiter", &self.limiter).finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota, TokioClock};
-use tollgate_wait::{TokioTimer, WaitError, WaitingLimiter};
+use tollgate_wait::{Lines, TokioTimer, WaitError, WaitingLimiter};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -194,6 +194,25 @@ fn a_line_takes_as_many_as_allowed() {
         assert_eq!(results.iter().filter(|result| **result == many).count(), 1);
         assert_eq!(served.lock().unwrap().len(), 4);
         assert!(limiter.acquire(7).within(MINUTE).await.is_ok(), "the line is empty again");
+    });
+}
+
+#[test]
+fn lines_take_as_many_as_allowed_for_all_keys() {
+    paused().block_on(async {
+        let limiter = Limiter::<u64, _>::builder(Quota::new(1, SECOND)).clock(TokioClock::new()).build().unwrap();
+        let (limiter, lines) = (Arc::new(limiter), Arc::new(Lines::new(9, 2)));
+        let mut all = JoinSet::new();
+        for key in [1, 2, 3] {
+            assert!(limiter.try_acquire(key).is_admitted());
+            let (limiter, lines) = (Arc::clone(&limiter), Arc::clone(&lines));
+            all.spawn(async move { lines.wait(&*limiter, key, 1, MINUTE, &TokioTimer).await.err() });
+        }
+        let results = all.join_all().await;
+        let many = Some(WaitError::TooManyWaiters { most: 2 });
+        assert_eq!(results.iter().filter(|result| **result == many).count(), 1, "{results:?}");
+        assert_eq!(results.iter().filter(|result| result.is_none()).count(), 2);
+        assert_eq!(lines.wait(&*limiter, 4, 1, MINUTE, &TokioTimer).await.err(), None, "the places are free");
     });
 }
 

@@ -8,7 +8,7 @@ mod single;
 use core::time::Duration;
 
 pub use joint::JointKey;
-use tollgate::{Denial, JointQuotaStatus, Quota, QuotaStatus, Receipt};
+use tollgate::{Decision, Denial, JointQuotaStatus, Quota, QuotaStatus, Receipt};
 
 use crate::limit::Usage;
 use crate::problem::DenialKind;
@@ -24,7 +24,7 @@ pub trait Gate<K>: sealed::Ask<K> {}
 impl<K, L: sealed::Ask<K>> Gate<K> for L {}
 
 pub(crate) mod sealed {
-    use super::{Items, Quota, Receipt, Request, Tell, Verdict};
+    use super::{Decision, Items, Quota, Receipt, Request, Tell, Verdict};
 
     /// Asks a limiter.
     pub trait Ask<K> {
@@ -38,6 +38,12 @@ pub(crate) mod sealed {
         /// has one, and none of a dimension that is not asked. The limiter keeps each slice
         /// unchanged until it is dropped.
         fn each_quotas<'a>(&'a self, keys: &K, each: impl FnMut(Option<&'a str>, &'a [Quota]));
+
+        /// The decision now, without a charge; `None` if the cost is more than the limit.
+        fn look(&self, keys: &K, cost: u32) -> Option<Decision>;
+
+        /// The nanoseconds of the limiter's clock.
+        fn reading(&self) -> u64;
 
         /// Refunds permits.
         fn give_back(&self, receipt: Receipt);
@@ -121,6 +127,11 @@ impl Item {
 
     pub(crate) const fn quota(&self) -> usize {
         self.quota as usize
+    }
+
+    #[cfg(feature = "wait")]
+    pub(crate) const fn with(self, usage: Usage) -> Self {
+        Self { usage, ..self }
     }
 
     /// The only quota of a key, of which no permit is left until `next_after`.

@@ -79,19 +79,20 @@ pub(crate) struct Inner<L, V> {
 
 /// The outcome of a request.
 #[derive(Debug)]
-pub enum Outcome<'a, L: Gate<K>, K, V> {
+pub enum Outcome<L: Gate<K>, K, V> {
     /// The request is admitted. Settle its charge, if there is one.
     Admitted(Option<Charge<L, K, V>>),
     /// The request is denied.
-    Denied(Denied<'a, V>),
+    Denied(Denied<V>),
 }
 
 /// Why a request is denied.
 #[derive(Debug)]
-pub struct Denied<'a, V> {
-    refusal: Box<Refusal>,
+pub struct Denied<V> {
+    pub(super) refusal: Box<Refusal>,
     prepared: Arc<Prepared<V>>,
-    options: &'a Options,
+    counts_bytes: bool,
+    has_field: bool,
 }
 
 impl<L, V> Limits<L, V> {
@@ -125,7 +126,7 @@ impl<L, V> Limits<L, V> {
 impl<L, V: FieldValue> Limits<L, V> {
     /// Decides a request with these keys and a cost of at least 1. Its permits may be refunded if
     /// the options say so.
-    pub fn decide<K>(&self, keys: K, cost: u32) -> Outcome<'_, L, K, V>
+    pub fn decide<K>(&self, keys: K, cost: u32) -> Outcome<L, K, V>
     where
         L: Gate<K>,
     {
@@ -136,14 +137,23 @@ impl<L, V: FieldValue> Limits<L, V> {
 
     /// Decides as [`decide`](Self::decide) does. The permits may be refunded, and stay charged if
     /// the charge is dropped.
-    pub fn lend<K>(&self, keys: K, cost: u32) -> Outcome<'_, L, K, V>
+    pub fn lend<K>(&self, keys: K, cost: u32) -> Outcome<L, K, V>
     where
         L: Gate<K>,
     {
         self.outcome(keys, cost, true, false)
     }
 
-    fn outcome<K>(&self, keys: K, cost: u32, refundable: bool, refund_unanswered: bool) -> Outcome<'_, L, K, V>
+    /// A denial that is not the limiter's.
+    #[cfg(feature = "wait")]
+    pub(super) fn deny<K>(&self, keys: &K, refusal: Refusal) -> Denied<V>
+    where
+        L: Gate<K>,
+    {
+        self.inner.denied(keys, Box::new(refusal))
+    }
+
+    fn outcome<K>(&self, keys: K, cost: u32, refundable: bool, refund_unanswered: bool) -> Outcome<L, K, V>
     where
         L: Gate<K>,
     {
@@ -159,10 +169,7 @@ impl<L, V: FieldValue> Limits<L, V> {
                 let told = left.and_then(|left| inner.told(&keys, &left));
                 Outcome::Admitted(told.map(|told| Charge { state: State::Told(told) }))
             }
-            Verdict::Refused(refusal) => {
-                let prepared = inner.prepared(&keys, Arc::clone);
-                Outcome::Denied(Denied { refusal, prepared, options: &inner.options })
-            }
+            Verdict::Refused(refusal) => Outcome::Denied(inner.denied(&keys, refusal)),
         }
     }
 }
@@ -210,6 +217,15 @@ impl<L, V: FieldValue> Inner<L, V> {
         })
     }
 
+    fn denied<K>(&self, keys: &K, refusal: Box<Refusal>) -> Denied<V>
+    where
+        L: Gate<K>,
+    {
+        let prepared = self.prepared(keys, Arc::clone);
+        let counts_bytes = self.options.unit == QuotaUnit::ContentBytes;
+        Denied { refusal, prepared, counts_bytes, has_field: self.options.headers == Headers::Draft11 }
+    }
+
     /// The texts about the quotas of these keys. They are made anew after a change.
     fn prepared<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
@@ -230,18 +246,16 @@ impl<L, V: FieldValue> Inner<L, V> {
     }
 }
 
-impl<V> Denied<'_, V> {
+impl<V> Denied<V> {
     /// Makes the answer of its parts: the problem, and the value of `RateLimit-Policy`.
     pub fn answer<R>(&self, answer: impl FnOnce(&Problem<'_>, Option<&V>) -> R) -> R {
-        let counts_bytes = self.options.unit == QuotaUnit::ContentBytes;
         let kind = match self.refusal.kind {
-            DenialKind::CostExceedsLimit if counts_bytes => DenialKind::ContentExceedsLimit,
+            DenialKind::CostExceedsLimit if self.counts_bytes => DenialKind::ContentExceedsLimit,
             kind => kind,
         };
         let Refusal { wait, violated, .. } = &*self.refusal;
         let mut violated = self.prepared.violated(violated, *wait).peekable();
-        let has_field = self.options.headers == Headers::Draft11;
-        let field = if has_field { self.prepared.field() } else { None };
+        let field = if self.has_field { self.prepared.field() } else { None };
         let answer = |violated: &[ServiceLimit<'_>]| answer(&Problem::new(kind, *wait).violated(violated), field);
         match (violated.next(), violated.peek()) {
             // The usual case.

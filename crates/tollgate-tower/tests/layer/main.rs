@@ -19,3 +19,5 @@ mod queues;
 mod refunds;
 mod several;
 mod support;
+#[cfg(feature = "wait")]
+mod waits;

@@ -52,3 +52,47 @@ async fn permits_are_kept_unless_asked_otherwise() {
         }
     }
 }
+
+/// The place in the line is free once the client has gone, and nothing is charged.
+#[cfg(feature = "wait")]
+#[tokio::test]
+async fn a_client_that_goes_while_its_request_waits_leaves_no_trace() {
+    use axum::extract::Request;
+    use axum::middleware::{Next, from_fn};
+    use std::time::Duration;
+    use tollgate::MockClock;
+
+    let clock = MockClock::new();
+    let limiter = Arc::new(DirectLimiter::with_clock(Quota::per_hour(1), clock.clone()).unwrap());
+    let layer = RateLimitLayer::new(Arc::clone(&limiter)).wait(Duration::from_secs(3600)).max_waiters(1, 1);
+    let (entered, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let outer = {
+        let (entered, dropped) = (Arc::clone(&entered), Arc::clone(&dropped));
+        move |request: Request, next: Next| {
+            let (entered, guard) = (Arc::clone(&entered), Dropped(Arc::clone(&dropped)));
+            async move {
+                let _guard = guard;
+                let mut response = Box::pin(next.run(request));
+                let first = std::future::poll_fn(|context| std::task::Poll::Ready(response.as_mut().poll(context)));
+                if let std::task::Poll::Ready(response) = first.await {
+                    return response;
+                }
+                entered.notify_one();
+                response.await
+            }
+        }
+    };
+    let app = Router::new().route("/", route(|| async { "hello" })).layer(layer).layer(from_fn(outer));
+    let address = serve(app).await;
+    assert!(limiter.try_acquire().is_admitted());
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        // It waits, so the place was free.
+        entered.notified().await;
+        drop(stream);
+        dropped.notified().await;
+    }
+    clock.advance(Duration::from_secs(3600));
+    assert_eq!(limiter.peek().remaining(), 1);
+}

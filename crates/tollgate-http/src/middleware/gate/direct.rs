@@ -20,6 +20,14 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
         each(None, self.quotas());
     }
 
+    fn look(&self, (): &(), cost: u32) -> Option<Decision> {
+        self.peek_n(cost).ok().map(|status| status.decision())
+    }
+
+    fn reading(&self) -> u64 {
+        self.clock().now()
+    }
+
     fn give_back(&self, receipt: Receipt) {
         // The receipt is of this limiter.
         let _ = self.refund(receipt);

@@ -95,6 +95,14 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         }
     }
 
+    fn look(&self, keys: &K, cost: u32) -> Option<Decision> {
+        self.peek_n(keys.refs(), cost).ok().map(|status| status.decision())
+    }
+
+    fn reading(&self) -> u64 {
+        self.clock().now()
+    }
+
     fn give_back(&self, receipt: Receipt) {
         // The receipt is of this limiter.
         let _ = self.refund(receipt);

@@ -23,6 +23,14 @@ impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
         each(None, if self.keys_may_have_quotas() { self.quotas_of(key) } else { self.quotas() });
     }
 
+    fn look(&self, key: &K, cost: u32) -> Option<Decision> {
+        self.peek_n(key, cost).ok().map(|status| status.decision())
+    }
+
+    fn reading(&self) -> u64 {
+        self.clock().now()
+    }
+
     fn give_back(&self, receipt: Receipt) {
         // The receipt is of this limiter.
         let _ = self.refund(receipt);

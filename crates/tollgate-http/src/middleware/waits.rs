@@ -1,0 +1,163 @@
+//! [`Waits`]: requests that wait their turn.
+
+use core::hash::{BuildHasher as _, Hash};
+use core::time::Duration;
+use std::hash::RandomState;
+
+use tollgate::Decision;
+use tollgate_wait::{Limit, Lines, TokioTimer, WaitError, at_least};
+
+use super::charge::Charge;
+use super::gate::{Gate, Item, Items, Refusal, Tell};
+use super::limits::{Limits, Outcome};
+use super::values::FieldValue;
+use crate::limit::Usage;
+use crate::problem::DenialKind;
+
+/// The lines in which requests over the limit wait, by timers of tokio. (Feature `wait`.)
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), tollgate::BuildError> {
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use bytes::Bytes;
+/// use tollgate::{Limiter, Quota, TokioClock};
+/// use tollgate_http::middleware::{Limits, Options, Outcome, Waits};
+///
+/// let limiter = Limiter::<u64>::builder(Quota::per_second(1)).clock(TokioClock::new()).build()?;
+/// let limits = Limits::<_, Bytes>::new(Arc::new(limiter), Options::default());
+/// let waits = Waits::default().within(Duration::from_secs(1));
+/// for _ in 0..3 {
+///     assert!(matches!(waits.decide(&limits, 7, 1).await, Outcome::Admitted(_)));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Waits {
+    within: Duration,
+    most_of_key: usize,
+    most_of_all: usize,
+    /// The lines of the keys by their hashes: keys with the same hash wait in one line.
+    lines: Lines<u64>,
+    hashes: RandomState,
+}
+
+/// Requests do not wait. Once they do, at most 100 requests wait for one key, and 10,000 in all.
+impl Default for Waits {
+    fn default() -> Self {
+        Self::new(Duration::ZERO, 100, 10_000)
+    }
+}
+
+impl Waits {
+    fn new(within: Duration, most_of_key: usize, most_of_all: usize) -> Self {
+        let (lines, hashes) = (Lines::new(most_of_key, most_of_all), RandomState::new());
+        Self { within, most_of_key, most_of_all, lines, hashes }
+    }
+
+    /// Lines in which a request waits at most so long.
+    #[must_use]
+    pub fn within(&self, within: Duration) -> Self {
+        Self::new(within, self.most_of_key, self.most_of_all)
+    }
+
+    /// Lines in which at most so many requests wait for one key, and for all keys.
+    #[must_use]
+    pub fn max_waiters(&self, of_key: usize, of_all: usize) -> Self {
+        Self::new(self.within, of_key, of_all)
+    }
+
+    /// Whether requests wait.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        !self.within.is_zero()
+    }
+
+    /// Decides a request of a cost of at least 1 as [`Limits::decide`] does, once its permits are
+    /// free and its turn has come. A request whose permits are too far away is denied at once.
+    ///
+    /// A future that is dropped leaves the line, and is charged nothing.
+    pub async fn decide<L, K, V>(&self, limits: &Limits<L, V>, keys: K, cost: u32) -> Outcome<L, K, V>
+    where
+        L: Gate<K>,
+        K: Hash + Clone,
+        V: FieldValue,
+    {
+        let line = self.hashes.hash_one(&keys);
+        let asked = Asked { limits, keys };
+        let wait = match self.lines.wait(&asked, line, cost, self.within, &TokioTimer).await {
+            Ok(charge) => return Outcome::Admitted(charge),
+            Err(WaitError::TooLong { wait }) => wait,
+            // Until a place in the line is free.
+            Err(_) => Duration::from_nanos(1),
+        };
+        asked.deny(wait, cost, self.lines.waiters(&line) > 0)
+    }
+}
+
+/// A request that waits for a limiter.
+struct Asked<'a, L, K, V> {
+    limits: &'a Limits<L, V>,
+    keys: K,
+}
+
+impl<L: Gate<K>, K: Clone, V: FieldValue> Limit for Asked<'_, L, K, V> {
+    type Key = u64;
+    type Grant = Option<Charge<L, K, V>>;
+
+    fn look(&self, _: &u64, cost: u32) -> Result<Decision, WaitError> {
+        // A cost above the limit: `deny` tells it.
+        self.limits.limiter().look(&self.keys, cost).ok_or(WaitError::TooLong { wait: Duration::MAX })
+    }
+
+    fn decide(&self, _: &u64, cost: u32) -> Result<Result<Self::Grant, Duration>, WaitError> {
+        Ok(match self.limits.decide(self.keys.clone(), cost) {
+            Outcome::Admitted(charge) => Ok(charge),
+            Outcome::Denied(denied) => Err(denied.refusal.wait),
+        })
+    }
+
+    fn earliest(&self, _: &u64, permits: u64) -> Duration {
+        let limiter = self.limits.limiter();
+        let Some(left) = limiter.left(&self.keys, Tell::All) else { return Duration::ZERO };
+        let (mut dimension, mut latest) = (0, Duration::ZERO);
+        limiter.each_quotas(&self.keys, |_, quotas| {
+            for item in left.iter().filter(|item| item.dimension() == dimension) {
+                let quota = quotas.get(item.quota()).filter(|quota| quota.limit() == item.limit);
+                let later = permits.saturating_sub(item.usage.remaining.into()).checked_sub(1);
+                if let (Some(quota), Some(later)) = (quota, later) {
+                    latest = latest.max(item.usage.next_after.saturating_add(at_least(quota, later)));
+                }
+            }
+            dimension += 1;
+        });
+        latest
+    }
+
+    fn reading(&self) -> u64 {
+        self.limits.limiter().reading()
+    }
+}
+
+impl<L: Gate<K>, K: Clone, V: FieldValue> Asked<'_, L, K, V> {
+    /// The outcome of a request that cannot wait for its permits, which are this far away at least.
+    fn deny(self, wait: Duration, cost: u32, is_behind: bool) -> Outcome<L, K, V> {
+        let limiter = self.limits.limiter();
+        // The permits that are left are for the requests that wait.
+        if is_behind && limiter.look(&self.keys, cost).is_some_and(|decision| decision.is_admitted()) {
+            let taken = |item: &Item| item.with(Usage { remaining: 0, next_after: wait });
+            let left = limiter.left(&self.keys, Tell::Tightest);
+            let violated = left.map_or(Items::NONE, |left| left.iter().map(taken).collect());
+            let refusal = Refusal { kind: DenialKind::Quota, wait, violated };
+            return Outcome::Denied(self.limits.deny(&self.keys, refusal));
+        }
+        // The limiter counts the denial.
+        let mut outcome = self.limits.decide(self.keys, cost);
+        if let Outcome::Denied(denied) = &mut outcome {
+            denied.refusal.wait = denied.refusal.wait.max(wait);
+        }
+        outcome
+    }
+}

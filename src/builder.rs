@@ -2,6 +2,7 @@
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
+use core::mem;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::engine::Settings;
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
+use crate::observer::Observer;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
@@ -229,6 +231,30 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         self
     }
 
+    /// Calls this observer after each decision; none by default. Called again, it adds another. See [`Observer`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use tollgate::{Limiter, Observation, Quota};
+    ///
+    /// let denied = Arc::new(AtomicU32::new(0));
+    /// let count = Arc::clone(&denied);
+    /// let observer = move |seen: &Observation<'_>| {
+    ///     if seen.denial().is_some() {
+    ///         count.fetch_add(1, Ordering::Relaxed);
+    ///     }
+    /// };
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).observer(observer).build()?;
+    /// let _ = limiter.try_acquire_many(["alice", "alice", "alice"]);
+    /// assert_eq!(denied.load(Ordering::Relaxed), 2);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.settings.observers.add(observer);
+        self
+    }
+
     /// The clock; [`MonotonicClock`] by default.
     ///
     /// ```
@@ -290,8 +316,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, settings, clock, fingerprinter, key } = self;
-        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, key })
+        let Self { quotas, mut settings, clock, fingerprinter, key } = self;
+        let observers = mem::take(&mut settings.observers);
+        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, observers, key })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see

@@ -4,6 +4,7 @@
 mod limiter;
 
 mod builder;
+mod observed;
 
 pub use builder::DirectLimiterBuilder;
 pub use limiter::DirectLimiter;

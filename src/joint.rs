@@ -6,6 +6,7 @@ mod limiter;
 mod about;
 mod builder;
 mod lists;
+mod observed;
 
 pub use builder::JointLimiterBuilder;
 pub use limiter::JointLimiter;

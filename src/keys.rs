@@ -6,4 +6,4 @@ mod single;
 
 pub use dimensions::{Absent, DimensionKey, Dimensions, Keys};
 pub use single::AsKey;
-pub(crate) use single::fingerprint_of;
+pub(crate) use single::{ByRef, fingerprint_of};

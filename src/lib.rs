@@ -96,6 +96,7 @@
 //! | a block for keys that were denied too often | [`Penalty`] |
 //! | keys that are always admitted or always denied | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
 //! | the number of keys, bytes and denials | [`counts`](Limiter::counts) |
+//! | each decision as it is made, for metrics and logs | [`Observer`] |
 //! | limits that survive a restart | [`Snapshot`] (feature `snapshot`) |
 //! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
 //! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`) |
@@ -288,6 +289,7 @@ mod keys;
 mod lists;
 mod modes;
 mod noted;
+mod observer;
 mod penalty;
 #[cfg(feature = "policy")]
 pub mod policy;
@@ -318,6 +320,7 @@ pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
+pub use observer::{Observation, ObservedKey, Observer};
 pub use penalty::Penalty;
 #[cfg(feature = "policy")]
 pub use policy::{ApplyError, Policy, PolicyError};

@@ -4,5 +4,6 @@ mod keyed;
 mod lists;
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+mod observed;
 
 pub use keyed::Limiter;

@@ -1,5 +1,6 @@
 //! [`DirectLimiterBuilder`]: the options of a limiter without keys.
 
+use core::mem;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
@@ -7,6 +8,7 @@ use super::limiter::{DirectLimiter, OneKey};
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::Settings;
 use crate::error::BuildError;
+use crate::observer::Observer;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
@@ -166,6 +168,21 @@ impl<C: Clock> DirectLimiterBuilder<C> {
         self
     }
 
+    /// Calls this observer after each decision, as [`LimiterBuilder::observer`](crate::LimiterBuilder::observer). See [`Observer`].
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Observation, Quota};
+    ///
+    /// let observer = |seen: &Observation<'_>| println!("{:?}", seen.result());
+    /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).observer(observer).build()?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.settings.observers.add(observer);
+        self
+    }
+
     /// The clock; [`MonotonicClock`] by default.
     pub fn clock<T: Clock>(self, clock: T) -> DirectLimiterBuilder<T> {
         let Self { quotas, settings, .. } = self;
@@ -179,8 +196,9 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// [`BuildError`] when a quota or the penalty is not valid, or when one of several quotas is
     /// not a sliding window log.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
-        let Self { quotas, settings, clock } = self;
-        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)? })
+        let Self { quotas, mut settings, clock } = self;
+        let observers = mem::take(&mut settings.observers);
+        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)?, observers })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see

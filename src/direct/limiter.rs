@@ -9,6 +9,7 @@ use crate::decision::{Decision, Status};
 use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::observer::Observers;
 use crate::quota::Quota;
 use crate::quotas::Shown;
 use crate::single::Single;
@@ -31,6 +32,7 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct DirectLimiter<C = MonotonicClock> {
     pub(crate) engine: Engine<C, OneKey>,
+    pub(crate) observers: Observers,
 }
 
 /// A fingerprinter that gives every value the same fingerprint, that of the only key.
@@ -58,6 +60,9 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire(&self) -> Decision {
+        if !self.observers.is_empty() {
+            return self.observed(1).decision();
+        }
         self.engine.decide(Single::KEY, 1)
     }
 
@@ -79,6 +84,9 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
     /// such error in [shadow mode](crate::DirectLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        if !self.observers.is_empty() {
+            return self.observed_n(cost).map(|status| status.decision());
+        }
         Ok(self.engine.decide(self.engine.checked(Single::KEY, cost)?, cost))
     }
 
@@ -94,6 +102,9 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire_status(&self) -> Status {
+        if !self.observers.is_empty() {
+            return self.observed(1);
+        }
         self.engine.decide_in_full(Single::KEY, 1)
     }
 
@@ -112,6 +123,9 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        if !self.observers.is_empty() {
+            return self.observed_n(cost);
+        }
         Ok(self.engine.decide_in_full(self.engine.checked(Single::KEY, cost)?, cost))
     }
 
@@ -181,7 +195,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.engine.counts(size_of::<Self>())
+        self.engine.counts(size_of::<Self>() + self.observers.bytes())
     }
 
     /// Copies the live permits, to be restored after a restart; see [`Snapshot`].

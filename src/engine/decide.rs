@@ -68,7 +68,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// Decides, with the permits left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decide_in_full(&self, key: Fingerprint, cost: u32) -> Status {
         if cost == 0 {
             return self.peek(key, 0);

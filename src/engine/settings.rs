@@ -6,6 +6,7 @@ use crate::cell::Versions;
 use crate::counts::Tally;
 use crate::error::BuildError;
 use crate::modes::ModeSettings;
+use crate::observer::Observers;
 use crate::quota::Quota;
 use crate::quotas::{check_keys, validate};
 use crate::reservation::LimiterId;
@@ -22,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) count_decisions: bool,
     pub(crate) keys_with_quotas: usize,
     pub(crate) modes: ModeSettings,
+    /// They are of the limiter, and no part of the engine.
+    pub(crate) observers: Observers,
 }
 
 impl Settings {

@@ -27,7 +27,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let names = self.names.iter().map(|name| size_of::<Box<str>>() + name.len());
-        self.engine.counts(size_of::<Self>() + names.sum::<usize>())
+        self.engine.counts(size_of::<Self>() + self.observers.bytes() + names.sum::<usize>())
     }
 
     /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`].

@@ -1,6 +1,7 @@
 //! [`JointLimiterBuilder`]: the dimensions of a limiter, and its other options.
 
 use core::marker::PhantomData;
+use core::mem;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::engine::Settings;
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::Dimensions;
+use crate::observer::Observer;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
@@ -192,6 +194,23 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         self
     }
 
+    /// Calls this observer after each decision, as [`LimiterBuilder::observer`](crate::LimiterBuilder::observer). See [`Observer`].
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Observation, Quota};
+    ///
+    /// let observer = |seen: &Observation<'_>| println!("{:?}", seen.result());
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.observer(observer).build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.settings.observers.add(observer);
+        self
+    }
+
     /// The clock; [`MonotonicClock`] by default.
     pub fn clock<T: Clock>(self, clock: T) -> JointLimiterBuilder<D, T, F> {
         let Self { dimensions, settings, fingerprinter, keys, .. } = self;
@@ -231,11 +250,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     /// - [`at_key_cap`](Self::at_key_cap) is [`AtKeyCap::Share`].
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
-        let Self { dimensions, settings, clock, fingerprinter, keys } = self;
+        let Self { dimensions, mut settings, clock, fingerprinter, keys } = self;
+        let observers = mem::take(&mut settings.observers);
         let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
         check_dimensions::<D>(&names)?;
         let engine = settings.joint(&quotas, clock, fingerprinter)?;
-        Ok(JointLimiter { engine, names: names.into(), keys })
+        Ok(JointLimiter { engine, observers, names: names.into(), keys })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see

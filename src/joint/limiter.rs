@@ -11,6 +11,7 @@ use crate::engine::{Engine, Together};
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::{Dimensions, Keys};
+use crate::observer::Observers;
 #[cfg(doc)]
 use crate::penalty::Penalty;
 #[cfg(doc)]
@@ -79,6 +80,7 @@ use crate::quotas::Shown;
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
+    pub(super) observers: Observers,
     pub(super) names: Box<[Box<str>]>,
     pub(super) keys: PhantomData<fn(&D)>,
 }
@@ -142,7 +144,13 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// There is no such error if a key is on the [deny list](Self::deny), nor in [shadow
     /// mode](crate::JointLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
-        Ok(self.engine.decide_together(&self.fingerprints(keys, cost)?, cost))
+        let fingerprints = self.hashed(&keys)?;
+        if !self.observers.is_empty() {
+            let status = self.observed(keys, fingerprints, cost, |keys| self.status(keys, cost));
+            return status.map(|status| status.decision());
+        }
+        self.check_cost(&fingerprints, cost)?;
+        Ok(self.engine.decide_together(&fingerprints, cost))
     }
 
     /// Decides each request on its own, as calls of [`try_acquire`](Self::try_acquire) in this
@@ -170,6 +178,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// For each request as [`try_acquire`](Self::try_acquire).
     #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, requests: impl IntoIterator<Item: Keys<D>>) -> Vec<Result<Decision, JointError>> {
+        if !self.observers.is_empty() {
+            return requests.into_iter().map(|keys| self.try_acquire(keys)).collect();
+        }
         let requests = requests.into_iter().map(|keys| self.fingerprints(keys, 1));
         self.engine.decide_many_together(requests, self.names.len())
     }
@@ -215,7 +226,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
-        Ok(self.engine.decide_together_in_full(&self.fingerprints(keys, cost)?, cost, None))
+        self.charged(keys, cost, |keys| self.status(keys, cost))
     }
 
     /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
@@ -301,6 +312,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
     /// The fingerprints of the keys of a request of this cost.
     pub(crate) fn fingerprints(&self, keys: impl Keys<D>, cost: u32) -> Result<Together, JointError> {
+        let fingerprints = self.hashed(&keys)?;
+        self.check_cost(&fingerprints, cost)?;
+        Ok(fingerprints)
+    }
+
+    /// The fingerprints of the keys of a request.
+    #[inline(always)]
+    pub(super) fn hashed(&self, keys: &impl Keys<D>) -> Result<Together, JointError> {
         let mut fingerprints: Together = [None; MAX_DIMENSIONS];
         let (mut given, dimensions) = (0, self.names.len());
         keys.each(&self.engine.fingerprinter, |key| {
@@ -315,11 +334,20 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         if fingerprints.iter().all(Option::is_none) {
             return Err(JointError::NoKeys);
         }
+        Ok(fingerprints)
+    }
+
+    fn status(&self, keys: &Together, cost: u32) -> Result<JointStatus, JointError> {
+        Ok(self.engine.decide_together_in_full(keys, cost, None))
+    }
+
+    #[inline(always)]
+    pub(super) fn check_cost(&self, keys: &Together, cost: u32) -> Result<(), JointError> {
         // No limit is below one.
         if cost > 1 {
-            self.engine.check_together(&fingerprints, cost)?;
+            self.engine.check_together(keys, cost)?;
         }
-        Ok(fingerprints)
+        Ok(())
     }
 }
 

@@ -181,7 +181,7 @@ pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key:
 }
 
 /// A form of a key, by reference.
-pub(super) struct ByRef<'a, A>(pub(super) &'a A);
+pub(crate) struct ByRef<'a, A>(pub(crate) &'a A);
 
 impl<K: ?Sized, A: AsKey<K>> AsKey<K> for ByRef<'_, A> {
     #[inline]

@@ -10,7 +10,8 @@ use crate::decision::{Decision, Status};
 use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
-use crate::keys::{AsKey, fingerprint_of};
+use crate::keys::{AsKey, ByRef, fingerprint_of};
+use crate::observer::Observers;
 use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
@@ -39,6 +40,7 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
+    pub(crate) observers: Observers,
     pub(crate) key: PhantomData<fn(&K)>,
 }
 
@@ -64,7 +66,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// - The quotas have changed since the key's last request. Then the request updates the key's
     ///   account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
-        self.engine.decide(self.fingerprint(key), 1)
+        let fingerprint = self.fingerprint(ByRef(&key));
+        if !self.observers.is_empty() {
+            return self.observed(key, fingerprint, 1).decision();
+        }
+        self.engine.decide(fingerprint, 1)
     }
 
     /// Takes `cost` permits for `key` now, all of them or none. A cost of zero charges nothing and
@@ -86,7 +92,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// such error for a key on a [list](Self::allow), nor in [shadow
     /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        Ok(self.engine.decide(self.engine.checked(self.fingerprint(key), cost)?, cost))
+        let fingerprint = self.fingerprint(ByRef(&key));
+        if !self.observers.is_empty() {
+            return self.observed_n(key, fingerprint, cost).map(|status| status.decision());
+        }
+        Ok(self.engine.decide(self.engine.checked(fingerprint, cost)?, cost))
     }
 
     /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
@@ -106,6 +116,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
+        if !self.observers.is_empty() {
+            return keys.into_iter().map(|key| self.try_acquire(key)).collect();
+        }
         self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
     }
 
@@ -127,7 +140,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
-        self.engine.decide_in_full(self.fingerprint(key), 1)
+        let fingerprint = self.fingerprint(ByRef(&key));
+        if !self.observers.is_empty() {
+            return self.observed(key, fingerprint, 1);
+        }
+        self.engine.decide_in_full(fingerprint, 1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
@@ -145,7 +162,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        Ok(self.engine.decide_in_full(self.engine.checked(self.fingerprint(key), cost)?, cost))
+        let fingerprint = self.fingerprint(ByRef(&key));
+        if !self.observers.is_empty() {
+            return self.observed_n(key, fingerprint, cost);
+        }
+        Ok(self.engine.decide_in_full(self.engine.checked(fingerprint, cost)?, cost))
     }
 
     /// Returns the answer that [`try_acquire`](Self::try_acquire) would give now, with the permits
@@ -254,7 +275,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.engine.counts(size_of::<Self>())
+        self.engine.counts(size_of::<Self>() + self.observers.bytes())
     }
 
     /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. The

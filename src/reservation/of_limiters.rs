@@ -74,7 +74,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ReserveError`] when the request is denied, with the wait after which the same reservation
     /// succeeds, or when `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        Ok(Reservation::new(self, charge(&self.engine, self.fingerprint(key), cost, within)?))
+        let charged = self.charged(key, cost, |key| charge(&self.engine, key, cost, within))?;
+        Ok(Reservation::new(self, charged))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -105,7 +106,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        Ok(Reservation::new(Arc::clone(self), charge(&self.engine, self.fingerprint(key), cost, within)?))
+        let charged = self.charged(key, cost, |key| charge(&self.engine, key, cost, within))?;
+        Ok(Reservation::new(Arc::clone(self), charged))
     }
 
     /// Refunds the permits of a receipt, which are free at once. Returns the number of refunded
@@ -185,7 +187,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        Ok(Reservation::new(self, charge(&self.engine, Single::KEY, cost, within)?))
+        let charged = self.charged(cost, || charge(&self.engine, Single::KEY, cost, within))?;
+        Ok(Reservation::new(self, charged))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -212,7 +215,8 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        Ok(Reservation::new(Arc::clone(self), charge(&self.engine, Single::KEY, cost, within)?))
+        let charged = self.charged(cost, || charge(&self.engine, Single::KEY, cost, within))?;
+        Ok(Reservation::new(Arc::clone(self), charged))
     }
 
     /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
@@ -308,11 +312,13 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, Duration, JointStatus), ReserveError> {
-        let (keys, mut charges) = (self.fingerprints(keys, cost)?, Vec::new());
-        let status = self.engine.decide_together_in_full(&keys, cost, Some(&mut charges));
-        let delay = status.decision.into_result()?.delay();
-        let receipt = Receipt { limiter: Some(self.engine.id), cost, charges: Charges::Several(charges.into()) };
-        Ok((receipt, delay, status))
+        self.charged(keys, cost, |keys| {
+            let mut charges = Vec::new();
+            let status = self.engine.decide_together_in_full(keys, cost, Some(&mut charges));
+            let delay = status.decision.into_result()?.delay();
+            let receipt = Receipt { limiter: Some(self.engine.id), cost, charges: Charges::Several(charges.into()) };
+            Ok((receipt, delay, status))
+        })
     }
 
     /// Refunds the permits of a receipt in one dimension after the other.

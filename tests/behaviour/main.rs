@@ -12,6 +12,7 @@ mod hanging_up;
 mod keys;
 mod many_at_once;
 #[cfg(feature = "policy")]
+mod observed;
 mod policies;
 mod reservations;
 #[cfg(feature = "snapshot")]

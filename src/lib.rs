@@ -99,7 +99,7 @@
 //! | each decision as it is made, for metrics and logs | [`Observer`] |
 //! | limits that survive a restart | [`Snapshot`] (feature `snapshot`) |
 //! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
-//! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`) |
+//! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`); with `wait = "2s"` its calls wait |
 //! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service ([`tollgate-cli`](https://crates.io/crates/tollgate-cli)) |
 //!
 //! Which quota:

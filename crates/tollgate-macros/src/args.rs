@@ -1,6 +1,6 @@
 //! The arguments of the attribute.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -9,7 +9,8 @@ use syn::{Error, Expr, Ident, Lit, LitInt, Path, Result, Token};
 use crate::quota::{self, Quotas};
 
 /// The names of the arguments, for the message about an unknown argument.
-const NAMES: &str = "`limit` and `per`, `policy`, `limiter`, `key`, `keys`, `cost`, `on_denied`, `on_error`, `crate`";
+const NAMES: &str = "`limit` and `per`, `policy`, `limiter`, `key`, `keys`, `cost`, `wait`, \
+                     `on_denied`, `on_error`, `crate`";
 
 const NO_QUOTA: &str = "no quota: write `limit = 5, per = \"10s\"`, or `policy = QUOTA` with a constant \
                         `tollgate::Quota`, or `limiter = LIMITER` with a limiter of yours";
@@ -19,6 +20,8 @@ pub(crate) struct Args {
     pub(crate) limits: Limits,
     pub(crate) key: Key,
     pub(crate) cost: Cost,
+    /// How long a call waits for its permits: an expression, with the place of its errors.
+    pub(crate) wait: Option<(TokenStream, Span)>,
     pub(crate) on_denied: Option<Expr>,
     pub(crate) on_error: Option<Expr>,
     /// The path of the tollgate crate.
@@ -59,6 +62,7 @@ struct Written {
     key: Option<Expr>,
     keys: Option<Expr>,
     cost: Option<Expr>,
+    wait: Option<Expr>,
     on_denied: Option<Expr>,
     on_error: Option<Expr>,
     tollgate: Option<Path>,
@@ -114,6 +118,7 @@ impl Written {
             "key" => &mut self.key,
             "keys" => &mut self.keys,
             "cost" => &mut self.cost,
+            "wait" => &mut self.wait,
             "on_denied" => &mut self.on_denied,
             "on_error" => &mut self.on_error,
             "crate" => return Ok(Place::Path(&mut self.tollgate)),
@@ -136,7 +141,7 @@ impl Written {
     }
 
     fn check(self, end: Span) -> Result<Args> {
-        let Self { limit, per, policy, limiter, key, keys, cost, on_denied, on_error, tollgate } = self;
+        let Self { limit, per, policy, limiter, key, keys, cost, wait, on_denied, on_error, tollgate } = self;
         let tollgate = tollgate.unwrap_or_else(|| syn::parse_quote!(::tollgate));
         let limits = match (limiter, policy, limit, per) {
             (Some(limiter), None, None, None) => Limits::Limiter(limiter),
@@ -161,8 +166,13 @@ impl Written {
         if let (Limits::Own(quotas), Cost::Literal(cost, span)) = (&limits, &cost) {
             quotas.check_cost(*cost, *span)?;
         }
-        let args = Args { key: Key::new(key, keys, &limits)?, limits, cost, on_denied, on_error, tollgate };
+        let wait = wait.map(|wait| Ok::<_, Error>((quota::wait(&wait)?, wait.span()))).transpose()?;
+        let args = Args { key: Key::new(key, keys, &limits)?, limits, cost, wait, on_denied, on_error, tollgate };
         match &args.on_error {
+            Some(on_error) if args.wait.is_some() => Err(Error::new(
+                on_error.span(),
+                "`on_error` is never asked: with `wait`, each error is a `WaitError` for `on_denied`; leave it out",
+            )),
             Some(on_error) if !args.can_fail() => Err(Error::new(
                 on_error.span(),
                 "`on_error` is never asked: the cost is known to be within the limit; leave it out",

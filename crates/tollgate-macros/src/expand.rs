@@ -26,6 +26,21 @@ use crate::quota::{Quotas, bare, from};
 pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
     let here = from(Span::call_site());
     let tollgate = &args.tollgate;
+    if let Some((wait, place)) = &args.wait {
+        let asked = waited(args, wait, from(*place), function.is_async());
+        let (refused, by) = (quote!(::tollgate_wait::WaitError), args.on_denied.as_ref());
+        let refused = Answer { refused, name: "on_denied", by, returned: function.returned() };
+        let on_error = refused.tokens(function.returns_no_result(), &quote_spanned!(here=> error))?;
+        let prologue = quote_spanned! {here=>
+            {
+                let outcome = #asked;
+                if let ::core::result::Result::Err(error) = outcome {
+                    return #on_error;
+                }
+            }
+        };
+        return Ok(function.with(&prologue));
+    }
     let asked = asked(args);
     let denied = Answer {
         refused: quote!(#tollgate::Denial),
@@ -105,7 +120,7 @@ fn asked(args: &Args) -> TokenStream {
     match limits {
         Limits::Own(quotas) => {
             let known = if let Cost::Literal(cost, span) = cost { Some((*cost, *span)) } else { None };
-            let mut items = quotas.items(known, tollgate);
+            let mut items = quotas.items(known, false, tollgate);
             items.extend(own_limiter(quotas, key, tollgate));
             let key = own_key(key);
             let arguments = key.into_iter().chain(cost_tokens);
@@ -123,6 +138,49 @@ fn asked(args: &Args) -> TokenStream {
             };
             let arguments = key.into_iter().chain(cost_tokens);
             quote_spanned!(place=> { #items (#limiter).#method(#(#arguments),*) })
+        }
+    }
+}
+
+/// The expression that waits for the permits.
+fn waited(args: &Args, wait: &TokenStream, place: Span, is_async: bool) -> TokenStream {
+    let Args { limits, key, cost, tollgate, .. } = args;
+    let (known, cost) = match cost {
+        Cost::One => (None, quote!(1)),
+        Cost::Literal(cost, span) => (Some((*cost, *span)), quote_spanned!(from(*span)=> #cost)),
+        Cost::Computed(cost) => (None, typed(cost)),
+    };
+    match limits {
+        Limits::Own(quotas) => {
+            let mut items = quotas.items(known, true, tollgate);
+            items.extend(own_limiter(quotas, key, tollgate));
+            let key = own_key(key).unwrap_or_else(|| quote!(()));
+            let call = quote_spanned!(place=> ::tollgate_wait::attribute::Call(&*__TOLLGATE_LIMITER, #key));
+            let wait = if is_async {
+                quote_spanned!(place=> __TOLLGATE_CALLS.within(#call, #cost, #wait, &::tollgate_wait::TokioTimer).await)
+            } else {
+                quote_spanned!(place=> __TOLLGATE_CALLS.block_within(#call, #cost, #wait))
+            };
+            quote_spanned! {place=>
+                {
+                    #items
+                    static __TOLLGATE_CALLS: ::std::sync::LazyLock<::tollgate_wait::attribute::Calls> =
+                        ::std::sync::LazyLock::new(::core::default::Default::default);
+                    #wait
+                }
+            }
+        }
+        Limits::Limiter(limiter) => {
+            let key = match key {
+                Key::None => quote!(()),
+                Key::One(key) | Key::PerDimension(key) => quote!(#key),
+            };
+            let acquire = quote_spanned!(from(limiter.span())=> (#limiter).acquire(#key).cost(#cost));
+            if is_async {
+                quote_spanned!(place=> #acquire.within(#wait).await)
+            } else {
+                quote_spanned!(place=> #acquire.block_within(#wait))
+            }
         }
     }
 }
@@ -256,7 +314,8 @@ impl Answer<'_> {
             "on_denied" => ("was denied", "on_denied = |denial| ..."),
             _ => ("can never be admitted", "on_error = |error| ..."),
         };
-        let advice = format!("return `Result<T, E>` with `E: From<tollgate::{error}>`, or write `{argument}`");
+        let library = if error == "WaitError" { "tollgate_wait" } else { "tollgate" };
+        let advice = format!("return `Result<T, E>` with `E: From<{library}::{error}>`, or write `{argument}`");
         if returns_no_result {
             let message = format!("this function has no `Result` to say that a call {verb}: {advice}");
             return Err(Error::new(*returned, message));

@@ -60,6 +60,12 @@ impl Function {
         }
     }
 
+    /// Whether the statements in front of the body can wait by `.await`.
+    pub(crate) fn is_async(&self) -> bool {
+        let statements = || split(self.body.stream()).1;
+        self.signature.asyncness.is_some() || boxed_future(&self.signature.output, &statements()).is_some()
+    }
+
     /// The function with these statements in front of its body. If it only boxes a future, they are
     /// in front of the future's body.
     ///

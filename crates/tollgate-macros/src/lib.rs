@@ -64,6 +64,7 @@ use syn::Error;
 /// | `key` | an expression over the arguments; each value has a quota of its own. Without it the function has one quota |
 /// | `keys` | the keys for your own `JointLimiter`, as its `try_acquire` takes them |
 /// | `cost` | an expression for the permits that a call takes, a `u32`; 1 by default. A cost of 0 is free. A cost that is not a literal needs [another error type](#cost) than `Denial`, such as `ReserveError` |
+/// | `wait` | how long a call [waits](#waits) for its permits: a text as for `per`, or a `Duration`; no wait by default |
 /// | `on_denied` | a closure or a function that makes the returned value of a [`Denial`](https://docs.rs/tollgate/latest/tollgate/struct.Denial.html) |
 /// | `on_error` | the same for a call that can never be admitted |
 /// | `crate` | the path of the `tollgate` crate, if it is not `::tollgate` |
@@ -185,9 +186,9 @@ use syn::Error;
 /// assert!(search("alice").is_ok() && search("alice").is_ok());
 /// ```
 ///
-/// The attribute never waits. It ignores delays, so a leaky queue as a `policy` is a compile error.
-/// The attribute does not know the quotas of a `limiter`, so a leaky queue in one compiles. Calls
-/// that should wait in it run at once. Use a token bucket or a leaky bucket there.
+/// Without [`wait`](#waits) the attribute ignores delays, so a leaky queue as a `policy` is a compile
+/// error. The attribute does not know the quotas of a `limiter`, so a leaky queue in one compiles.
+/// Calls that should wait in it run at once. Use a token bucket or a leaky bucket there.
 ///
 /// Two attributes on one function are two decisions. The lower attribute decides first, and its
 /// charge stays even if the upper attribute denies the call. A `policy` of several quotas, or a
@@ -254,6 +255,40 @@ use syn::Error;
 /// for free by disconnecting.
 ///
 /// It works on functions inside `#[async_trait]`, too.
+///
+/// # Waits
+/// With `wait = "2s"`, a call over the limit waits for its permits for up to so long: first come,
+/// first served, for each key. A call that would wait for longer fails at once, as far as the quota
+/// tells. An async function waits as a task does; any other function blocks its thread. A future
+/// that is dropped while it waits is charged nothing. At most 10,000 calls wait for one key.
+///
+/// This needs the crate [`tollgate-wait`](https://docs.rs/tollgate-wait) beside `tollgate`, and for
+/// async functions its feature `tokio`: the timers are those of tokio. The error is a
+/// `tollgate_wait::WaitError`, also for `on_denied`, so `E` has to implement `From<WaitError>`.
+/// There is no `on_error`.
+///
+/// ```sh
+/// cargo add tollgate-wait --features tokio
+/// ```
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tollgate_wait::WaitError> {
+/// use tollgate::rate_limit;
+/// use tollgate_wait::WaitError;
+///
+/// #[rate_limit(limit = 100, per = "1s", key = host, wait = "2s")]
+/// async fn fetch(host: &str, page: u32) -> Result<String, WaitError> {
+///     Ok(format!("https://{host}/{page}"))
+/// }
+///
+/// assert_eq!(fetch("example.org", 7).await?, "https://example.org/7");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A `limiter` is then a `tollgate_wait::WaitingLimiter`, with the timer that you choose, and the
+/// key has the type of its keys: `key = host.to_owned()` for `String`s.
 ///
 /// # HTTP handlers
 /// On a handler, the denial becomes the same answer as from the project's middleware: the same

@@ -86,14 +86,14 @@ impl Quotas {
 
     /// Items: the array `__TOLLGATE_QUOTAS`, and the constants that check each of them and the
     /// cost, if it is known.
-    pub(crate) fn items(&self, cost: Option<(u32, Span)>, tollgate: &Path) -> TokenStream {
+    pub(crate) fn items(&self, cost: Option<(u32, Span)>, waits: bool, tollgate: &Path) -> TokenStream {
         let count = self.count();
         let values = self.quotas.iter().map(|quota| &quota.value);
         let mut items = quote_spanned! {from(Span::call_site())=>
             const __TOLLGATE_QUOTAS: [#tollgate::Quota; #count] = [#(#values),*];
         };
         for (at, Quota { span, .. }) in self.quotas.iter().enumerate() {
-            items.extend(check(at, count, *span, tollgate));
+            items.extend(check(at, count, *span, waits, tollgate));
             if let Some((cost, span)) = cost {
                 items.extend(quote_spanned! {from(span)=>
                     const _: () = ::core::assert!(
@@ -108,12 +108,21 @@ impl Quotas {
 }
 
 /// The constant that checks one of several quotas.
-fn check(at: usize, count: usize, span: Span, tollgate: &Path) -> TokenStream {
+fn check(at: usize, count: usize, span: Span, waits: bool, tollgate: &Path) -> TokenStream {
     let alone = (count > 1).then(|| {
         quote_spanned! {from(span)=>
             ::core::assert!(
                 ::core::matches!(__TOLLGATE_QUOTAS[#at].algorithm(), #tollgate::Algorithm::SlidingWindowLog),
                 "several quotas on one key have to be sliding window logs: write this one alone"
+            );
+        }
+    });
+    let no_queue = (!waits).then(|| {
+        quote_spanned! {from(span)=>
+            ::core::assert!(
+                !::core::matches!(__TOLLGATE_QUOTAS[#at].algorithm(), #tollgate::Algorithm::LeakyQueue),
+                "a leaky queue tells each call how long to wait, and the attribute does not wait: \
+                 write a token bucket or a leaky bucket"
             );
         }
     });
@@ -137,11 +146,7 @@ fn check(at: usize, count: usize, span: Span, tollgate: &Path) -> TokenStream {
                     ::core::panic!("the quota is not valid: its constructor documents the allowed numbers")
                 }
             }
-            ::core::assert!(
-                !::core::matches!(__TOLLGATE_QUOTAS[#at].algorithm(), #tollgate::Algorithm::LeakyQueue),
-                "a leaky queue tells each call how long to wait, and the attribute does not wait: \
-                 write a token bucket or a leaky bucket"
-            );
+            #no_queue
             #alone
         };
     }
@@ -162,22 +167,45 @@ fn check_limit(limit: &Lit) -> Result<u32> {
 }
 
 fn check_window(per: &Lit) -> Result<Duration> {
-    match per {
+    const ZERO: &str = "the window is zero, so no call could be denied: write it like \"10s\"";
+    check_duration(per, "window", "per = \"10s\"", ZERO)
+}
+
+/// The longest wait of a call, as an expression.
+pub(crate) fn wait(wait: &Expr) -> Result<TokenStream> {
+    const ZERO: &str = "a wait of zero is none: leave `wait` out";
+    let place = from(wait.span());
+    Ok(match bare(wait) {
+        Expr::Lit(literal) => {
+            let wait = check_duration(&literal.lit, "wait", "wait = \"2s\"", ZERO)?;
+            let (seconds, nanos) = (wait.as_secs(), wait.subsec_nanos());
+            quote_spanned!(place=> ::core::time::Duration::new(#seconds, #nanos))
+        }
+        _ => quote_spanned! {place=>
+            {
+                let wait: ::core::time::Duration = #wait;
+                wait
+            }
+        },
+    })
+}
+
+fn check_duration(literal: &Lit, name: &str, example: &str, zero: &str) -> Result<Duration> {
+    match literal {
         Lit::Str(text) => {
-            let window = duration::parse(&text.value()).map_err(|message| Error::new(text.span(), message))?;
-            if window.is_zero() {
-                let message = "the window is zero, so no call could be denied: write it like \"10s\"";
+            let time = duration::parse(&text.value()).map_err(|message| Error::new(text.span(), message))?;
+            if time.is_zero() {
+                return Err(Error::new(text.span(), zero));
+            }
+            if time > MAX_WINDOW {
+                let message = format!("the {name} is too long: write at most \"{}\"", duration::Plain(MAX_WINDOW));
                 return Err(Error::new(text.span(), message));
             }
-            if window > MAX_WINDOW {
-                let message = format!("the window is too long: write at most \"{}\"", duration::Plain(MAX_WINDOW));
-                return Err(Error::new(text.span(), message));
-            }
-            Ok(window)
+            Ok(time)
         }
         Lit::Int(number) => Err(Error::new(number.span(), duration::no_unit(number.base10_digits()))),
         Lit::Float(number) => Err(Error::new(number.span(), duration::no_unit(number.base10_digits()))),
-        other => Err(Error::new(other.span(), "a window is a text or a `Duration`: write `per = \"10s\"`")),
+        other => Err(Error::new(other.span(), format!("a {name} is a text or a `Duration`: write `{example}`"))),
     }
 }
 

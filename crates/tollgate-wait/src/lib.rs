@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[doc(hidden)]
+pub mod attribute;
 mod blocking;
 mod error;
 mod limit;

@@ -134,7 +134,7 @@ dimensions!(A a, B b, D d, E e, G g, H h);
 dimensions!(A a, B b, D d, E e, G g, H h, I i);
 dimensions!(A a, B b, D d, E e, G g, H h, I i, J j);
 
-fn granted(decision: Decision) -> Result<Admission, Duration> {
+pub(crate) fn granted(decision: Decision) -> Result<Admission, Duration> {
     match decision {
         Decision::Admitted(admission) => Ok(admission),
         Decision::Denied(denial) => Err(denial.retry_after()),
@@ -142,7 +142,7 @@ fn granted(decision: Decision) -> Result<Admission, Duration> {
 }
 
 /// The latest of the times that the quotas tell.
-fn earliest(status: &Status, quotas: &[Quota], permits: u64) -> Duration {
+pub(crate) fn earliest(status: &Status, quotas: &[Quota], permits: u64) -> Duration {
     // A key may have quotas of its own.
     let each = status.quotas().zip(quotas).filter(|(left, quota)| left.limit() == quota.limit());
     let time = |(left, quota): (QuotaStatus, &Quota)| {

@@ -32,4 +32,14 @@ fn answer_that_is_no_function() -> bool {
     true
 }
 
+#[rate_limit(limit = 5, per = "10s", wait = 2 + 2)]
+fn wait_of_another_type() -> Result<(), tollgate_wait::WaitError> {
+    Ok(())
+}
+
+#[rate_limit(limit = 5, per = "10s", wait = "2s")]
+fn denial_of_a_wait() -> Result<(), Denial> {
+    Ok(())
+}
+
 fn main() {}

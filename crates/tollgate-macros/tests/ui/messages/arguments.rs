@@ -97,4 +97,12 @@ fn a_limit_of_another_name() -> Result<(), Denial> {
     Ok(())
 }
 
+#[rate_limit(policy = LOGIN, cost = cost, wait = "2s", on_error = |_| Ok(()))]
+fn error_of_a_wait(cost: u32) -> Result<u32, Denial> {
+    Ok(cost)
+}
+
+#[rate_limit(policy = LOGIN, wait = "2s")]
+fn wait_without_a_result() {}
+
 fn main() {}

@@ -1,4 +1,5 @@
 use tollgate::{Denial, rate_limit};
+use tollgate_wait::WaitError;
 
 #[rate_limit(limit = 0, per = "10s")]
 fn zero_limit() -> Result<(), Denial> {
@@ -62,6 +63,31 @@ fn zero_cost() -> Result<(), Denial> {
 
 #[rate_limit(limit = 5, per = 1.5)]
 fn number_with_a_fraction() -> Result<(), Denial> {
+    Ok(())
+}
+
+#[rate_limit(limit = 5, per = "10s", wait = "0s")]
+fn wait_of_zero() -> Result<(), WaitError> {
+    Ok(())
+}
+
+#[rate_limit(limit = 5, per = "10s", wait = 2)]
+fn wait_without_a_unit() -> Result<(), WaitError> {
+    Ok(())
+}
+
+#[rate_limit(limit = 5, per = "10s", wait = "2 parsecs")]
+fn wait_of_another_unit() -> Result<(), WaitError> {
+    Ok(())
+}
+
+#[rate_limit(limit = 5, per = "10s", wait = "99999w")]
+fn wait_past_the_maximum() -> Result<(), WaitError> {
+    Ok(())
+}
+
+#[rate_limit(limit = 5, per = "10s", wait = true)]
+fn wait_that_is_no_duration() -> Result<(), WaitError> {
     Ok(())
 }
 

@@ -18,6 +18,8 @@ mod rejection;
 mod service;
 mod settings;
 mod shared;
+#[cfg(feature = "client")]
+mod throttle;
 
 pub use body::ResponseBody;
 #[cfg(feature = "axum")]
@@ -34,6 +36,8 @@ pub use key::{MatchedRoute, Route, matched_path};
 pub use layer::RateLimitLayer;
 pub use rejection::{IntoAnswer, Rejection};
 pub use service::RateLimit;
+#[cfg(feature = "client")]
+pub use throttle::{Throttle, ThrottleError, ThrottleLayer, retry_after};
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::middleware::{Admitted, ShadowSwitch};
 pub use tollgate_http::{

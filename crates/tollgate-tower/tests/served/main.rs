@@ -13,6 +13,8 @@ mod from_tower_governor;
 mod handlers;
 mod http2;
 mod keys;
+#[cfg(feature = "client")]
+mod polite;
 mod routes;
 mod stacks;
 mod support;

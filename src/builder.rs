@@ -167,7 +167,27 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
-        self.settings.modes.shadow = shadow;
+        self.settings.modes.enforced_percent = shadow.then_some(0);
+        self
+    }
+
+    /// Enforces the limit for this percentage of all keys, 0 to 100, and leaves the others in [shadow
+    /// mode](Self::shadow). 100 by default; 0 is shadow mode for all.
+    ///
+    /// The fingerprint of a key decides: a key stays on its side, and with a larger number more keys
+    /// join. A limiter with another seed, as after a restart without a snapshot, has other keys.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(25);
+    /// let limiter = builder.build()?;
+    /// let denied = (0..10_000).filter(|key| limiter.try_acquire_many([key; 2])[1].is_denied());
+    /// println!("{} of 10,000 keys are denied", denied.count());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn enforced_percent(mut self, percent: u8) -> Self {
+        self.settings.modes.enforced_percent = Some(percent);
         self
     }
 

@@ -76,7 +76,7 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
-    fn of(unchanged: Unchanged, is: &[Quota], asked: &[Quota]) -> Self {
+    pub(crate) fn of(unchanged: Unchanged, is: &[Quota], asked: &[Quota]) -> Self {
         match unchanged {
             Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
             Unchanged::TooLarge => Self::TooLarge { quota: asked[0] },

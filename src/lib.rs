@@ -92,13 +92,14 @@
 //! | tiers of keys | a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
 //! | other quotas for a few customers | [`set_quotas_of`](Limiter::set_quotas_of) when a customer's quotas change, not in each request |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
-//! | a limit on trial, which denies nothing yet | [`shadow`](LimiterBuilder::shadow) |
+//! | a limit on trial, which denies nothing yet, or only some keys | [`shadow`](LimiterBuilder::shadow), [`enforced_percent`](LimiterBuilder::enforced_percent) |
 //! | a block for keys that were denied too often | [`Penalty`] |
 //! | keys that are always admitted or always denied | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
 //! | the number of keys, bytes and denials | [`counts`](Limiter::counts) |
-//! | each decision as it is made, for metrics and logs | [`Observer`] |
+//! | each decision as it is made: metrics, logs, and the keys that are denied most | [`Observer`], and those of [`tollgate-observe`](https://docs.rs/tollgate-observe) |
 //! | limits that survive a restart | [`Snapshot`] (feature `snapshot`) |
 //! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
+//! | a file that changes while the service runs | [`Watcher`] (feature `policy`) |
 //! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`); with `wait = "2s"` its calls wait |
 //! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service ([`tollgate-cli`](https://crates.io/crates/tollgate-cli)) |
 //!
@@ -257,11 +258,13 @@
 // A link goes to its first address: to the item itself, if its feature is on.
 #![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
 #![cfg_attr(feature = "policy", doc = "[`Policy`]: crate::policy::Policy")]
+#![cfg_attr(feature = "policy", doc = "[`Watcher`]: crate::policy::Watcher")]
 #![cfg_attr(feature = "snapshot", doc = "[`Snapshot`]: crate::Snapshot")]
 #![cfg_attr(feature = "tokio", doc = "[`TokioClock`]: crate::TokioClock")]
 //! [rate_limit]: https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html
 //! [`Policy`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Policy.html
 //! [`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html
+//! [`Watcher`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Watcher.html
 //! [`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html
 
 // First, because rustdoc shows the methods of a limiter in the order of these modules.

@@ -1,4 +1,7 @@
-//! Shadow mode, penalties and lists. A limiter without any of these has no [`Modes`].
+//! Shadow mode, for all keys or some, penalties and lists. A limiter without any of these has no
+//! [`Modes`]. Shadow mode and penalties change while the limiter is in use.
+
+use once_cell::race::OnceBox;
 
 use crate::counts::Tally;
 use crate::decision::Decision;
@@ -6,13 +9,15 @@ use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, Lists};
 use crate::penalty::{Penalties, Penalty};
+use crate::sync::plain::{AtomicU64, Ordering};
 #[cfg(feature = "snapshot")]
 use crate::table::Table;
 
 /// The modes that were set on a builder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModeSettings {
-    pub(crate) shadow: bool,
+    /// The percentage of keys for which the limit is enforced; all, if there is none.
+    pub(crate) enforced_percent: Option<u8>,
     /// Penalties, each with its dimension.
     pub(crate) penalties: Vec<(usize, Penalty)>,
     pub(crate) list_cap: Option<usize>,
@@ -21,38 +26,74 @@ pub(crate) struct ModeSettings {
 impl ModeSettings {
     /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if no
     /// mode was set.
-    pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<Option<Box<Modes>>, BuildError> {
-        let Self { shadow, penalties: wanted, list_cap } = self;
-        let mut penalties: Vec<Option<Penalties>> = core::iter::repeat_with(|| None).take(dimensions).collect();
-        for (dimension, penalty) in wanted {
-            let place = penalties.get_mut(dimension).ok_or(BuildError::NoSuchDimension { dimension, dimensions })?;
-            *place = Some(Penalties::new(penalty, key_cap)?);
+    pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<OnceBox<Modes>, BuildError> {
+        let Self { enforced_percent, penalties, list_cap } = self;
+        let percent = enforced_percent.unwrap_or(100);
+        if percent > 100 {
+            return Err(BuildError::NoPercentage { percent: percent.into() });
         }
-        let lists = list_cap.map(Lists::new).transpose()?;
-        let any = shadow || penalties.iter().any(Option::is_some) || lists.is_some();
-        Ok(any.then(|| Box::new(Modes { shadow: shadow.then(Tally::new), penalties: penalties.into(), lists })))
+        let any = percent < 100 || !penalties.is_empty() || list_cap.is_some();
+        let mut modes = Modes::none(dimensions);
+        modes.enforce(percent);
+        for (dimension, penalty) in penalties {
+            let place =
+                modes.penalties.get_mut(dimension).ok_or(BuildError::NoSuchDimension { dimension, dimensions })?;
+            *place = OnceBox::with_value(Box::new(Penalties::new(penalty, key_cap)?));
+        }
+        modes.lists = list_cap.map(Lists::new).transpose()?;
+        Ok(if any { OnceBox::with_value(Box::new(modes)) } else { OnceBox::new() })
     }
 }
 
 /// The modes of one limiter.
 pub(crate) struct Modes {
-    /// The count of overruled denials, in shadow mode.
-    pub(crate) shadow: Option<Tally>,
-    /// By dimension.
-    penalties: Box<[Option<Penalties>]>,
+    /// The keys for which the limit is enforced: those whose [`part`] is below this. The others are
+    /// in shadow mode.
+    enforced: AtomicU64,
+    /// The count of overruled denials. It is there if a key is in shadow mode or has been.
+    overruled: OnceBox<Tally>,
+    /// By dimension. Those that have been switched off are still there.
+    penalties: Box<[OnceBox<Penalties>]>,
     pub(crate) lists: Option<Lists>,
 }
 
 impl Modes {
+    /// No mode, of a limiter with this number of dimensions.
+    pub(crate) fn none(dimensions: usize) -> Self {
+        let penalties = core::iter::repeat_with(OnceBox::new).take(dimensions).collect();
+        Self { enforced: AtomicU64::new(ALL), overruled: OnceBox::new(), penalties, lists: None }
+    }
+
+    /// Enforces the limit for this percentage of the keys.
+    pub(crate) fn enforce(&self, percent: u8) {
+        if percent < 100 {
+            self.overruled.get_or_init(|| Box::new(Tally::new()));
+        }
+        self.enforced.store(parts_below(percent), Ordering::Release);
+    }
+
+    /// Enforces the limit for no more than this percentage of the keys.
+    #[cfg(feature = "policy")]
+    pub(crate) fn enforce_at_most(&self, percent: u8) {
+        if parts_below(percent) < self.enforced.load(Ordering::Acquire) {
+            self.enforce(percent);
+        }
+    }
+
+    /// The denials that shadow mode has overruled.
+    pub(crate) fn overruled(&self) -> u64 {
+        self.overruled.get().map_or(0, |tally| tally.totals().denied)
+    }
+
     /// The penalties of the key's dimension.
     pub(crate) fn penalties(&self, key: Fingerprint) -> Option<&Penalties> {
-        self.penalties.get(key.plan())?.as_ref()
+        self.penalties_of(key.plan())
     }
 
     /// Whether a request with this key has an answer even if its cost is above the limit.
     #[cold]
     pub(crate) fn answer_any_cost(&self, key: Fingerprint) -> bool {
-        self.shadow.is_some() || self.list_of(key).is_some()
+        part(key) >= self.enforced.load(Ordering::Acquire) || self.list_of(key).is_some()
     }
 
     /// The list that the key is on.
@@ -60,44 +101,72 @@ impl Modes {
         self.lists.as_ref()?.of(key)
     }
 
-    /// The penalty of a dimension, as it was built.
+    /// The penalties of a dimension, on or off; `None` if it never had any.
+    pub(crate) fn penalties_of(&self, dimension: usize) -> Option<&Penalties> {
+        self.penalties.get(dimension)?.get()
+    }
+
+    /// Gives a dimension its first penalty.
     #[cfg(feature = "policy")]
-    pub(crate) fn penalty_of(&self, dimension: usize) -> Option<Penalty> {
-        Some(self.penalties.get(dimension)?.as_ref()?.penalty)
+    pub(crate) fn add_penalties(&self, dimension: usize, penalties: Penalties) {
+        let _ = self.penalties[dimension].set(Box::new(penalties));
     }
 
     pub(crate) fn all_penalties(&self) -> impl Iterator<Item = &Penalties> {
-        self.penalties.iter().flatten()
+        self.penalties.iter().filter_map(OnceBox::get)
     }
 
     /// The tables of the penalties, each with its dimension.
     #[cfg(feature = "snapshot")]
     pub(crate) fn tables_of_penalties(&self) -> impl Iterator<Item = (usize, &Table)> {
-        self.penalties.iter().enumerate().filter_map(|(dimension, it)| Some((dimension, &it.as_ref()?.table)))
+        let on = self.penalties.iter().enumerate().filter_map(|(dimension, it)| Some((dimension, it.get()?)));
+        on.filter(|(_, it)| it.is_on()).map(|(dimension, it)| (dimension, &it.table))
+    }
+
+    /// Whether the decision is a denial, and each of the keys that deny is in shadow mode. `keys` are
+    /// those of the request, by dimension.
+    fn overrules(&self, decision: Decision, keys: &[Option<Fingerprint>]) -> bool {
+        let Decision::Denied(denial) = decision else { return false };
+        let enforced = self.enforced.load(Ordering::Acquire);
+        let is_outside = |dimension: usize| keys[dimension].is_some_and(|key| part(key) >= enforced);
+        enforced < ALL && denial.violated().all(is_outside)
     }
 
     /// The decision to return. Shadow mode turns a denial into an admission and counts it.
-    pub(crate) fn show(&self, decision: Decision) -> Decision {
-        match &self.shadow {
-            Some(overruled) if decision.is_denied() => {
-                overruled.count(false);
-                decision.overrule()
-            }
-            _ => decision,
+    pub(crate) fn show(&self, decision: Decision, keys: &[Option<Fingerprint>]) -> Decision {
+        if !self.overrules(decision, keys) {
+            return decision;
         }
+        if let Some(overruled) = self.overruled.get() {
+            overruled.count(false);
+        }
+        decision.overrule()
     }
 
     /// The decision that a peek returns: as [`show`](Self::show), but not counted.
-    pub(crate) fn preview(&self, decision: Decision) -> Decision {
-        if self.shadow.is_some() { decision.overrule() } else { decision }
+    pub(crate) fn preview(&self, decision: Decision, keys: &[Option<Fingerprint>]) -> Decision {
+        if self.overrules(decision, keys) { decision.overrule() } else { decision }
     }
 
     /// Bytes on the heap, including its own.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self)
-            + self.shadow.as_ref().map_or(0, Tally::bytes)
+            + self.overruled.get().map_or(0, |tally| size_of_val(tally) + tally.bytes())
             + size_of_val(&*self.penalties)
-            + self.all_penalties().map(|penalties| penalties.table.bytes()).sum::<usize>()
+            + self.all_penalties().map(|penalties| size_of_val(penalties) + penalties.table.bytes()).sum::<usize>()
             + self.lists.as_ref().map_or(0, |lists| lists.table.bytes())
     }
+}
+
+/// The number of parts.
+const ALL: u64 = 1 << 32;
+
+/// The part of all keys in which this one is: half of the half of its fingerprint that is spread.
+fn part(key: Fingerprint) -> u64 {
+    key.low >> 32
+}
+
+/// So many percent of the parts.
+fn parts_below(percent: u8) -> u64 {
+    u64::from(percent) * ALL / 100
 }

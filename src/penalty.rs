@@ -19,12 +19,14 @@ use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
 use crate::cell::Versions;
+#[cfg(feature = "policy")]
+use crate::cell::{Scope, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
 use crate::noted::Noted;
 use crate::quota::Quota;
-use crate::sync::plain::{AtomicU64, Ordering};
+use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 use crate::table::Table;
 
 /// Blocks a key for a while after a number of denials within a while.
@@ -180,6 +182,11 @@ impl Penalty {
         }
         Ok(())
     }
+
+    /// The quotas of the plans of the table.
+    fn quotas(self) -> [Quota; 2] {
+        [Quota::new(self.denials.saturating_sub(1).max(1), self.within), Quota::new(1, self.blocked_for)]
+    }
 }
 
 /// The plans of the table.
@@ -189,32 +196,59 @@ const BLOCK: usize = 1;
 /// The denials and blocks of a limiter's keys.
 pub(crate) struct Penalties {
     pub(crate) table: Table,
-    #[cfg(feature = "policy")]
-    pub(crate) penalty: Penalty,
+    /// Whether keys are blocked.
+    on: AtomicBool,
     /// The first denial begins a block, so denials are not counted.
-    at_once: bool,
+    at_once: AtomicBool,
     begun: AtomicU64,
 }
 
 impl Penalties {
     pub(crate) fn new(penalty: Penalty, key_cap: usize) -> Result<Self, BuildError> {
         penalty.validate()?;
-        let denials = Quota::new(penalty.denials.saturating_sub(1).max(1), penalty.within);
-        let block = Quota::new(1, penalty.blocked_for);
-        let plans = [Versions::new(&[denials]), Versions::new(&[block])];
+        let plans = penalty.quotas().map(|quota| Versions::new(&[quota]));
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         Ok(Self {
             table: Table::of_plans(plans.into(), places, 0),
-            #[cfg(feature = "policy")]
-            penalty,
-            at_once: penalty.denials == 1,
+            on: AtomicBool::new(true),
+            at_once: AtomicBool::new(penalty.denials == 1),
             begun: AtomicU64::new(0),
         })
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Acquire)
+    }
+
+    /// Whether the numbers can change to those of this penalty.
+    #[cfg(feature = "policy")]
+    pub(crate) fn can_change(&self, to: Penalty, clock: &impl Clock) -> Result<(), Unchanged> {
+        let changed =
+            |(plan, quota)| self.table.cells.versions(plan).can_change(Scope::All, &[quota], || time_of(clock.now()));
+        (0..).zip(to.quotas()).try_for_each(changed)
+    }
+
+    /// Changes to a valid penalty, or to none. Denials and blocks stay, and count on under it.
+    #[cfg(feature = "policy")]
+    pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) -> Result<(), Unchanged> {
+        if let Some(to) = to {
+            for (plan, quota) in (0..).zip(to.quotas()) {
+                if !self.table.cells.versions(plan).are(Scope::All, &[quota]) {
+                    self.table.change(plan, Scope::All, &[quota], clock)?;
+                }
+            }
+            self.at_once.store(to.denials == 1, Ordering::Release);
+        }
+        self.on.store(to.is_some(), Ordering::Release);
+        Ok(())
     }
 
     /// The end of the key's block, if it is blocked.
     #[inline]
     pub(crate) fn blocked_until<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
+        if !self.is_on() {
+            return None;
+        }
         clock.denied_until(&self.table.peek(key.in_dimension(BLOCK), 1, clock))
     }
 
@@ -222,7 +256,7 @@ impl Penalties {
     /// now.
     #[cold]
     pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
-        if !self.at_once && self.takes_one(DENIALS, key, clock)? {
+        if !self.is_on() || (!self.at_once.load(Ordering::Acquire) && self.takes_one(DENIALS, key, clock)?) {
             return None;
         }
         if self.takes_one(BLOCK, key, clock)? {

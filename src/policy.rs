@@ -54,9 +54,11 @@
 //! | `key_cap` | the most keys held at once, of all dimensions together; default 1,048,576 |
 //! | `at_key_cap` | the answer to a new key then ([`AtKeyCap`]): `"deny"` (default) or `"admit"` |
 //! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
+//! | `enforced_percent` | the percentage of keys for which limits are enforced, in place of `shadow`: 0 to 100 (default) |
 //! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) |
 //!
-//! See [`JointLimiterBuilder::shadow`] for shadow mode. `tollgate replay` reports denials with and
+//! See [`JointLimiterBuilder::shadow`] for shadow mode, and
+//! [`JointLimiterBuilder::enforced_percent`]. `tollgate replay` reports denials with and
 //! without it.
 //!
 //! | field of a dimension | value |
@@ -89,14 +91,41 @@
 //! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]). A
 //! number without a unit is an error, which tells what to write.
 //!
-//! A changed file can be [applied](Policy::apply) to a limiter that is in use. A policy with one
-//! dimension, or one dimension of several, makes a [`Limiter`](crate::Limiter) by
+//! A policy with one dimension, or one dimension of several, makes a [`Limiter`](crate::Limiter) by
 //! [`Policy::builder_of`].
+//!
+//! # A file that changes
+//! A [`Watcher`] applies a changed file to limiters in use, as a whole, or refuses it with file, line
+//! and remedy. What keys have been granted stays.
+//!
+//! ```no_run
+//! use std::net::IpAddr;
+//! use std::sync::Arc;
+//! use tollgate::policy::{Policy, Reloader, Watcher};
+//!
+//! let policy = Policy::load("limits.toml")?;
+//! let limiter = Arc::new(policy.builder::<(IpAddr,)>().build()?);
+//! let reloader = Reloader::new("limits.toml", policy, limiter.clone())
+//!     .on_reload(|reloaded| eprintln!("limits.toml: {reloaded}"));
+//! // It watches until it is dropped.
+//! let watcher = Watcher::start(reloader, Watcher::EVERY)?;
+//! // After a signal, for example.
+//! watcher.reloader().reload_now();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | a change of | in use |
+//! |---|---|
+//! | limits, windows, the number of logs | [applied](Policy::apply), as [`Limiter::set_quotas`] says |
+//! | `shadow`, `penalty`, `at_key_cap` | applied |
+//! | dimensions, algorithms, `key_cap` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
 //!
 //! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
 //! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
 //!
 //! [`AtKeyCap`]: crate::AtKeyCap
+//! [`Limiter::set_quotas`]: crate::Limiter::set_quotas
+//! [`JointLimiterBuilder::enforced_percent`]: crate::JointLimiterBuilder::enforced_percent
 //! [`JointLimiterBuilder::shadow`]: crate::JointLimiterBuilder::shadow
 //! [`Quota::aligned`]: crate::Quota::aligned
 //! [`Quota::fixed_window`]: crate::Quota::fixed_window
@@ -110,18 +139,26 @@
 //! [`Quota::token_bucket`]: crate::Quota::token_bucket
 
 mod apply;
+mod apply_error;
 mod error;
 mod load;
 mod model;
 mod names;
 mod read;
+mod reload;
+mod reloaded;
+mod target;
 #[cfg(test)]
 mod tests;
-mod unapplied;
+mod wanted;
+mod watcher;
 
 pub use crate::duration::{DurationError, parse_duration};
-pub use apply::ApplyError;
+pub use apply_error::ApplyError;
 pub use error::{PolicyError, PolicyProblem, UnknownDimension};
 pub use load::LoadError;
 pub use model::{Dimension, Policy};
-pub use unapplied::{Unapplied, UnappliedField};
+pub use reload::Reloader;
+pub use reloaded::{ReloadError, Reloaded};
+pub use target::{OfDimension, Target};
+pub use watcher::Watcher;

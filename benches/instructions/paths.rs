@@ -8,7 +8,8 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use tollgate::{Clock, DefaultFingerprinter, JointLimiter, Limiter, LimiterBuilder, Quota};
+use tollgate::{Clock, DefaultFingerprinter, JointLimiter, Limiter, LimiterBuilder, Observation, Observer, Quota};
+use tollgate_observe::TopDenied;
 
 use crate::repeat::Repeat;
 
@@ -64,6 +65,14 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "denied, log, key of 32 bytes", promise: WRITES_NOTHING, run: denied_log_text },
     Path { name: "denied, two logs", promise: WRITES_NOTHING, run: denied_two_logs },
     Path { name: "denied, token bucket", promise: WRITES_NOTHING, run: denied_bucket },
+    // The observer writes nothing.
+    Path { name: "denied, log, observed", promise: WRITES_NOTHING, run: denied_log_observed },
+    // A lock and its release, and a count.
+    Path {
+        name: "denied, log, in the top list",
+        promise: Promise { locked: Some(2), stores: None },
+        run: denied_log_in_the_top_list,
+    },
     Path { name: "denied, joint, 2 dimensions", promise: WRITES_NOTHING, run: denied_joint },
     Path { name: "peek, denied, log", promise: WRITES_NOTHING, run: peek_denied },
     Path { name: "peek, has room, log", promise: WRITES_NOTHING, run: peek_with_room },
@@ -173,6 +182,20 @@ fn denied_log_text(repeat: &mut Repeat) {
     let limiter = limiter::<str, _>(Limiter::builder(Quota::new(1, FULL_AFTER)).clock(Still(1)));
     assert!(limiter.try_acquire(NAME_OF_32_BYTES).is_admitted());
     repeat.decide(|| limiter.try_acquire(black_box(NAME_OF_32_BYTES)), |it| it.is_denied());
+}
+
+fn denied_log_observed(repeat: &mut Repeat) {
+    denied_before(repeat, |seen: &Observation<'_>| assert!(seen.admission().is_some() || seen.key(0).is_some()));
+}
+
+fn denied_log_in_the_top_list(repeat: &mut Repeat) {
+    denied_before(repeat, TopDenied::new(100));
+}
+
+fn denied_before(repeat: &mut Repeat, observer: impl Observer + 'static) {
+    let key = 7;
+    let limiter = exhausted(log(LIMIT, FULL_AFTER).observer(observer), key);
+    repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_denied());
 }
 
 fn denied_two_logs(repeat: &mut Repeat) {

@@ -145,7 +145,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
-        self.settings.modes.shadow = shadow;
+        self.settings.modes.enforced_percent = shadow.then_some(0);
         self
     }
 

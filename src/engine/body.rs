@@ -3,6 +3,8 @@
 use core::fmt;
 use std::sync::PoisonError;
 
+use once_cell::race::OnceBox;
+
 use crate::cell::{Scope, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
@@ -17,6 +19,7 @@ use crate::single::Single;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::sync::Mutex;
+use crate::sync::plain::{AtomicBool, Ordering};
 use crate::table::Table;
 
 /// A limiter whose keys are fingerprints.
@@ -31,13 +34,13 @@ pub(crate) struct Engine<C, F> {
     pub(super) tally: Option<Tally>,
     pub(crate) id: LimiterId,
     /// Shadow mode, penalties and lists, if there are any.
-    pub(crate) modes: Option<Box<Modes>>,
+    pub(crate) modes: OnceBox<Modes>,
 }
 
 /// The answer to a new key at the key cap.
 pub(crate) enum AtCap {
-    Deny,
-    Admit,
+    /// Deny it, or admit it uncounted: whether to admit.
+    Answer(AtomicBool),
     /// Decide by a quota that all such keys share.
     Share(Box<Single>),
     /// Try again. The limiter has one key, so there are cells enough, and each attempt sweeps a
@@ -63,20 +66,12 @@ impl<C: Clock, F> Engine<C, F> {
     /// change that can't be made. Keys keep their permits. A lock makes changes serial; no decision
     /// takes it. Changes to the quotas that there are cost nothing.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
-        let differs = |&(_, change): &(usize, &Change<'_>)| {
-            !self.table.cells.versions(change.dimension).are(change.scope, change.quotas)
-        };
-        if !changes.iter().enumerate().any(|change| differs(&change)) {
+        if self.different(changes).next().is_none() {
             return Ok(());
         }
         let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let different: Vec<_> = changes.iter().enumerate().filter(differs).collect();
-        for &(at, &Change { dimension, scope, quotas }) in &different {
-            let versions = self.table.cells.versions(dimension);
-            let can = versions.can_change(scope, quotas, || time_of(self.clock.now()));
-            can.map_err(|error| (at, error))?;
-        }
-        for (at, &Change { dimension, scope, quotas }) in different {
+        self.can_change(changes)?;
+        for (at, &Change { dimension, scope, quotas }) in self.different(changes) {
             let mut changed = self.table.change(dimension, scope, quotas, &self.clock);
             if let (Ok(()), AtCap::Share(shared), Scope::All) = (changed, &self.at_cap, scope) {
                 changed = shared.table.change(0, scope, quotas, &self.clock);
@@ -86,16 +81,32 @@ impl<C: Clock, F> Engine<C, F> {
         Ok(())
     }
 
+    /// Whether these changes can be made, if no others come between.
+    pub(crate) fn can_change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
+        self.different(changes).try_for_each(|(at, &Change { dimension, scope, quotas })| {
+            let versions = self.table.cells.versions(dimension);
+            let can = versions.can_change(scope, quotas, || time_of(self.clock.now()));
+            can.map_err(|error| (at, error))
+        })
+    }
+
+    /// The changes to quotas that there are not, each with its index.
+    fn different<'a>(&self, changes: &'a [Change<'a>]) -> impl Iterator<Item = (usize, &'a Change<'a>)> {
+        let differs =
+            |change: &Change<'_>| !self.table.cells.versions(change.dimension).are(change.scope, change.quotas);
+        changes.iter().enumerate().filter(move |(_, change)| differs(change))
+    }
+
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
     pub(crate) fn forget(&self, key: Fingerprint) -> bool {
-        let penalties = self.modes.as_ref().and_then(|modes| modes.penalties(key));
+        let penalties = self.modes.get().and_then(|modes| modes.penalties(key));
         let penalised = penalties.is_some_and(|penalties| penalties.forget(key, &self.clock));
         self.table.forget(key, &self.clock) | penalised
     }
 
     pub(crate) fn clear(&self) {
         self.table.clear(&self.clock);
-        if let Some(modes) = &self.modes {
+        if let Some(modes) = self.modes.get() {
             modes.all_penalties().for_each(|penalties| penalties.table.clear(&self.clock));
         }
         if let AtCap::Share(shared) = &self.at_cap {
@@ -106,7 +117,7 @@ impl<C: Clock, F> Engine<C, F> {
     /// The counts of the limiter. `own_bytes` is the size of the limiter without its heap memory.
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
         let held = self.table.counts(&self.clock);
-        let modes = self.modes.as_deref();
+        let modes = self.modes.get();
         let shared =
             if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.table.bytes() } else { 0 };
         let penalties = || modes.into_iter().flat_map(Modes::all_penalties);
@@ -120,7 +131,7 @@ impl<C: Clock, F> Engine<C, F> {
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
             refused_at_cap: self.table.refused_at_cap(),
-            overruled: modes.and_then(|modes| modes.shadow.as_ref()).map_or(0, |tally| tally.totals().denied),
+            overruled: modes.map_or(0, Modes::overruled),
             penalties: penalties().map(|it| it.begun()).sum(),
             penalties_refused: penalties().map(|it| it.table.refused_at_cap()).sum(),
             listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
@@ -132,21 +143,27 @@ impl<C: Clock, F> Engine<C, F> {
 impl<C: Clock, F: Fingerprinter> Engine<C, F> {
     /// The snapshot of a limiter with this number of dimensions.
     pub(crate) fn snapshot(&self, dimensions: usize) -> Snapshot {
-        Snapshot::take(&self.table, self.modes.as_deref(), dimensions, &self.fingerprinter, &self.clock)
+        Snapshot::take(&self.table, self.modes.get(), dimensions, &self.fingerprinter, &self.clock)
     }
 
     /// Imports, before the first request.
     pub(crate) fn import(&mut self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
         snapshot.restore_quotas(&mut self.table)?;
-        snapshot.restore(&self.table, self.modes.as_deref(), elapsed, &self.clock)
+        snapshot.restore(&self.table, self.modes.get(), elapsed, &self.clock)
+    }
+}
+
+impl AtCap {
+    pub(crate) fn admits(&self) -> bool {
+        matches!(self, Self::Answer(admits) if admits.load(Ordering::Relaxed))
     }
 }
 
 impl fmt::Debug for AtCap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Deny => "Deny",
-            Self::Admit => "Admit",
+            Self::Answer(_) if self.admits() => "Admit",
+            Self::Answer(_) => "Deny",
             Self::Share(_) => "Share",
             Self::Retry => "Retry",
         })

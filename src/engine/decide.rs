@@ -15,7 +15,7 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline]
     pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
         let checked = self.table.version_for(key).check_cost(cost);
-        if checked.is_err() && self.modes.as_ref().is_some_and(|modes| modes.answer_any_cost(key)) {
+        if checked.is_err() && self.modes.get().is_some_and(|modes| modes.answer_any_cost(key)) {
             return Ok(key);
         }
         checked.map(|()| key)
@@ -26,7 +26,7 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 {
             return self.peek(key, 0).decision;
         }
-        if let Some(modes) = &self.modes {
+        if let Some(modes) = self.modes.get() {
             let status = self.decide_in_modes(modes, key, cost, Ask::Peek, |clock| {
                 let fast = self.table.fast_decide(key, cost, clock);
                 fast.map_or_else(|| self.ask_quota(key, cost, clock), |fast| (Status::bare(fast.into()), true))
@@ -75,7 +75,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
         // Written in place, because to move a status costs as much as to decide.
         let mut status = Status::nothing();
-        let may_be_fast = self.modes.is_none();
+        let may_be_fast = self.modes.get().is_none();
         let fast = if may_be_fast { self.table.fast_status(key, cost, &self.clock, &mut status.left) } else { None };
         if let Some(fast) = fast {
             self.count(fast.is_admitted());
@@ -88,7 +88,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// The slow path of a request of at least one permit.
     fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
-        if let Some(modes) = &self.modes {
+        if let Some(modes) = self.modes.get() {
             return self.decide_in_modes(modes, key, cost, Ask::Peek, |clock| self.ask_quota(key, cost, clock));
         }
         let (status, _) = self.ask_quota(key, cost, &self.clock);
@@ -97,7 +97,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
-        match &self.modes {
+        match self.modes.get() {
             // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => self.peek_in_modes(modes, key, cost),
             _ if cost > 0 => self.preview_quota(Ask::Peek, key, cost, &self.clock),
@@ -148,8 +148,8 @@ impl<C: Clock, F> Engine<C, F> {
         Some(match &self.at_cap {
             AtCap::Retry => return None,
             AtCap::Share(overflow) if overflow.table.version(0).check_cost(cost).is_ok() => shared(overflow),
-            AtCap::Admit => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
-            AtCap::Deny | AtCap::Share(_) => {
+            at_cap if at_cap.admits() => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
+            AtCap::Answer(_) | AtCap::Share(_) => {
                 Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns))
             }
         })

@@ -1,6 +1,6 @@
 //! Decisions on several keys at once, one of each dimension.
 
-use super::body::{AtCap, Engine};
+use super::body::Engine;
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus};
@@ -24,8 +24,7 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn check_together(&self, keys: &Together, cost: u32) -> Result<(), CostExceedsLimit> {
         let mut present = keys.iter().flatten();
         let checked = present.clone().try_for_each(|&key| self.checked(key, cost).map(drop));
-        let is_denied =
-            |&key: &Fingerprint| self.modes.as_ref().and_then(|modes| modes.list_of(key)) == Some(List::Deny);
+        let is_denied = |&key: &Fingerprint| self.modes.get().and_then(|modes| modes.list_of(key)) == Some(List::Deny);
         if checked.is_err() && present.any(is_denied) { Ok(()) } else { checked }
     }
 
@@ -33,7 +32,7 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 {
             return Decision::Admitted(Admission::COUNTED);
         }
-        let Some(modes) = &self.modes else {
+        let Some(modes) = self.modes.get() else {
             let decision = self.table.acquire_together(self.asked(keys, cost, true), &self.clock);
             self.count(decision.is_admitted());
             return decision;
@@ -57,7 +56,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
         // Permits that can be refunded are for now: a queue refunds only its last place.
         let may_wait = refundable.is_none();
-        let Some(modes) = &self.modes else {
+        let Some(modes) = self.modes.get() else {
             let status = self.table.acquire_together_status(self.asked(keys, cost, may_wait), &self.clock, refundable);
             self.count(status.is_admitted());
             return status;
@@ -89,7 +88,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// The answer to a peek.
     pub(crate) fn peek_together(&self, keys: &Together, cost: u32) -> JointStatus {
-        match &self.modes {
+        match self.modes.get() {
             // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost),
             _ => self.table.preview_together_status(self.asked(keys, cost, true), &self.clock),
@@ -98,6 +97,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     #[inline(never)]
     fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
+        let asked = keys;
         let decided = by_lists(modes, &mut keys).map(|decision| JointStatus::new().with_decision(decision));
         let mut status = match decided.or_else(|| self.by_cost_together(&keys, cost)) {
             Some(status) => status,
@@ -106,7 +106,7 @@ impl<C: Clock, F> Engine<C, F> {
                 self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost, true), &clock)
             }
         };
-        status.decision = modes.preview(status.decision);
+        status.decision = modes.preview(status.decision, &asked);
         status
     }
 
@@ -121,7 +121,7 @@ impl<C: Clock, F> Engine<C, F> {
         ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
     ) -> JointStatus {
         let status = self.decide_by_modes(modes, keys, cost, may_wait, ask);
-        let decision = modes.show(status.decision);
+        let decision = modes.show(status.decision, &keys);
         status.with_decision(decision)
     }
 
@@ -190,7 +190,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     fn asked<'a>(&self, keys: &'a Together, cost: u32, may_wait: bool) -> table::Together<'a> {
-        table::Together { keys, cost, admits_without_place: matches!(self.at_cap, AtCap::Admit), may_wait }
+        table::Together { keys, cost, admits_without_place: self.at_cap.admits(), may_wait }
     }
 }
 

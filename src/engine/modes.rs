@@ -14,7 +14,7 @@ use crate::penalty::Penalties;
 impl<C: Clock, F> Engine<C, F> {
     /// The lists, if there are any.
     fn lists(&self) -> Option<&Lists> {
-        self.modes.as_ref()?.lists.as_ref()
+        self.modes.get()?.lists.as_ref()
     }
 
     pub(crate) fn put_on(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
@@ -38,11 +38,11 @@ impl<C: Clock, F> Engine<C, F> {
     ) -> Status {
         let status = self.by_list(modes, key);
         if let (None, Some(status)) = (status, self.by_cost(key, cost)) {
-            return Status { decision: modes.show(status.decision), ..status };
+            return Status { decision: modes.show(status.decision, &[Some(key)]), ..status };
         }
         let status = status.unwrap_or_else(|| self.decide_with_penalty(modes.penalties(key), key, cost, peek, ask));
         self.count(status.is_admitted());
-        Status { decision: modes.show(status.decision), ..status }
+        Status { decision: modes.show(status.decision, &[Some(key)]), ..status }
     }
 
     /// The answer to a peek.
@@ -53,7 +53,7 @@ impl<C: Clock, F> Engine<C, F> {
             let status = self.preview_quota(Ask::Peek, key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });
-        Status { decision: modes.preview(status.decision), ..status }
+        Status { decision: modes.preview(status.decision, &[Some(key)]), ..status }
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {

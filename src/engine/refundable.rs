@@ -21,7 +21,7 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 {
             return Ok((self.peek(key, 0), Charges::Nothing));
         }
-        if let Some(modes) = &self.modes {
+        if let Some(modes) = self.modes.get() {
             let mut charges = Charges::Nothing;
             let status = self.decide_in_modes(modes, key, cost, Ask::PeekReserve { within }, |clock| {
                 let status;

@@ -12,6 +12,7 @@ use crate::quotas::{check_keys, validate};
 use crate::reservation::LimiterId;
 use crate::single::Single;
 use crate::sync::Mutex;
+use crate::sync::plain::AtomicBool;
 use crate::table::Table;
 
 /// The options of a builder, except quotas, clock and fingerprinter.
@@ -32,8 +33,8 @@ impl Settings {
     pub(crate) fn keyed<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
         validate(quotas)?;
         let at_cap = match self.at_key_cap {
-            AtKeyCap::Deny => AtCap::Deny,
-            AtKeyCap::Admit => AtCap::Admit,
+            AtKeyCap::Deny => AtCap::Answer(AtomicBool::new(false)),
+            AtKeyCap::Admit => AtCap::Answer(AtomicBool::new(true)),
             AtKeyCap::Share => AtCap::Share(Box::new(Single::new(quotas))),
         };
         self.engine(&[quotas], Table::of_plans, at_cap, (clock, fingerprinter))
@@ -58,8 +59,8 @@ impl Settings {
             return Err(BuildError::CountingRefusedAlone);
         }
         let at_cap = match self.at_key_cap {
-            AtKeyCap::Deny => AtCap::Deny,
-            AtKeyCap::Admit => AtCap::Admit,
+            AtKeyCap::Deny => AtCap::Answer(AtomicBool::new(false)),
+            AtKeyCap::Admit => AtCap::Answer(AtomicBool::new(true)),
             AtKeyCap::Share => return Err(BuildError::NothingToShare),
         };
         self.engine(quotas, Table::together, at_cap, (clock, fingerprinter))

@@ -77,6 +77,11 @@ pub enum BuildError {
     /// A quota of a joint limiter counts denied requests. There a denied request leaves no trace in
     /// any dimension.
     CountingRefusedAlone,
+    /// The percentage of keys for which limits are enforced is more than 100.
+    NoPercentage {
+        /// The given number.
+        percent: u32,
+    },
     /// The penalty cannot be used.
     Penalty(PenaltyError),
     /// The cap on listed keys is zero: no key could be listed.
@@ -125,6 +130,7 @@ texts! { BuildError {
         {dimensions}, counted from zero";
     NothingToShare => "keys of several dimensions can't share a quota at the key cap: deny them or admit them";
     CountingRefusedAlone => "a joint limiter can't count refused requests: use a `Limiter` for that quota";
+    NoPercentage { percent } => "limits can't be enforced for {percent} % of the keys: give a number from 0 to 100";
     Penalty(error) => "{error}";
     ZeroListCap => "the cap on listed keys is zero: allow at least one, or set no `list_cap`";
     ListCapTooLarge { list_cap } => "a cap of {list_cap} listed keys is too large: at most {MAX_KEY_CAP}";

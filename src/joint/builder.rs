@@ -120,7 +120,25 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
-        self.settings.modes.shadow = shadow;
+        self.settings.modes.enforced_percent = shadow.then_some(0);
+        self
+    }
+
+    /// Enforces the limits for this percentage of the keys of each dimension, 0 to 100, as
+    /// [`LimiterBuilder::enforced_percent`](crate::LimiterBuilder::enforced_percent); 100 by
+    /// default. A request is denied if one of the keys that deny it is among them.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.enforced_percent(0).build()?;
+    /// assert!(limiter.try_acquire_many([("alice",), ("alice",)])[1]?.is_admitted(), "shadow mode");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enforced_percent(mut self, percent: u8) -> Self {
+        self.settings.modes.enforced_percent = Some(percent);
         self
     }
 

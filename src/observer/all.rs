@@ -5,8 +5,8 @@ use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
-use super::Observer;
 use super::observation::{Observation, Request};
+use super::observe::Observer;
 use super::told::Told;
 use crate::quota::Quota;
 

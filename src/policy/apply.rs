@@ -1,130 +1,59 @@
-//! [`Policy::apply`]: a changed policy for a limiter that is in use.
+//! [`Policy::apply`]: a changed policy for limiters that are in use.
 
+use super::apply_error::ApplyError;
 use super::model::Policy;
-use super::unapplied::Unapplied;
-use crate::cell::Scope;
-use crate::change::ChangeError;
-use crate::clock::Clock;
-use crate::engine::Change;
-use crate::fingerprint::Fingerprinter;
-use crate::joint::JointLimiter;
-use crate::keys::Dimensions;
-use crate::quota::Quota;
-use crate::texts::texts;
+use super::target::Target;
 
 impl Policy {
-    /// Sets the quotas of this policy on a limiter that is in use: in all dimensions or in none.
+    /// Sets all that this policy says on limiters in use: quotas, shadow mode, penalties and the
+    /// answer at the key cap. All of it, or nothing.
     ///
-    /// Requests may arrive at the same time. Dimensions are matched by name, in any order.
-    /// [`JointLimiter::set_quotas`] does the same for one dimension.
+    /// Requests may arrive at the same time. What each key has been granted stays, as
+    /// [`Limiter::set_quotas`](crate::Limiter::set_quotas) says. Dimensions are matched by name, in
+    /// any order.
     ///
-    /// All quotas are checked first, then they change dimension by dimension. A request in between
-    /// may be decided by new quotas of one dimension and old quotas of another.
+    /// Everything is checked first, in all limiters. Then it changes dimension by dimension. A
+    /// request in between may be decided by new quotas of one dimension and old quotas of another.
+    /// Those of one dimension change at once. Shadow mode begins before the quotas change, and ends
+    /// after they have.
     ///
-    /// Keys with quotas of their own keep them. The limiter keeps the key cap, the answer at the cap,
-    /// shadow mode and the penalties that it was built with. [`Unapplied`] names those that the
-    /// policy wants otherwise.
+    /// What the policy does not say is as in a new limiter of it: no shadow mode, no penalty, and
+    /// new keys are denied at the cap. Only a `key_cap` that it does not say is left to the program,
+    /// and so are keys with quotas of their own, and a quota that new keys at the cap share.
+    ///
+    /// - A penalty with other numbers: denials and blocks count on. A block lasts as long as the new
+    ///   penalty says, from the time at which it began. One that is over does not come back.
+    /// - A penalty that is gone: no key is blocked from now on. If it comes back, keys are blocked
+    ///   for what is left of their blocks.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Policy};
     ///
-    /// let policy = |limit: u32| {
+    /// let policy = |head: &str, limit: u32| {
     ///     let quota = format!("quota = [{{ limit = {limit}, per = \"1m\" }}]");
-    ///     Policy::from_toml(&format!("[[dimension]]\nname = \"user\"\n{quota}"))
+    ///     Policy::from_toml(&format!("{head}\n[[dimension]]\nname = \"user\"\n{quota}"))
     /// };
-    /// let limiter: JointLimiter<(String,)> = policy(1)?.builder().build()?;
-    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
-    /// assert!(limiter.try_acquire(("alice",))?.is_denied());
+    /// let limiter: JointLimiter<(String,)> = policy("shadow = true", 1)?.builder().build()?;
+    /// let admits_alice = || limiter.try_acquire(("alice",)).map(|decision| decision.is_admitted());
+    /// assert!(admits_alice()? && admits_alice()?, "shadow mode denies nothing");
     ///
     /// // The file has changed.
-    /// let unapplied = policy(2)?.apply(&limiter)?;
-    /// assert!(unapplied.is_empty(), "{unapplied}");
-    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// policy("", 2)?.apply(&limiter)?;
+    /// assert!(admits_alice()?);
+    /// assert!(!admits_alice()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`ApplyError`] when policy and limiter have different dimensions, or the quotas of a
-    /// dimension can't be changed to those of the policy. Then no quota has changed.
-    pub fn apply<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
-        &self,
-        limiter: &JointLimiter<D, C, F>,
-    ) -> Result<Unapplied, ApplyError> {
-        let of_limiter: Vec<(&str, &[Quota])> = limiter.dimensions().collect();
-        let unknown = self.dimensions.iter().find(|it| of_limiter.iter().all(|(name, _)| **name != *it.name));
-        if let Some(unknown) = unknown {
-            return Err(ApplyError::NotInLimiter { dimension: unknown.name.to_string() });
+    /// [`ApplyError`] when the dimensions of the policy are not those of the limiters, it has another
+    /// key cap, or quotas that a limiter can't change to. Nothing has changed then, unless the
+    /// program has made its last possible [change](crate::ChangeError::TooManyChanges) meanwhile.
+    pub fn apply(&self, target: &(impl Target + ?Sized)) -> Result<(), ApplyError> {
+        if let Some(other) = self.dimensions.iter().find(|it| !target.takes(&it.name)) {
+            return Err(ApplyError::NotInLimiter { dimension: other.name.to_string() });
         }
-        let mut changes = Vec::with_capacity(of_limiter.len());
-        for (dimension, &(name, is)) in of_limiter.iter().enumerate() {
-            let found = self.dimensions.iter().find(|it| *it.name == *name);
-            let quotas = &found.ok_or_else(|| ApplyError::NotInPolicy { dimension: name.to_owned() })?.quotas;
-            if quotas != is {
-                changes.push(Change { dimension, scope: Scope::All, quotas });
-            }
-        }
-        limiter.change(&changes).map_err(|(dimension, error)| {
-            let dimension = limiter.dimension(dimension).to_owned();
-            ApplyError::Change { dimension, error }
-        })?;
-        Ok(Unapplied::of(self, limiter))
+        target.check(self)?;
+        target.set(self)
     }
 }
-
-/// Why a policy was not [applied](Policy::apply). No quota has changed.
-///
-/// ```
-/// use tollgate::policy::{ApplyError, Policy};
-/// use tollgate::{JointLimiter, Quota};
-///
-/// let builder = JointLimiter::<(String,)>::builder().dimension("tenant", [Quota::per_minute(5)]);
-/// let limiter = builder.build()?;
-/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
-/// let error = Policy::from_toml(text)?.apply(&limiter).unwrap_err();
-/// assert!(matches!(error, ApplyError::NotInLimiter { .. }));
-/// assert_eq!(error.dimension(), "user");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ApplyError {
-    /// The policy has a dimension that the limiter lacks.
-    NotInLimiter {
-        /// The name of the dimension.
-        dimension: String,
-    },
-    /// The limiter has a dimension that the policy lacks.
-    NotInPolicy {
-        /// The name of the dimension.
-        dimension: String,
-    },
-    /// The quotas of a dimension can't be changed to those of the policy.
-    Change {
-        /// The name of the dimension.
-        dimension: String,
-        /// The reason.
-        error: Box<ChangeError>,
-    },
-}
-
-impl ApplyError {
-    /// The name of the dimension.
-    #[must_use]
-    pub fn dimension(&self) -> &str {
-        match self {
-            Self::NotInLimiter { dimension } | Self::NotInPolicy { dimension } | Self::Change { dimension, .. } => {
-                dimension
-            }
-        }
-    }
-}
-
-texts! { ApplyError {
-    NotInLimiter { dimension } => "the limiter has no dimension {dimension:?}: build a new limiter, or remove it from \
-        the policy";
-    NotInPolicy { dimension } => "the policy lacks the dimension {dimension:?} of the limiter: add it";
-    Change { dimension, error } => "dimension {dimension:?}: {error}";
-} }
-
-impl core::error::Error for ApplyError {}

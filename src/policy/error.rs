@@ -125,6 +125,8 @@ pub enum PolicyProblem {
         /// The word in the file.
         word: String,
     },
+    /// The file has `shadow` and `enforced_percent`.
+    ShadowAndPercentage,
     /// A dimension has an empty name.
     EmptyName,
     /// Two dimensions have the same name.
@@ -147,6 +149,8 @@ texts! { PolicyProblem {
         choose another `algorithm`";
     Duration { field, error } => "`{field}`: {error}";
     UnknownAtKeyCap { word } => "`at_key_cap` is {word:?}: write \"deny\" or \"admit\"";
+    ShadowAndPercentage => "`shadow` and `enforced_percent` are both there: remove `shadow`, or write \
+        `enforced_percent = 0` for shadow mode";
     EmptyName => "a dimension's name is empty: give it one";
     RepeatedName { name } => "there are two dimensions {name:?}: give each a name of its own";
     EmptyKey => "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \

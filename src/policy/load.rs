@@ -1,7 +1,7 @@
 //! [`Policy::load`]: policies from files.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::PolicyError;
@@ -24,12 +24,34 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`LoadError`], with the path, when the file can't be read or is not a policy.
+    /// [`LoadError`], with the path, when the file can't be read, is not a policy, or has more than
+    /// a MiB (1,048,576 bytes).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path).map_err(|error| LoadError::Read { path: path.to_owned(), error })?;
-        Self::from_toml(&text).map_err(|error| LoadError::Policy { path: path.to_owned(), error })
+        Self::of_file(path, &text_of(path)?)
     }
+
+    /// The policy in a file that has been read.
+    pub(super) fn of_file(path: &Path, text: &str) -> Result<Self, LoadError> {
+        Self::from_toml(text).map_err(|error| LoadError::Policy { path: path.to_owned(), error })
+    }
+}
+
+/// The most bytes of a policy file.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The text of a policy file.
+pub(super) fn text_of(path: &Path) -> Result<String, LoadError> {
+    let read = || {
+        let mut text = String::new();
+        File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text: String = read().map_err(|error| LoadError::Read { path: path.to_owned(), error })?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(LoadError::TooLarge { path: path.to_owned(), most: MOST_BYTES });
+    }
+    Ok(text)
 }
 
 /// Why a policy was not read from a file.
@@ -52,6 +74,13 @@ pub enum LoadError {
         /// The error of the file system.
         error: io::Error,
     },
+    /// The file is larger than any policy.
+    TooLarge {
+        /// The path of the file.
+        path: PathBuf,
+        /// The most bytes.
+        most: u64,
+    },
     /// The file is not a policy.
     Policy {
         /// The path of the file.
@@ -66,13 +95,14 @@ impl LoadError {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Read { path, .. } | Self::Policy { path, .. } => path,
+            Self::Read { path, .. } | Self::TooLarge { path, .. } | Self::Policy { path, .. } => path,
         }
     }
 }
 
 texts! { LoadError {
     Read { path, error } => "the policy {} can't be read: {error}", path.display();
+    TooLarge { path, most } => "the policy {} has more than {most} bytes: is it the right file?", path.display();
     Policy { path, error } => "{}: {error}", path.display();
 } }
 

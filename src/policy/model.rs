@@ -39,6 +39,7 @@ pub struct Policy {
     pub(super) key_cap: Option<usize>,
     pub(super) at_key_cap: Option<AtKeyCap>,
     pub(super) shadow: Option<bool>,
+    pub(super) enforced_percent: Option<u8>,
     pub(super) dimensions: Vec<Dimension>,
 }
 
@@ -102,7 +103,7 @@ impl Policy {
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
         }
-        builder.at_key_cap(self.at_key_cap.unwrap_or_default()).shadow(self.shadow.unwrap_or_default())
+        builder.at_key_cap(self.at_key_cap.unwrap_or_default()).enforced_percent(self.enforced())
     }
 
     /// Starts a limiter of one dimension alone, with its quotas and penalty, and with the key cap and
@@ -137,7 +138,7 @@ impl Policy {
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
         }
-        Ok(builder.at_key_cap(self.at_key_cap.unwrap_or_default()).shadow(self.shadow.unwrap_or_default()))
+        Ok(builder.at_key_cap(self.at_key_cap.unwrap_or_default()).enforced_percent(self.enforced()))
     }
 
     /// The dimension of this name.
@@ -187,6 +188,26 @@ impl Policy {
     pub const fn shadow(&self) -> Option<bool> {
         self.shadow
     }
+
+    /// The percentage of keys for which limits are enforced, if the policy has `enforced_percent`.
+    ///
+    /// ```
+    /// use tollgate::Policy;
+    ///
+    /// let text = "enforced_percent = 25\n[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// assert_eq!(Policy::from_toml(text)?.enforced_percent(), Some(25));
+    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub const fn enforced_percent(&self) -> Option<u8> {
+        self.enforced_percent
+    }
+
+    /// The same, whatever the file has.
+    pub(super) fn enforced(&self) -> u8 {
+        let of_shadow = if self.shadow.unwrap_or_default() { 0 } else { 100 };
+        self.enforced_percent.unwrap_or(of_shadow)
+    }
 }
 
 impl Dimension {
@@ -226,6 +247,9 @@ impl fmt::Display for Policy {
         }
         if let Some(shadow) = self.shadow {
             writeln!(f, "shadow = {shadow}")?;
+        }
+        if let Some(percent) = self.enforced_percent {
+            writeln!(f, "enforced_percent = {percent}")?;
         }
         for Dimension { name, key, quotas, penalty } in &self.dimensions {
             writeln!(f, "\n[[dimension]]\nname = {}", Quoted(name))?;

@@ -6,6 +6,7 @@ use core::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::apply_error::ApplyError;
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
@@ -23,6 +24,7 @@ struct File {
     key_cap: Option<Spanned<usize>>,
     at_key_cap: Option<Spanned<String>>,
     shadow: Option<bool>,
+    enforced_percent: Option<Spanned<u32>>,
     #[serde(default)]
     dimension: Vec<Spanned<FileDimension>>,
 }
@@ -164,6 +166,20 @@ fn with_remedy(message: &str) -> String {
     }
 }
 
+/// The line of a policy file because of which it was not applied; the last one for what it lacks.
+pub(super) fn line_of(text: &str, error: &ApplyError) -> usize {
+    let place = toml::from_str(text).ok().and_then(|file: File| match error {
+        ApplyError::KeyCap { .. } => Some(file.key_cap?.span().start),
+        ApplyError::Shared => Some(file.at_key_cap?.span().start),
+        _ => {
+            let mut names = file.dimension.iter().map(|dimension| &dimension.get_ref().name);
+            Some(names.find(|name| error.dimension() == Some(name.get_ref()))?.span().start)
+        }
+    });
+    let before = &text[..place.unwrap_or(text.trim_end().len())];
+    before.matches('\n').count() + 1
+}
+
 impl FromStr for Policy {
     type Err = PolicyError;
 
@@ -203,6 +219,14 @@ impl Policy {
             _ => Err(refuse(at(word, PolicyProblem::UnknownAtKeyCap { word: word.get_ref().clone() }))),
         });
         let at_key_cap = at_key_cap.transpose()?;
+        let enforced_percent = file.enforced_percent.as_ref().map(|percent| match *percent.get_ref() {
+            _ if file.shadow.is_some() => Err(refuse(at(percent, PolicyProblem::ShadowAndPercentage))),
+            number => match u8::try_from(number) {
+                Ok(percent @ 0..=100) => Ok(percent),
+                _ => Err(refuse(at(percent, BuildError::NoPercentage { percent: number }))),
+            },
+        });
+        let enforced_percent = enforced_percent.transpose()?;
         let (dimensions, most) = (file.dimension.len(), MAX_DIMENSIONS);
         if !(1..=most).contains(&dimensions) {
             // The place of the first dimension past the maximum, or of the end of the file.
@@ -219,6 +243,6 @@ impl Policy {
             named.push(read.map_err(|placed| PolicyError::at(text, placed, Some(name.get_ref())))?);
         }
         let key_cap = file.key_cap.map(Spanned::into_inner);
-        Ok(Self { key_cap, at_key_cap, shadow: file.shadow, dimensions: named })
+        Ok(Self { key_cap, at_key_cap, shadow: file.shadow, enforced_percent, dimensions: named })
     }
 }

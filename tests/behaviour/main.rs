@@ -11,8 +11,8 @@ mod for_now;
 mod hanging_up;
 mod keys;
 mod many_at_once;
-#[cfg(feature = "policy")]
 mod observed;
+#[cfg(feature = "policy")]
 mod policies;
 mod reservations;
 #[cfg(feature = "snapshot")]

@@ -41,6 +41,7 @@ fn every_public_type_of_the_crates_beside_the_limiter_has_an_example() {
         ("tollgate-tower", 20, include_str!("exceptions.tollgate-tower")),
         ("tollgate-actix", 20, include_str!("exceptions.tollgate-actix")),
         ("tollgate-wait", 8, include_str!("exceptions.tollgate-wait")),
+        ("tollgate-observe", 6, include_str!("exceptions.tollgate-observe")),
     ] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(name).join("src");
         let items = |path: PathBuf| {

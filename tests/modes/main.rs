@@ -5,6 +5,7 @@ mod against_oracle;
 mod bad_input;
 mod clocks;
 mod direct;
+mod enforced;
 mod joint;
 mod lists;
 mod naive;

@@ -107,6 +107,9 @@ fn in_words(name: &str, policy: &Policy) -> String {
     if policy.shadow() == Some(true) {
         put(&mut out, "  shadow mode: what would be denied is admitted");
     }
+    if let Some(percent) = policy.enforced_percent() {
+        put(&mut out, &format!("  enforced for {percent} % of the keys, and in shadow mode for the others"));
+    }
     for dimension in policy.dimensions() {
         let key = dimension.key().collect::<Vec<_>>().join(" + ");
         put(&mut out, &format!("  {}: for each {}", harmless(dimension.name()), harmless(&key)));
@@ -179,6 +182,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                 "key_cap": policy.key_cap(),
                 "new_keys_at_key_cap": at_key_cap(policy),
                 "shadow": policy.shadow().unwrap_or(false),
+                "enforced_percent": policy.enforced_percent(),
                 "dimensions": policy.dimensions().iter().map(dimension).collect::<Vec<_>>(),
             })
         }

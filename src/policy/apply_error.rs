@@ -1,0 +1,85 @@
+//! [`ApplyError`]: why a policy was not applied to what is in use.
+
+use crate::change::ChangeError;
+use crate::texts::texts;
+
+/// Why a policy was not [applied](crate::Policy::apply). Nothing has changed.
+///
+/// ```
+/// use tollgate::policy::{ApplyError, Policy};
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let builder = JointLimiter::<(String,)>::builder().dimension("tenant", [Quota::per_minute(5)]);
+/// let limiter = builder.build()?;
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let error = Policy::from_toml(text)?.apply(&limiter).unwrap_err();
+/// assert!(matches!(error, ApplyError::NotInLimiter { .. }));
+/// assert_eq!(error.dimension(), Some("user"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The policy has a dimension that no limiter has.
+    NotInLimiter {
+        /// The name of the dimension.
+        dimension: String,
+    },
+    /// A limiter has a dimension that the policy lacks.
+    NotInPolicy {
+        /// The name of the dimension.
+        dimension: String,
+    },
+    /// The quotas or the penalty of a dimension can't be changed to those of the policy.
+    Change {
+        /// The name of the dimension.
+        dimension: String,
+        /// The reason.
+        error: Box<ChangeError>,
+    },
+    /// The policy has another key cap than the limiter.
+    KeyCap {
+        /// That of the limiter.
+        is: usize,
+        /// That of the policy.
+        asked: usize,
+    },
+    /// The policy has an answer to new keys at the cap, and the limiter was built to decide them by
+    /// [a quota that they share](crate::AtKeyCap::Share).
+    Shared,
+    /// A [`Target`](crate::policy::Target) of the program refuses it.
+    Refused {
+        /// The name of the dimension, if it is because of one.
+        dimension: Option<String>,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+}
+
+impl ApplyError {
+    /// The name of the dimension, if one is the reason.
+    #[must_use]
+    pub fn dimension(&self) -> Option<&str> {
+        match self {
+            Self::NotInLimiter { dimension } | Self::NotInPolicy { dimension } | Self::Change { dimension, .. } => {
+                Some(dimension)
+            }
+            Self::Refused { dimension, .. } => dimension.as_deref(),
+            Self::KeyCap { .. } | Self::Shared => None,
+        }
+    }
+}
+
+texts! { ApplyError {
+    NotInLimiter { dimension } => "no limiter has the dimension {dimension:?}: remove it from the policy, or restart to \
+        build a limiter with it";
+    NotInPolicy { dimension } => "the policy lacks the dimension {dimension:?}, which a limiter has: add it, or restart to \
+        build a limiter without it";
+    Change { dimension, error } => "dimension {dimension:?}: {error}";
+    KeyCap { is, asked } => "`key_cap` can't change from {is} to {asked} in use: write {is}, or restart to build a \
+        limiter with {asked}";
+    Shared => "`at_key_cap` can't change: new keys at the cap share a quota; remove it from the policy";
+    Refused { dimension, reason } => "{}{reason}", dimension.as_ref().map_or(String::new(), |it| format!("dimension {it:?}: "));
+} }
+
+impl core::error::Error for ApplyError {}

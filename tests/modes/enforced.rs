@@ -1,0 +1,148 @@
+//! Limits that are enforced for a percentage of the keys.
+
+use tollgate::{
+    BuildError, CostExceedsLimit, DefaultFingerprinter, JointLimiter, Limiter, MockClock, Quota, SipFingerprinter,
+};
+
+const KEYS: u64 = 2_000;
+
+fn seeded(seed: u64) -> DefaultFingerprinter {
+    DefaultFingerprinter::with_seed(seed, 7)
+}
+
+/// The keys of `0..KEYS` that are denied their second request. The others are overruled.
+fn denied(percent: u8, seed: u64) -> Vec<u64> {
+    let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(percent).fingerprinter(seeded(seed));
+    let limiter = builder.clock(MockClock::new()).build().unwrap();
+    let denied: Vec<u64> = (0..KEYS)
+        .filter(|key| {
+            assert!(limiter.try_acquire(key).is_admitted());
+            let (peeked, second) = (limiter.peek(key).decision(), limiter.try_acquire(key));
+            assert_eq!(peeked, second, "a peek tells it beforehand");
+            assert_eq!(limiter.try_acquire_status(key).is_denied(), second.is_denied(), "a key stays on its side");
+            second.into_result().map_or(true, |admission| {
+                assert!(admission.overruled().is_some() && !admission.is_counted());
+                false
+            })
+        })
+        .collect();
+    assert_eq!(limiter.counts().overruled, 2 * (KEYS - denied.len() as u64));
+    denied
+}
+
+/// Numbers in a row, which a fingerprinter may put at equal distances.
+#[test]
+fn so_many_keys_are_denied_and_with_a_larger_number_more_join() {
+    assert_eq!((denied(0, 1).len(), denied(100, 1).len()), (0, 2_000));
+    for seed in 0..20 {
+        let [few, some, most] = [1, 30, 90].map(|percent| denied(percent, seed));
+        for (share, of) in [(0.01, &few), (0.3, &some), (0.9, &most)] {
+            // Six standard deviations.
+            let (expected, deviation) = (KEYS as f64 * share, (KEYS as f64 * share * (1.0 - share)).sqrt());
+            assert!((of.len() as f64 - expected).abs() < 6.0 * deviation, "{} of {share}, seed {seed}", of.len());
+        }
+        assert!(few.iter().all(|key| some.contains(key)) && some.iter().all(|key| most.contains(key)));
+    }
+    assert_ne!(denied(30, 1), denied(30, 2), "the seed chooses the keys");
+}
+
+#[test]
+fn a_key_outside_has_an_answer_for_any_cost_and_one_inside_an_error() {
+    let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(50).clock(MockClock::new());
+    let limiter = builder.fingerprinter(SipFingerprinter::with_seed(1, 2)).build().unwrap();
+    let mut outside = 0;
+    for key in 0..100 {
+        match limiter.try_acquire_n(key, 2) {
+            Ok(decision) => outside += usize::from(decision.into_result().unwrap().overruled().is_some()),
+            Err(CostExceedsLimit { .. }) => assert!((0..2).any(|_| limiter.try_acquire(key).is_denied())),
+        }
+    }
+    assert!((25..75).contains(&outside), "{outside}");
+}
+
+/// A request is denied if one of the keys that deny it is inside.
+#[test]
+fn of_several_dimensions_one_key_that_denies_and_is_inside_is_enough() {
+    let limiter = |users: u32, tenants: u32| {
+        JointLimiter::<(u64, u64)>::builder()
+            .dimension("user", [Quota::per_minute(users)])
+            .dimension("tenant", [Quota::per_minute(tenants)])
+            .enforced_percent(50)
+            .clock(MockClock::new())
+            .fingerprinter(seeded(3))
+            .build()
+            .unwrap()
+    };
+    let (by_user, by_tenant, by_both) = (limiter(1, 9), limiter(9, 1), limiter(1, 1));
+    let mut seen = [0; 4];
+    for key in 0..200 {
+        let [user, tenant, both] = [&by_user, &by_tenant, &by_both].map(|limiter| {
+            assert!(limiter.try_acquire((key, 1_000 + key)).unwrap().is_admitted());
+            let peeked = limiter.peek((key, 1_000 + key)).unwrap().decision();
+            let second = limiter.try_acquire((key, 1_000 + key)).unwrap();
+            assert_eq!(peeked, second);
+            assert_eq!(limiter.try_acquire_status((key, 1_000 + key)).unwrap().is_denied(), second.is_denied());
+            second.is_denied()
+        });
+        assert_eq!(both, user || tenant, "key {key}");
+        seen[usize::from(user) + 2 * usize::from(tenant)] += 1;
+    }
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
+}
+
+#[test]
+fn what_is_no_percentage_is_refused() {
+    let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(101);
+    assert_eq!(builder.build().unwrap_err(), BuildError::NoPercentage { percent: 101 });
+    // The last call counts.
+    let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(101).shadow(false);
+    let limiter = builder.build().unwrap();
+    assert!(limiter.try_acquire_many([7, 7])[1].is_denied());
+}
+
+#[cfg(feature = "policy")]
+mod of_a_policy {
+    use super::*;
+    use tollgate::Policy;
+
+    fn policy(head: &str) -> Policy {
+        format!("{head}\n[[dimension]]\nname = \"key\"\nquota = [{{ limit = 1, per = \"1m\" }}]").parse().unwrap()
+    }
+
+    #[test]
+    fn a_file_has_the_percentage_and_it_changes_in_use() {
+        let clock = MockClock::new();
+        let built = policy("enforced_percent = 30");
+        assert_eq!((built.enforced_percent(), built.shadow()), (Some(30), None));
+        assert_eq!(built.to_string().parse(), Ok(built.clone()));
+        let limiter = built.builder::<(u64,)>().clock(clock.clone()).fingerprinter(seeded(1)).build().unwrap();
+        let denied = || {
+            limiter.clear();
+            let second = |&key: &u64| limiter.try_acquire_many([(key,); 2])[1].as_ref().unwrap().is_denied();
+            (0..KEYS).filter(second).collect::<Vec<_>>()
+        };
+        assert_eq!(denied(), super::denied(30, 1).into_iter().collect::<Vec<_>>());
+        for (head, percent) in [
+            ("enforced_percent = 60", 60),
+            ("shadow = true", 0),
+            ("enforced_percent = 1", 1),
+            ("", 100),
+            ("enforced_percent = 0", 0),
+            ("shadow = false", 100),
+        ] {
+            policy(head).apply(&limiter).unwrap();
+            assert_eq!(denied(), super::denied(percent, 1), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_says_it_in_one_way() {
+        let refused = |head: &str| {
+            format!("{head}\n[[dimension]]\nname = \"key\"\nquota = []").parse::<Policy>().unwrap_err().to_string()
+        };
+        let both = refused("shadow = true\nenforced_percent = 5");
+        assert!(both.starts_with("line 2, column 20: ") && both.contains("remove `shadow`"), "{both}");
+        let much = refused("enforced_percent = 101");
+        assert!(much.contains("101 % of the keys: give a number from 0 to 100"), "{much}");
+    }
+}

@@ -1,0 +1,9 @@
+//! A policy file that changes while it is in use. The file system is real; the schedule is the
+//! test's own.
+#![cfg(feature = "policy")]
+
+mod files;
+mod folder;
+mod structure;
+mod under_load;
+mod watched;

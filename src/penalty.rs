@@ -256,7 +256,10 @@ impl Penalties {
     /// now.
     #[cold]
     pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
-        if !self.is_on() || (!self.at_once.load(Ordering::Acquire) && self.takes_one(DENIALS, key, clock)?) {
+        if !self.is_on() {
+            return None;
+        }
+        if !self.at_once.load(Ordering::Acquire) && self.takes_one(DENIALS, key, clock)? {
             return None;
         }
         if self.takes_one(BLOCK, key, clock)? {

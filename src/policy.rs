@@ -114,6 +114,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! `cargo run --features policy --example reload` edits a file well and badly.
+//!
 //! | a change of | in use |
 //! |---|---|
 //! | limits, windows, the number of logs | [applied](Policy::apply), as [`Limiter::set_quotas`] says |

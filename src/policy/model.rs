@@ -110,8 +110,7 @@ impl Policy {
     /// shadow mode of the policy. A service whose policy has one dimension needs no
     /// [`JointLimiter`].
     ///
-    /// To apply a changed file, give its [quotas](Dimension::quotas) to
-    /// [`Limiter::set_quotas`](crate::Limiter::set_quotas).
+    /// [`OfDimension`](crate::policy::OfDimension) applies a changed file to it.
     ///
     /// ```
     /// use std::net::IpAddr;
@@ -163,6 +162,30 @@ impl Policy {
             dimension: name.to_owned(),
             known: self.dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
         })
+    }
+
+    /// The policy with these dimensions alone, in this order: for one of several limiters that share
+    /// a file. A [`Reloader`](crate::policy::Reloader) applies the whole file to all of them.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate::Policy;
+    ///
+    /// let dimension = |name| format!("[[dimension]]\nname = \"{name}\"\nquota = [{{ limit = 5, per = \"1m\" }}]\n");
+    /// let policy = Policy::from_toml(&["user", "address", "path"].map(dimension).concat())?;
+    /// let log_ins = policy.only(["address", "user"])?.builder::<(IpAddr, String)>().build()?;
+    /// let pages = policy.only(["path"])?.builder::<(String,)>().build()?;
+    /// assert_eq!(log_ins.dimension(0), "address");
+    /// # assert_eq!(pages.dimension(0), "path");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownDimension`] when the policy has no dimension of one of these names.
+    pub fn only<'a>(&self, dimensions: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownDimension> {
+        let dimensions = dimensions.into_iter().map(|name| self.dimension(name).cloned()).collect::<Result<_, _>>()?;
+        Ok(Self { dimensions, ..*self })
     }
 
     /// The dimensions, in the order of the file. Requests give their keys in this order.

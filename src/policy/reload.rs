@@ -18,7 +18,8 @@ use super::target::Target;
 /// old policy stays in force, until the contents change again.
 ///
 /// Contents are compared, not times: the file may be written in place, replaced by a rename, or
-/// behind symbolic links that are swapped. A file with other comments is unchanged.
+/// behind symbolic links that are swapped. A file with other comments is unchanged. If a writer stops
+/// in the middle, and the half is a policy, it is applied: a rename rules that out.
 ///
 /// Who looks at the file: a [`Watcher`](crate::policy::Watcher) from a thread of its own;
 /// [`reload_now`](Self::reload_now) when the program says so, as after a signal; or the program

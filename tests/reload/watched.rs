@@ -10,6 +10,8 @@ use tollgate::policy::{Policy, Reloader, Watcher};
 use crate::folder::{Folder, text};
 
 const EVERY: Duration = Duration::from_millis(1);
+/// So that a watch that has ended fails the test.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A reloader of the folder's file.
 fn reloader(folder: &Folder) -> Reloader {
@@ -27,11 +29,11 @@ fn a_panic_of_the_program_does_not_end_the_watch() {
     });
     let watcher = Watcher::start(reloader, EVERY).unwrap();
     folder.replace(text(2));
-    assert_eq!(told.recv().unwrap(), "applied");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "applied");
     folder.replace("no policy");
-    assert_eq!(told.recv().unwrap(), "refused");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "refused");
     folder.replace(text(3));
-    assert_eq!((told.recv().unwrap(), folder.limits()), ("applied", vec![3, 6]));
+    assert_eq!((told.recv_timeout(PATIENCE).unwrap(), folder.limits()), ("applied", vec![3, 6]));
     drop(watcher);
     assert!(told.recv().is_err(), "the thread has ended, and its callback with it");
 }
@@ -59,10 +61,12 @@ fn a_callback_may_reload_and_may_drop_the_watcher() {
     let reloader = reloader(&folder).on_reload(move |reloaded| {
         if reloaded.result() == "applied" {
             let watcher = its_own.lock().unwrap().take().expect("it is there before the file changes");
-            let _ = tell.send(watcher.reloader().reload_now().result());
+            let result = watcher.reloader().reload_now().result();
+            drop(watcher);
+            let _ = tell.send(result);
         }
     });
     *watcher.lock().unwrap() = Some(Watcher::start(reloader, EVERY).unwrap());
     folder.replace(text(2));
-    assert_eq!((told.recv().unwrap(), folder.limits()), ("unchanged", vec![2, 4]));
+    assert_eq!((told.recv_timeout(PATIENCE).unwrap(), folder.limits()), ("unchanged", vec![2, 4]));
 }

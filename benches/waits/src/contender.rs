@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use governor::RateLimiter;
+use governor::state::keyed::DefaultKeyedStateStore;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
-use tollgate::{Decision, Limiter, Quota};
+use tollgate::{Decision, Limiter, MonotonicClock, Quota};
 use tollgate_wait::{TokioTimer, WaitingLimiter};
+
+use crate::counted::Counted;
 
 const BURST: u32 = 10;
 const PERIOD: Duration = Duration::from_micros(100);
@@ -45,7 +48,8 @@ impl Contender {
     /// A fresh limiter, as a source of waits.
     pub(crate) fn start(self, runtime: &Runtime) -> Box<dyn Fn() -> Ask> {
         let quota = Quota::token_bucket(BURST, 1, PERIOD);
-        let limiter = Arc::new(Limiter::<u64>::new(quota).expect("valid"));
+        let builder = Limiter::<u64>::builder(quota).clock(Counted(MonotonicClock::new()));
+        let limiter = Arc::new(builder.build().expect("valid"));
         match self {
             Self::TollgateWait => {
                 let limiter = Arc::new(WaitingLimiter::new(limiter).timer(TokioTimer));
@@ -59,7 +63,8 @@ impl Contender {
             Self::Governor => {
                 let burst = NonZeroU32::new(BURST).expect("not zero");
                 let quota = governor::Quota::with_period(PERIOD).expect("not zero").allow_burst(burst);
-                let limiter = Arc::new(RateLimiter::<u64, _, _>::keyed(quota));
+                let (store, clock) = (DefaultKeyedStateStore::<u64>::default(), Counted(Default::default()));
+                let limiter = Arc::new(RateLimiter::<u64, _, Counted<_>>::new(quota, store, clock));
                 Box::new(move || {
                     let limiter = Arc::clone(&limiter);
                     Box::pin(async move { limiter.until_key_ready(&KEY).await })
@@ -97,7 +102,7 @@ impl Contender {
     }
 }
 
-async fn try_and_sleep(limiter: &Limiter<u64>) {
+async fn try_and_sleep(limiter: &Limiter<u64, Counted<MonotonicClock>>) {
     while let Decision::Denied(denial) = limiter.try_acquire(KEY) {
         tokio::time::sleep(denial.retry_after()).await;
     }

@@ -8,6 +8,7 @@
 //! tasks are those of one thread.
 
 mod contender;
+mod counted;
 
 use std::alloc::System;
 use std::cell::RefCell;
@@ -15,6 +16,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use contender::Contender;
+use counted::readings;
 use cpu_time::ProcessTime;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::runtime::Builder;
@@ -27,6 +29,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 struct Run {
     served_in: Duration,
     processor: Duration,
+    /// Readings of the limiter's clock: each look and each decision takes one or more.
+    readings: u64,
     /// How many that came later were served before the unluckiest task.
     overtaken: usize,
     /// Bytes for each task, once all wait.
@@ -40,6 +44,7 @@ fn run(contender: &Contender, tasks: usize) -> Run {
     let asks = contender.start(&runtime);
     set.block_on(&runtime, async {
         let (region, start, processor) = (Region::new(ALLOCATOR), Instant::now(), ProcessTime::now());
+        let before = readings();
         let all: Vec<_> = (0..tasks)
             .map(|number| {
                 let (ask, served) = (asks(), Rc::clone(&served));
@@ -57,7 +62,8 @@ fn run(contender: &Contender, tasks: usize) -> Run {
             task.await.expect("no panic");
         }
         let overtaken = overtaken(&served.borrow());
-        Run { served_in: start.elapsed(), processor: processor.elapsed(), overtaken, bytes }
+        let readings = readings() - before;
+        Run { served_in: start.elapsed(), processor: processor.elapsed(), readings, overtaken, bytes }
     })
 }
 
@@ -68,9 +74,16 @@ fn overtaken(served: &[usize]) -> usize {
     (0..served.len()).map(later).max().unwrap_or(0)
 }
 
+/// The readings for each grant. A contender without a clock that counts has none.
+fn a_grant(readings: u64, tasks: usize) -> String {
+    if readings == 0 { "-".to_owned() } else { format!("{:.1}", readings as f64 / tasks as f64) }
+}
+
 fn main() {
-    println!("| waiting tasks | by | served in | processor time a grant | overtaken at most by | bytes a task |");
-    println!("| ---: | --- | ---: | ---: | ---: | ---: |");
+    println!(
+        "| waiting tasks | by | served in | processor time a grant | clock readings a grant | overtaken at most by | bytes a task |"
+    );
+    println!("| ---: | --- | ---: | ---: | ---: | ---: | ---: |");
     for tasks in [1, 100, 10_000] {
         for contender in Contender::ALL {
             // The first run warms up.
@@ -79,10 +92,11 @@ fn main() {
             let overtaken = runs.iter().map(|run| run.overtaken).max().unwrap_or(0);
             let middle = &runs[runs.len() / 2];
             println!(
-                "| {tasks} | {} | {:.1} ms | {:.2} us | {overtaken} | {} |",
+                "| {tasks} | {} | {:.1} ms | {:.2} us | {} | {overtaken} | {} |",
                 contender.name(),
                 middle.served_in.as_secs_f64() * 1e3,
                 middle.processor.as_secs_f64() * 1e6 / f64::from(u32::try_from(tasks).expect("few")),
+                a_grant(middle.readings, tasks),
                 middle.bytes,
             );
         }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use login_service::{OneUser, Passwords};
+use login_service::{OneUser, Passwords, Service};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tollgate::{MockClock, Policy};
@@ -18,7 +18,7 @@ use tollgate_tower::{ClientIp, TrustedProxies};
 async fn serve(before: &str, passwords: impl Passwords) -> SocketAddr {
     let policy = Policy::from_toml(&format!("{before}\n{}", include_str!("../policy.toml"))).unwrap();
     let clients = ClientIp::behind(TrustedProxies::new(["127.0.0.0/8"]).unwrap());
-    let app = login_service::app(&policy, clients, passwords, MockClock::new()).unwrap();
+    let app = Service::new(&policy, clients, passwords, MockClock::new()).unwrap().clients();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });

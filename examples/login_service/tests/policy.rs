@@ -4,7 +4,7 @@ mod curl;
 
 use std::net::SocketAddr;
 
-use login_service::OneUser;
+use login_service::{OneUser, Service};
 use tokio::net::TcpListener;
 use tollgate::{MockClock, Policy};
 use tollgate_tower::ClientIp;
@@ -17,7 +17,7 @@ async fn serve(before: &str, penalty: &str) -> SocketAddr {
     assert!([login, key].iter().all(|quotas| text.matches(quotas).count() == 1));
     let text = text.replace(login, &format!("{login}\n{penalty}")).replace(key, &format!("{key}\n{penalty}"));
     let policy = Policy::from_toml(&format!("{before}\n{text}")).unwrap();
-    let app = login_service::app(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap();
+    let app = Service::new(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap().clients();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });

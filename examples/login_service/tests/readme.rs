@@ -1,12 +1,15 @@
 //! What the README of `tollgate-tower` shows of this service is what the service says.
 
 mod curl;
+mod program;
 
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use login_service::OneUser;
+use axum::Router;
+use login_service::{OneUser, Service};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use program::Program;
 use tollgate::{MockClock, Policy};
 use tollgate_tower::ClientIp;
 
@@ -35,59 +38,52 @@ fn assert_shown(command: &str, shown: &[&str], printed: &str) {
     }
 }
 
+async fn serve(app: Router) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });
+    address
+}
+
 /// Time stands still, so that the session is the same however slow the machine is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_session_in_the_readme_is_as_it_is_shown() {
     let policy = Policy::from_toml(include_str!("../policy.toml")).unwrap();
-    let app = login_service::app(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });
+    // Before the observers, which take their handles of it.
+    let recorder = PrometheusBuilder::new().install_recorder().unwrap();
+    let service = Service::new(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap();
+    let [clients, operators] = [service.clients(), service.operators(recorder)];
+    let [clients, operators] = [serve(clients).await, serve(operators).await];
 
     let session = session();
     let (start, listening) = &session[0];
     assert_eq!(
         (*start, &listening[..]),
-        ("cargo run -p login_service", &["listening on http://127.0.0.1:3000", ""][..])
+        (
+            "cargo run -p login_service",
+            &["listening on http://127.0.0.1:3000", "for operators: http://127.0.0.1:3001/metrics and /denied", ""][..]
+        )
     );
     assert!(session.len() > 5, "{session:?}");
     for (command, shown) in &session[1..] {
         assert!(shown.len() > 1, "`{command}` shows nothing");
-        let printed = tokio::task::block_in_place(|| curl::run(command, address));
-        assert_shown(command, shown, &printed);
+        // Operators ask at the next port.
+        let server = if command.contains(":3001/") { operators } else { clients };
+        let command = command.replace(":3001/", ":3000/");
+        let printed = tokio::task::block_in_place(|| curl::run(&command, server));
+        assert_shown(&command, shown, &printed);
     }
-}
-
-/// The program, killed at the end.
-struct Program(Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(arguments: &[&str]) -> (Program, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_login_service"));
-    let child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-    let mut program = Program(child);
-    let mut line = String::new();
-    BufReader::new(program.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    (program, line)
 }
 
 #[test]
 fn the_program_limits_failed_log_ins_by_user_and_address() {
-    let (_program, line) = start(&["--listen", "127.0.0.1:0", "--trust", "127.0.0.0/8"]);
-    let address: SocketAddr = line.trim().strip_prefix("listening on http://").unwrap().parse().unwrap();
+    let program = Program::start(&["--trust", "127.0.0.0/8"]);
     let status = |user: &str, client: &str| {
         let command = format!(
             "curl -s -o /dev/null -w '%{{http_code}}\\n' -X POST -u {user} \
              -H 'X-Forwarded-For: 203.0.113.1, {client}' http://127.0.0.1:3000/login"
         );
-        curl::run(&command, address).trim().to_owned()
+        curl::run(&command, program.clients).trim().to_owned()
     };
     for _ in 0..7 {
         assert_eq!(status("'alice:open sesame'", "192.0.2.1"), "200");
@@ -113,11 +109,14 @@ fn the_program_does_not_start_with_a_policy_that_is_wrong() {
             whole.replace("\"endpoint\"", "\"endpoints\""),
             "the service does not use the dimension `endpoints`: remove it",
         ),
-        (whole.split("# Each endpoint").next().unwrap().into(), "the policy has no dimension `endpoint`: add one"),
+        (
+            whole.split("# Each endpoint").next().unwrap().into(),
+            "the policy has no dimension \"endpoint\", only \"login\", ",
+        ),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_login_service"))
-            .args(["--listen", "127.0.0.1:0", "--policy", file.to_str().unwrap()])
+            .args(["--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0", "--policy", file.to_str().unwrap()])
             .output()
             .unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

@@ -49,6 +49,9 @@
 //! | [`tollgate-actix`](https://docs.rs/tollgate-actix) | actix-web |
 //! | [`tollgate-http`](https://docs.rs/tollgate-http) | header fields, answers and client addresses, for any framework |
 //!
+//! [`tollgate-redis`](https://docs.rs/tollgate-redis) keeps the same quotas on Redis or Valkey, for
+//! several nodes that share a limit.
+//!
 //! # What is guaranteed
 //! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits
 //!   are *live*. A permit that is granted at `s` is live until just before `s + W`, and free again

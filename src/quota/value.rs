@@ -257,8 +257,58 @@ impl Quota {
         self.kind
     }
 
-    pub(crate) const fn start(&self) -> Option<u32> {
+    /// The permits given to [`starting_with`](Self::starting_with); `None` for a bucket that starts
+    /// full, and for any other quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let bucket = Quota::token_bucket(20, 5, Duration::from_secs(1));
+    /// assert_eq!((bucket.start(), bucket.starting_with(0).start()), (None, Some(0)));
+    /// ```
+    #[must_use]
+    pub const fn start(&self) -> Option<u32> {
         self.start
+    }
+
+    /// The permits that flow into a bucket, or out of it, in each period: the refill or the leak,
+    /// and `per`. `None` for a quota without a rate.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(Quota::token_bucket(20, 5, second).rate(), Some((5, second)));
+    /// assert_eq!(Quota::per_second(5).rate(), None);
+    /// ```
+    #[must_use]
+    pub const fn rate(&self) -> Option<(u32, Duration)> {
+        match self.kind {
+            Kind::TokenBucket { refill: permits, per }
+            | Kind::LeakyBucket { leak: permits, per }
+            | Kind::LeakyQueue { leak: permits, per, .. } => Some((permits, per)),
+            _ => None,
+        }
+    }
+
+    /// The longest delay of a request in a [leaky queue](Self::leaky_queue); `None` for any other
+    /// quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// let (second, delay) = (Duration::from_secs(1), Duration::from_millis(500));
+    /// assert_eq!(Quota::leaky_queue(10, second, delay).max_delay(), Some(delay));
+    /// ```
+    #[must_use]
+    pub const fn max_delay(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::LeakyQueue { max_delay, .. } => Some(max_delay),
+            _ => None,
+        }
     }
 
     /// The phase given to [`aligned`](Self::aligned); `None` for a quota that is not aligned. A

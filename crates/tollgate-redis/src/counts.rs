@@ -1,0 +1,72 @@
+//! [`StoreCounts`]: what a limiter has done.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The numbers of requests of a limiter since it was built, by what became of them.
+///
+/// The requests that the store charged are those `admitted`, those `abandoned`, and at most those
+/// `perhaps_charged`.
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate_redis::{RedisLimiter, Secret, Store, StoreCounts};
+///
+/// let store = Store::new("redis://127.0.0.1", Secret::new("sixteen bytes or more")?)?;
+/// let limiter = RedisLimiter::new(&store, "login", Quota::per_minute(5))?;
+/// assert_eq!(limiter.counts(), StoreCounts::default());
+/// # Ok::<(), tollgate_redis::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct StoreCounts {
+    /// Admitted and charged by the store.
+    pub admitted: u64,
+    /// Denied by the store.
+    pub denied: u64,
+    /// Denied by a cached denial, without the store.
+    pub denied_by_cache: u64,
+    /// Not decided by the store.
+    pub unavailable: u64,
+    /// Of these, those that the store may have charged.
+    pub perhaps_charged: u64,
+    /// Of those not decided, those that the limiter admitted without a charge.
+    pub admitted_uncounted: u64,
+    /// Of those not decided, those that the local limiter admitted.
+    pub admitted_locally: u64,
+    /// Of those not decided, those that the local limiter denied.
+    pub denied_locally: u64,
+    /// Admitted together with others, while their caller went away before the answer.
+    pub abandoned: u64,
+    /// Calls of the store that decided requests. Requests that waited for one reply took one call.
+    pub calls: u64,
+}
+
+macro_rules! counters {
+    ($($name:ident),+) => {
+        /// The same as counters.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)+
+        }
+
+        impl Counters {
+            pub(crate) fn read(&self) -> StoreCounts {
+                StoreCounts { $($name: self.$name.0.load(Ordering::Relaxed),)+ }
+            }
+        }
+    };
+}
+
+counters! {
+    admitted, denied, denied_by_cache, unavailable, perhaps_charged, admitted_uncounted, admitted_locally,
+    denied_locally, abandoned, calls
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}

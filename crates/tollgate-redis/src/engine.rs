@@ -1,0 +1,325 @@
+//! What the limiters share: from keys to a call of the script, and from its reply to a decision.
+
+use core::time::Duration;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use redis::{Cmd, Value};
+use tokio::time::Instant;
+use tollgate::{Algorithm, Quota};
+
+use crate::cache::Cache;
+use crate::counts::Counters;
+use crate::decision::{Admission, DecidedBy, Decision, Denial};
+use crate::error::{BuildError, Cause, StoreError, Unavailable};
+use crate::failure::{Fallback, OnFailure};
+use crate::flight::Flights;
+use crate::link::CallError;
+use crate::names::KeyDigest;
+use crate::plan::{Dimension, Shared, plan};
+use crate::receipt::Receipt;
+use crate::reply::Reply;
+use crate::script::Argument;
+use crate::status::{QuotaStatus, Status};
+use crate::store::{Inner, Store, check_word};
+
+/// A key in a dimension.
+pub(crate) type Asked = (usize, KeyDigest);
+
+/// What a request wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) cost: u32,
+    pub(crate) charges: bool,
+    pub(crate) tells: bool,
+}
+
+/// What a limiter does besides asking.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Settings {
+    /// The slots for cached denials.
+    pub(crate) cached_denials: usize,
+    pub(crate) on_failure: OnFailure,
+}
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) store: Store,
+    name: String,
+    pub(crate) dimensions: Vec<Dimension>,
+    /// Tells receipts of this limiter from others.
+    id: u64,
+    pub(crate) flights: Flights,
+    pub(crate) counters: Counters,
+    cache: Cache,
+    fallback: Fallback,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        store: &Store,
+        name: &str,
+        dimensions: Vec<(String, Vec<Quota>)>,
+        tag: Option<&str>,
+        settings: Settings,
+    ) -> Result<Arc<Self>, BuildError> {
+        tag.map_or(Ok(()), check_word)?;
+        let dimensions = plan(dimensions, Shared { prefix: &store.inner.prefix, tag })?;
+        Ok(Arc::new(Self {
+            store: store.clone(),
+            name: name.to_owned(),
+            id: RandomState::new().hash_one(name),
+            flights: Flights::default(),
+            counters: Counters::default(),
+            cache: Cache::new(settings.cached_denials),
+            fallback: Fallback::new(settings.on_failure, &dimensions)?,
+            dimensions,
+        }))
+    }
+
+    pub(crate) fn digest(&self, dimension: usize, key: &[u8]) -> KeyDigest {
+        let of_dimension = self.dimensions.get(dimension).map_or(&*self.name, |it| &it.name);
+        self.store.inner.secret.digest([self.name.as_bytes(), of_dimension.as_bytes(), key])
+    }
+
+    /// The keys of a request, without the dimensions in which it has none.
+    pub(crate) fn asked(&self, keys: &[Option<&[u8]>]) -> Result<Vec<Asked>, StoreError> {
+        let given = keys.iter().enumerate().filter_map(|(place, key)| Some((place, self.digest(place, (*key)?))));
+        let asked: Vec<Asked> = given.collect();
+        if keys.len() == self.dimensions.len() && !asked.is_empty() {
+            return Ok(asked);
+        }
+        Err(StoreError::WrongKeys { keys: keys.len(), dimensions: self.dimensions.len() })
+    }
+
+    pub(crate) async fn decide(self: &Arc<Self>, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
+        let limit = asked.iter().map(|&(dimension, _)| self.dimensions[dimension].least).min().unwrap_or(0);
+        if request.cost > limit {
+            return Err(StoreError::CostExceedsLimit { cost: request.cost, limit });
+        }
+        if !request.charges || request.tells || request.cost == 0 {
+            return self.decide_alone(asked, request).await;
+        }
+        if let Some(denial) = self.cache.find(asked, request.cost) {
+            self.counters.denied_by_cache.add();
+            return Ok(Status { decision: Decision::Denied(denial), quotas: vec![] });
+        }
+        // Each place of a queue has a delay of its own.
+        let has_queue = |&(dimension, _): &Asked| {
+            let quotas = &self.dimensions[dimension].quotas;
+            quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue)
+        };
+        if asked.iter().any(has_queue) {
+            return self.decide_alone(asked, request).await;
+        }
+        let decision = self.decide_together(asked, request.cost).await?;
+        Ok(Status { decision, quotas: vec![] })
+    }
+
+    /// Decides one request by a call of its own.
+    pub(crate) async fn decide_alone(&self, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
+        match self.ask(asked, request, 1).await {
+            Ok((sent_at, reply)) => {
+                let quotas = if request.tells { self.quotas(asked, &reply) } else { vec![] };
+                let decision = self.decision(asked, request, &reply, reply.granted > 0);
+                self.note(asked, request, sent_at, &decision);
+                Ok(Status { decision, quotas })
+            }
+            Err(error) => self.without_the_store(asked, request, error),
+        }
+    }
+
+    /// Decides so many requests of the same cost by one call.
+    pub(crate) async fn decide_many(
+        &self,
+        asked: &[Asked],
+        cost: u32,
+        times: usize,
+    ) -> Vec<Result<Decision, StoreError>> {
+        let request = Request { cost, charges: true, tells: false };
+        let reply = self.ask(asked, request, times as u64).await;
+        let each = (0..times as u64).map(|number| match &reply {
+            Ok((sent_at, reply)) => {
+                let decision = self.decision(asked, request, reply, number < reply.granted);
+                self.note(asked, request, *sent_at, &decision);
+                Ok(decision)
+            }
+            Err(error) => self.without_the_store(asked, request, error.clone()).map(Status::into_decision),
+        });
+        each.collect()
+    }
+
+    /// Counts a decision of the store, and keeps a denial.
+    fn note(&self, asked: &[Asked], request: Request, sent_at: Instant, decision: &Decision) {
+        match decision {
+            _ if !request.charges => {}
+            Decision::Admitted(_) => self.counters.admitted.add(),
+            Decision::Denied(denial) => {
+                self.counters.denied.add();
+                self.cache.keep(asked, request.cost, sent_at, *denial);
+            }
+        }
+    }
+
+    /// The answer to a request that the store did not decide.
+    fn without_the_store(&self, asked: &[Asked], request: Request, error: StoreError) -> Result<Status, StoreError> {
+        let StoreError::Unavailable(unavailable) = &error else { return Err(error) };
+        if request.charges {
+            self.counters.unavailable.add();
+            if unavailable.is_perhaps_charged() {
+                self.counters.perhaps_charged.add();
+            }
+        }
+        // That is no matter of being away.
+        if unavailable.cause() == Cause::OtherSlot {
+            return Err(error);
+        }
+        let Some(status) = self.fallback.decide(&self.dimensions, asked, request) else { return Err(error) };
+        match status.decision() {
+            _ if !request.charges => {}
+            Decision::Admitted(admission) if admission.is_counted() => self.counters.admitted_locally.add(),
+            Decision::Admitted(_) => self.counters.admitted_uncounted.add(),
+            Decision::Denied(_) => self.counters.denied_locally.add(),
+        }
+        Ok(status)
+    }
+
+    /// Asks the store about so many requests of the same kind. Tells when it was asked.
+    async fn ask(&self, asked: &[Asked], request: Request, times: u64) -> Result<(Instant, Reply), StoreError> {
+        let Request { cost, charges, tells } = request;
+        let arguments = self.arguments(asked, if charges { "a" } else { "p" }, cost, times, tells);
+        if charges {
+            self.counters.calls.add();
+        }
+        let sent_at = Instant::now();
+        let value = self.call(asked, &arguments, charges).await?;
+        // The script has run, but what it said is not known.
+        Ok((sent_at, Reply::read(&value, asked.len()).ok_or_else(|| protocol(charges))?))
+    }
+
+    fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {
+        if is_admitted {
+            let charges = asked.iter().zip(&reply.at).map(|(&(dimension, key), &at)| (dimension, key, at)).collect();
+            let cost = if request.charges { request.cost } else { 0 };
+            let receipt = Receipt { limiter: self.id, cost, charges };
+            return Decision::Admitted(Admission::new(receipt, reply.delay, DecidedBy::Store));
+        }
+        let denied = reply.denied;
+        let dimension_of = |place: usize| asked.get(place).map_or(0, |&(dimension, _)| dimension);
+        let dimension = dimension_of(denied.place);
+        let order = &self.dimensions[dimension].order;
+        let violated = (0..asked.len()).filter(|place| denied.violated & (1 << place) != 0);
+        Decision::Denied(Denial {
+            wait: denied.wait,
+            dimension,
+            quota: order.get(denied.quota).copied().unwrap_or(0),
+            violated: violated.fold(0, |bits, place| bits | (1 << dimension_of(place))),
+            by: DecidedBy::Store,
+        })
+    }
+
+    /// What each quota leaves, in the order in which the quotas were given.
+    fn quotas(&self, asked: &[Asked], reply: &Reply) -> Vec<QuotaStatus> {
+        let in_order = asked.iter().flat_map(|&(dimension, _)| {
+            let its = &self.dimensions[dimension];
+            its.order.iter().map(move |&quota| (dimension, quota, its.quotas[quota].limit()))
+        });
+        let told = in_order.zip(&reply.left).map(|((dimension, quota, limit), left)| QuotaStatus {
+            dimension,
+            quota,
+            limit,
+            remaining: left.remaining,
+            next_after: left.next_after,
+            reset_after: left.reset_after,
+        });
+        let mut quotas: Vec<QuotaStatus> = told.collect();
+        quotas.sort_by_key(|left| (left.dimension, left.quota));
+        quotas
+    }
+
+    /// Gives permits back: the most that were given back in a dimension.
+    pub(crate) async fn refund(&self, receipt: Receipt) -> Result<u32, StoreError> {
+        if receipt.cost == 0 {
+            return Ok(0);
+        }
+        if receipt.limiter != self.id {
+            return Err(StoreError::OtherLimiter);
+        }
+        let asked: Vec<Asked> = receipt.charges.iter().map(|&(dimension, key, _)| (dimension, key)).collect();
+        let mut arguments = self.arguments(&asked, "r", receipt.cost, 1, false);
+        arguments.extend(receipt.charges.iter().map(|&(.., at)| Argument::Number(at)));
+        let value = self.call(&asked, &arguments, true).await?;
+        self.cache.remove(&asked);
+        Reply::read_refund(&value).ok_or_else(|| protocol(true))
+    }
+
+    /// Removes what the store knows of a key: whether there was something.
+    pub(crate) async fn forget(&self, (dimension, key): Asked) -> Result<bool, StoreError> {
+        let mut command = redis::cmd("UNLINK");
+        command.arg(self.dimensions[dimension].names.name(key));
+        let again = command.clone();
+        let value = self.send(&command, || again).await;
+        let value = value.map_err(|error| self.told(&[], error, true))?;
+        self.cache.clear();
+        Ok(matches!(value, Value::Int(1..)))
+    }
+
+    fn arguments(&self, asked: &[Asked], acts: &'static str, cost: u32, times: u64, tells: bool) -> Vec<Argument> {
+        let skew = u64::try_from(self.store.inner.skew.as_micros()).unwrap_or(u64::MAX);
+        let mut arguments = vec![
+            Argument::Word(acts),
+            Argument::Number(cost.into()),
+            Argument::Number(times),
+            Argument::Word(if tells { "1" } else { "0" }),
+            Argument::Number(skew),
+        ];
+        for &(dimension, _) in asked {
+            arguments.extend(&self.dimensions[dimension].arguments);
+        }
+        arguments
+    }
+
+    async fn call(&self, asked: &[Asked], arguments: &[Argument], charges: bool) -> Result<Value, StoreError> {
+        let keys: Vec<String> = asked.iter().map(|&(place, key)| self.dimensions[place].names.name(key)).collect();
+        let script = &self.store.inner.script;
+        let value = self.send(&script.by_hash(&keys, arguments), || script.by_text(&keys, arguments)).await;
+        value.map_err(|error| self.told(asked, error, charges))
+    }
+
+    /// Sends a command, unless the store is not asked for a while.
+    async fn send(&self, command: &Cmd, again: impl FnOnce() -> Cmd) -> Result<Value, CallError> {
+        let Inner { link, breaker, .. } = &*self.store.inner;
+        let Some(pass) = breaker.pass() else {
+            return Err(CallError::Unavailable(Unavailable::not_charged(Cause::CircuitOpen)));
+        };
+        let value = link.call(command, again).await;
+        match &value {
+            Err(CallError::Unavailable(error)) if error.cause().is_failure() => pass.failed(),
+            _ => pass.succeeded(),
+        }
+        value
+    }
+
+    /// The error of a call that would charge, or not.
+    fn told(&self, asked: &[Asked], error: CallError, charges: bool) -> StoreError {
+        let words = match error {
+            CallError::Unavailable(error) if charges => return error.into(),
+            CallError::Unavailable(error) => return Unavailable::not_charged(error.cause()).into(),
+            CallError::Refused(words) => words,
+        };
+        let mut words = words.split_ascii_whitespace();
+        let (what, place, by) = (words.next(), words.next(), words.next());
+        let place = place.and_then(|place| place.parse::<usize>().ok()?.checked_sub(1));
+        let Some(&(_, key)) = place.and_then(|place| asked.get(place)) else { return protocol(charges) };
+        match (what, by.map(str::parse)) {
+            (Some("SKEW"), Some(Ok(by))) => StoreError::ClockWentBack { key, by: Duration::from_micros(by) },
+            (Some("WRONGTYPE" | "FOREIGN"), _) => StoreError::ForeignValue { key },
+            _ => protocol(charges),
+        }
+    }
+}
+
+fn protocol(charges: bool) -> StoreError {
+    let unavailable = if charges { Unavailable::perhaps_charged } else { Unavailable::not_charged };
+    unavailable(Cause::Protocol).into()
+}

@@ -1,0 +1,193 @@
+//! [`OnFailure`]: what a limiter does while its store is away.
+
+use core::num::NonZeroU32;
+
+use tollgate::{Algorithm, JointLimiter, JointStatus, Quota};
+
+use crate::decision::{Admission, DecidedBy, Decision, Denial};
+use crate::engine::{Asked, Request};
+use crate::error::BuildError;
+use crate::plan::Dimension;
+use crate::receipt::Receipt;
+use crate::status::{QuotaStatus, Status};
+
+/// What a limiter does with requests that its store does not decide.
+///
+/// | | while the store is away | keeps |
+/// |---|---|---|
+/// | `Refuse` | an [error](crate::Unavailable) | never over N |
+/// | `Local { nodes }` | each of the nodes decides by N / nodes of its own | at most 2 N in a window |
+/// | `Admit` | all are admitted, and none counted | no bound |
+///
+/// A request that was sent and not answered is perhaps charged in the store all the same.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use tollgate::Quota;
+/// use tollgate_redis::{OnFailure, RedisLimiter, Secret, Store};
+///
+/// let store = Store::new("redis://127.0.0.1", Secret::new("sixteen bytes or more")?)?;
+/// let nodes = NonZeroU32::new(4).expect("not zero");
+/// let builder = RedisLimiter::builder(&store, "api", Quota::per_minute(100));
+/// assert!(builder.on_failure(OnFailure::Local { nodes }).build().is_ok());
+/// // Less than one permit for each node.
+/// let builder = RedisLimiter::builder(&store, "login", Quota::per_minute(3));
+/// assert!(builder.on_failure(OnFailure::Local { nodes }).build().is_err());
+/// # Ok::<(), tollgate_redis::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// Fail closed: the request is an error, and is not admitted. No window holds more than N.
+    #[default]
+    Refuse,
+    /// Fail open: the request is admitted without a charge. There is no bound.
+    /// [`Admission::is_counted`] tells.
+    Admit,
+    /// Fall back: a limiter in this process decides, with the share of one node of each limit. A
+    /// window that spans a change holds at most N permits of the store and N of all nodes, together
+    /// 2 N. N alone is exceeded as soon as the store admits as well.
+    Local {
+        /// How many nodes there are. More nodes than this exceed the bound.
+        nodes: NonZeroU32,
+    },
+}
+
+/// The same, ready to decide.
+#[derive(Debug)]
+pub(crate) enum Fallback {
+    Refuse,
+    Admit,
+    Local(Box<JointLimiter<[u128]>>),
+}
+
+impl Fallback {
+    pub(crate) fn new(on_failure: OnFailure, dimensions: &[Dimension]) -> Result<Self, BuildError> {
+        let OnFailure::Local { nodes } = on_failure else {
+            return Ok(if on_failure == OnFailure::Admit { Self::Admit } else { Self::Refuse });
+        };
+        let mut builder = JointLimiter::<[u128]>::builder();
+        for dimension in dimensions {
+            let shares = dimension.quotas.iter().map(|quota| share(quota, nodes)).collect::<Result<Vec<_>, _>>()?;
+            builder = builder.dimension(dimension.name.as_str(), shares);
+        }
+        Ok(Self::Local(Box::new(builder.build()?)))
+    }
+
+    /// The answer to a request that the store does not decide; `None` if there is none.
+    pub(crate) fn decide(&self, dimensions: &[Dimension], asked: &[Asked], request: Request) -> Option<Status> {
+        match self {
+            Self::Refuse => None,
+            // What is left is not known.
+            Self::Admit if !request.charges => None,
+            Self::Admit => {
+                let all = asked.iter().flat_map(|&(dimension, _)| {
+                    let quotas = dimensions[dimension].quotas.iter().enumerate();
+                    quotas.map(move |(quota, it)| QuotaStatus {
+                        dimension,
+                        quota,
+                        limit: it.limit(),
+                        remaining: it.limit(),
+                        ..QuotaStatus::default()
+                    })
+                });
+                let admission = Admission::without_receipt(DecidedBy::Nobody, core::time::Duration::ZERO);
+                Some(Status { decision: Decision::Admitted(admission), quotas: all.collect() })
+            }
+            Self::Local(limiter) => {
+                let mut keys: Vec<Option<u128>> = vec![None; dimensions.len()];
+                for &(dimension, digest) in asked {
+                    keys[dimension] = Some(digest.0);
+                }
+                let status = match request.charges {
+                    true => limiter.try_acquire_n_status(&*keys, request.cost),
+                    false => limiter.peek_n(&*keys, request.cost),
+                };
+                // A cost above the share is never admitted here, so the store's answer stands.
+                status.ok().map(|status| told(&status))
+            }
+        }
+    }
+}
+
+fn told(status: &JointStatus) -> Status {
+    let decision = match status.decision() {
+        tollgate::Decision::Admitted(admission) => {
+            Decision::Admitted(Admission::without_receipt(DecidedBy::Local, admission.delay()))
+        }
+        tollgate::Decision::Denied(denial) => Decision::Denied(Denial {
+            wait: denial.retry_after(),
+            dimension: denial.dimension(),
+            quota: denial.quota(),
+            violated: denial.violated().fold(0, |bits, dimension| bits | (1 << dimension)),
+            by: DecidedBy::Local,
+        }),
+    };
+    let quotas = status.items().map(|item| QuotaStatus {
+        dimension: item.dimension(),
+        quota: item.quota(),
+        limit: item.limit(),
+        remaining: item.remaining(),
+        next_after: item.next_after(),
+        reset_after: item.reset_after(),
+    });
+    Status { decision, quotas: quotas.collect() }
+}
+
+/// The share of one node, rounded down.
+fn share(quota: &Quota, nodes: NonZeroU32) -> Result<Quota, BuildError> {
+    let (permits, per) = quota.rate().unwrap_or_default();
+    let (limit, slower) = (quota.limit() / nodes, per.saturating_mul(nodes.get()));
+    if limit == 0 {
+        return Err(BuildError::NoShare { quota: Box::new(*quota), nodes: nodes.get() });
+    }
+    let share = match quota.algorithm() {
+        Algorithm::TokenBucket => Quota::token_bucket(limit, permits, slower),
+        Algorithm::LeakyBucket => Quota::leaky_bucket(limit, permits, slower),
+        Algorithm::LeakyQueue => Quota::leaky_queue(permits, slower, quota.max_delay().unwrap_or_default()),
+        Algorithm::FixedWindow => Quota::fixed_window(limit, quota.window()),
+        Algorithm::SlidingCounter => Quota::sliding_counter(limit, quota.window() / 2),
+        Algorithm::QuantisedLog => {
+            let resolution = quota.resolution().unwrap_or_default();
+            Quota::quantised_log(limit, quota.window() - resolution, resolution)
+        }
+        _ => Quota::new(limit, quota.window()),
+    };
+    Ok(quota.start().map_or(share, |start| share.starting_with(start / nodes)))
+}
+
+impl Admission {
+    fn without_receipt(by: DecidedBy, delay: core::time::Duration) -> Self {
+        Self::new(Receipt::nothing(), delay, by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    #[test]
+    fn the_shares_of_all_nodes_are_no_more_than_the_whole() {
+        let minute = Duration::from_secs(60);
+        let three = NonZeroU32::new(3).unwrap();
+        for (quota, expected) in [
+            (Quota::per_minute(100), Quota::per_minute(33)),
+            (Quota::token_bucket(10, 7, minute), Quota::token_bucket(3, 7, minute * 3)),
+            (Quota::leaky_bucket(10, 7, minute), Quota::leaky_bucket(3, 7, minute * 3)),
+            (Quota::fixed_window(10, minute), Quota::fixed_window(3, minute)),
+            (Quota::sliding_counter(10, minute), Quota::sliding_counter(3, minute)),
+            (
+                Quota::quantised_log(10, minute, Duration::from_secs(1)),
+                Quota::quantised_log(3, minute, Duration::from_secs(1)),
+            ),
+            (
+                Quota::token_bucket(9, 1, minute).starting_with(5),
+                Quota::token_bucket(3, 1, minute * 3).starting_with(1),
+            ),
+        ] {
+            assert_eq!(share(&quota, three).unwrap(), expected);
+        }
+        assert!(share(&Quota::per_minute(2), three).is_err());
+    }
+}

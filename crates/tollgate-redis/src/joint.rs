@@ -1,0 +1,201 @@
+//! [`RedisJointLimiter`]: several keys a request, charged to all or to none.
+
+use std::sync::Arc;
+
+use tollgate::Quota;
+
+use crate::counts::StoreCounts;
+use crate::decision::Decision;
+use crate::engine::{Engine, Request, Settings};
+use crate::error::{BuildError, StoreError};
+use crate::failure::OnFailure;
+use crate::names::KeyDigest;
+use crate::receipt::Receipt;
+use crate::status::Status;
+use crate::store::Store;
+
+/// A limit on several keys of a request at once, charged to all or to none, at one instant.
+///
+/// A request gives a key for each dimension, or `None` where it has none.
+///
+/// ```no_run
+/// use tollgate::Quota;
+/// use tollgate_redis::{RedisJointLimiter, Secret, Store};
+///
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
+/// let limiter = RedisJointLimiter::builder(&store, "api")
+///     .dimension("user", [Quota::per_second(10), Quota::per_minute(100)])
+///     .dimension("tenant", [Quota::per_minute(300)])
+///     .build()?;
+/// let tenant = 7_u64.to_be_bytes();
+/// let decision = limiter.try_acquire(&[Some(b"alice"), Some(&tenant)]).await?;
+/// if let Err(denial) = decision.into_result() {
+///     println!("by {}", limiter.dimension(denial.dimension()));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct RedisJointLimiter {
+    engine: Arc<Engine>,
+}
+
+impl RedisJointLimiter {
+    /// Decides a request of one permit in each dimension.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not decide, or the keys are not those of the dimensions.
+    pub async fn try_acquire(&self, keys: &[Option<&[u8]>]) -> Result<Decision, StoreError> {
+        self.try_acquire_n(keys, 1).await
+    }
+
+    /// Decides a request of `cost` permits in each dimension, granted together or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire), and if the cost is more than a limit.
+    pub async fn try_acquire_n(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decision, StoreError> {
+        let request = Request { cost, charges: true, tells: false };
+        Ok(self.engine.decide(&self.engine.asked(keys)?, request).await?.into_decision())
+    }
+
+    /// The same, with the permits left.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub async fn try_acquire_status(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
+        let request = Request { cost, charges: true, tells: true };
+        self.engine.decide(&self.engine.asked(keys)?, request).await
+    }
+
+    /// What a request of `cost` permits would be told now. Nothing is charged or written.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n); nothing is ever charged.
+    pub async fn peek(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
+        let request = Request { cost, charges: false, tells: true };
+        self.engine.decide(&self.engine.asked(keys)?, request).await
+    }
+
+    /// Gives the permits of a receipt back in all dimensions at once, as far as they still count.
+    /// Returns the largest number that was given back in a dimension.
+    ///
+    /// # Errors
+    ///
+    /// As [`RedisLimiter::refund`](crate::RedisLimiter::refund).
+    pub async fn refund(&self, receipt: Receipt) -> Result<u32, StoreError> {
+        self.engine.refund(receipt).await
+    }
+
+    /// Forgets a key of one dimension: all its permits are free. Returns whether the store knew it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if there is no such dimension, or the store did not answer.
+    pub async fn forget(&self, dimension: usize, key: impl AsRef<[u8]>) -> Result<bool, StoreError> {
+        let dimensions = self.engine.dimensions.len();
+        if dimension >= dimensions {
+            return Err(StoreError::WrongKeys { keys: dimension + 1, dimensions });
+        }
+        self.engine.forget((dimension, self.digest(dimension, key))).await
+    }
+
+    /// A limiter of dimensions that are still to be given.
+    pub fn builder(store: &Store, name: &str) -> RedisJointLimiterBuilder {
+        let (store, name, settings) = (store.clone(), name.to_owned(), Settings::default());
+        RedisJointLimiterBuilder { store, name, dimensions: vec![], tag: None, settings }
+    }
+
+    /// The name of a dimension.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such dimension.
+    #[must_use]
+    pub fn dimension(&self, dimension: usize) -> &str {
+        &self.engine.dimensions[dimension].name
+    }
+
+    /// The numbers of requests by what became of them.
+    #[must_use]
+    pub fn counts(&self) -> StoreCounts {
+        self.engine.counters.read()
+    }
+
+    /// The digest of a key, as errors and the server's names of keys have it.
+    #[must_use]
+    pub fn digest(&self, dimension: usize, key: impl AsRef<[u8]>) -> KeyDigest {
+        self.engine.digest(dimension, key.as_ref())
+    }
+}
+
+/// The settings of a [`RedisJointLimiter`].
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate_redis::{BuildError, RedisJointLimiter, Secret, Store};
+///
+/// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
+/// let builder = RedisJointLimiter::builder(&store, "api").dimension("user", [Quota::per_minute(5)]);
+/// assert!(builder.hash_tag("api").build().is_ok());
+/// // There are no dimensions.
+/// assert!(RedisJointLimiter::builder(&store, "api").build().is_err());
+/// # Ok::<(), BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct RedisJointLimiterBuilder {
+    store: Store,
+    name: String,
+    dimensions: Vec<(String, Vec<Quota>)>,
+    tag: Option<String>,
+    settings: Settings,
+}
+
+impl RedisJointLimiterBuilder {
+    /// Adds a dimension with its quotas.
+    pub fn dimension(mut self, name: impl Into<String>, quotas: impl IntoIterator<Item = Quota>) -> Self {
+        self.dimensions.push((name.into(), quotas.into_iter().collect()));
+        self
+    }
+
+    /// Puts all keys of this limiter on one node of a cluster, where one script can reach them.
+    ///
+    /// Without it each key is on a node of its own. Then a cluster refuses requests with more than
+    /// one key ([`Cause::OtherSlot`](crate::Cause::OtherSlot)).
+    pub fn hash_tag(mut self, tag: impl Into<String>) -> Self {
+        self.tag = Some(tag.into());
+        self
+    }
+
+    /// Keeps denials in so many slots, and denies by them without a round trip, as long as it is
+    /// certain that the store would deny: until shortly before the wait is over, for costs at least
+    /// as large. None if it is not set.
+    ///
+    /// After a refund, a forgotten key or a loss of data elsewhere, requests may be denied for
+    /// longer. Never more are admitted.
+    pub fn cache_denials(mut self, slots: usize) -> Self {
+        self.settings.cached_denials = slots;
+        self
+    }
+
+    /// What to do with requests that the store does not decide: an error if it is not set.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.settings.on_failure = on_failure;
+        self
+    }
+
+    /// The limiter.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] for dimensions that the store cannot keep exactly.
+    pub fn build(self) -> Result<RedisJointLimiter, BuildError> {
+        let Self { store, name, dimensions, tag, settings } = self;
+        Ok(RedisJointLimiter { engine: Engine::new(&store, &name, dimensions, tag.as_deref(), settings)? })
+    }
+}

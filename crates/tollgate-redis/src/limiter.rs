@@ -1,0 +1,204 @@
+//! [`RedisLimiter`]: one key a request.
+
+use std::sync::Arc;
+
+use tollgate::Quota;
+
+use crate::counts::StoreCounts;
+use crate::decision::Decision;
+use crate::engine::{Engine, Request, Settings};
+use crate::error::{BuildError, StoreError};
+use crate::failure::OnFailure;
+use crate::names::KeyDigest;
+use crate::receipt::Receipt;
+use crate::status::Status;
+use crate::store::Store;
+
+/// The name of the one dimension.
+const DIMENSION: &str = "key";
+
+/// A limit for each of many keys, which all nodes share that use the same store, secret and name.
+///
+/// A request is admitted if and only if at most N - n permits of its key are live on the server. All
+/// of it happens in one script, on the server's clock. A denied request writes nothing.
+///
+/// ```no_run
+/// use tollgate::Quota;
+/// use tollgate_redis::{Decision, RedisLimiter, Secret, Store};
+///
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
+/// let limiter = RedisLimiter::new(&store, "login", Quota::per_minute(5))?;
+///
+/// match limiter.try_acquire("alice").await? {
+///     Decision::Admitted(_) => println!("200"),
+///     Decision::Denied(denial) => println!("429: {denial}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A future that is dropped before it is ready may have charged its permits.
+#[derive(Debug)]
+pub struct RedisLimiter {
+    engine: Arc<Engine>,
+}
+
+impl RedisLimiter {
+    /// Decides a request of one permit.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not decide.
+    pub async fn try_acquire(&self, key: impl AsRef<[u8]>) -> Result<Decision, StoreError> {
+        self.try_acquire_n(key, 1).await
+    }
+
+    /// Decides a request of `cost` permits, granted together or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not decide, or the cost is more than a limit.
+    pub async fn try_acquire_n(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decision, StoreError> {
+        let request = Request { cost, charges: true, tells: false };
+        Ok(self.engine.decide(&self.asked(key.as_ref())?, request).await?.into_decision())
+    }
+
+    /// The same, with the permits left.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub async fn try_acquire_status(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Status, StoreError> {
+        let request = Request { cost, charges: true, tells: true };
+        self.engine.decide(&self.asked(key.as_ref())?, request).await
+    }
+
+    /// What a request of `cost` permits would be told now. Nothing is charged or written. A cost of
+    /// zero asks for the permits left alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n); nothing is ever charged.
+    pub async fn peek(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Status, StoreError> {
+        let request = Request { cost, charges: false, tells: true };
+        self.engine.decide(&self.asked(key.as_ref())?, request).await
+    }
+
+    /// Gives the permits of a receipt back, as far as they still count. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer; the refund may have been made all the same. An
+    /// error if the receipt is of another limiter.
+    pub async fn refund(&self, receipt: Receipt) -> Result<u32, StoreError> {
+        self.engine.refund(receipt).await
+    }
+
+    /// Forgets the key: all its permits are free. Returns whether the store knew it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer.
+    pub async fn forget(&self, key: impl AsRef<[u8]>) -> Result<bool, StoreError> {
+        self.engine.forget((0, self.digest(key))).await
+    }
+
+    /// A limiter of one quota. Limiters of the same name share their permits; a key under another
+    /// name is another key.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] for a quota that the store cannot keep exactly.
+    pub fn new(store: &Store, name: &str, quota: Quota) -> Result<Self, BuildError> {
+        Self::builder(store, name, quota).build()
+    }
+
+    /// A limiter of several quotas, or with other settings.
+    pub fn builder(store: &Store, name: &str, quota: Quota) -> RedisLimiterBuilder {
+        RedisLimiterBuilder {
+            store: store.clone(),
+            name: name.to_owned(),
+            quotas: vec![quota],
+            settings: Settings::default(),
+        }
+    }
+
+    /// The quotas of each key, in the given order.
+    #[must_use]
+    pub fn quotas(&self) -> &[Quota] {
+        &self.engine.dimensions[0].quotas
+    }
+
+    /// The digest of a key, as errors and the server's names of keys have it.
+    #[must_use]
+    pub fn digest(&self, key: impl AsRef<[u8]>) -> KeyDigest {
+        self.engine.digest(0, key.as_ref())
+    }
+
+    /// The numbers of requests by what became of them.
+    #[must_use]
+    pub fn counts(&self) -> StoreCounts {
+        self.engine.counters.read()
+    }
+
+    fn asked(&self, key: &[u8]) -> Result<Vec<(usize, KeyDigest)>, StoreError> {
+        self.engine.asked(&[Some(key)])
+    }
+}
+
+/// The settings of a [`RedisLimiter`].
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate_redis::{RedisLimiter, Secret, Store};
+///
+/// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
+/// let builder = RedisLimiter::builder(&store, "api", Quota::per_second(10));
+/// let limiter = builder.and(Quota::per_minute(100)).build()?;
+/// assert_eq!(limiter.quotas().len(), 2);
+/// # Ok::<(), tollgate_redis::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct RedisLimiterBuilder {
+    store: Store,
+    name: String,
+    quotas: Vec<Quota>,
+    settings: Settings,
+}
+
+impl RedisLimiterBuilder {
+    /// Adds a quota. Several quotas of a key are sliding window logs, and all of them must admit.
+    pub fn and(mut self, quota: Quota) -> Self {
+        self.quotas.push(quota);
+        self
+    }
+
+    /// Keeps denials in so many slots, and denies by them without a round trip, as long as it is
+    /// certain that the store would deny: until shortly before the wait is over, for costs at least
+    /// as large. None if it is not set.
+    ///
+    /// After a refund, a forgotten key or a loss of data elsewhere, requests may be denied for
+    /// longer. Never more are admitted.
+    pub fn cache_denials(mut self, slots: usize) -> Self {
+        self.settings.cached_denials = slots;
+        self
+    }
+
+    /// What to do with requests that the store does not decide: an error if it is not set.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.settings.on_failure = on_failure;
+        self
+    }
+
+    /// The limiter.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] for quotas that the store cannot keep exactly.
+    pub fn build(self) -> Result<RedisLimiter, BuildError> {
+        let dimensions = vec![(DIMENSION.to_owned(), self.quotas)];
+        Ok(RedisLimiter { engine: Engine::new(&self.store, &self.name, dimensions, None, self.settings)? })
+    }
+}

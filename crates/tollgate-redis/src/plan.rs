@@ -1,0 +1,233 @@
+//! The quotas of a dimension, as the script takes them.
+
+use core::time::Duration;
+
+use tollgate::{Algorithm, JointLimiter, Quota};
+
+use crate::error::BuildError;
+use crate::names::Names;
+use crate::script::Argument;
+
+/// A dimension: its name, its quotas, and what the script is told of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Dimension {
+    pub(crate) name: String,
+    pub(crate) quotas: Vec<Quota>,
+    pub(crate) names: Names,
+    /// The kind of value, and its numbers.
+    pub(crate) arguments: Vec<Argument>,
+    /// The places of the quotas in the order in which the script has them: those that another
+    /// implies are last, so that they never decide a wait.
+    pub(crate) order: Vec<usize>,
+    /// The most permits that a request can be granted.
+    pub(crate) least: u32,
+}
+
+/// What all dimensions of a limiter have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) prefix: &'a str,
+    pub(crate) tag: Option<&'a str>,
+}
+
+/// The quotas of dimensions, checked as they are in process.
+pub(crate) fn plan(dimensions: Vec<(String, Vec<Quota>)>, shared: Shared<'_>) -> Result<Vec<Dimension>, BuildError> {
+    let mut builder = JointLimiter::<[u64]>::builder();
+    for (name, quotas) in &dimensions {
+        builder = builder.dimension(name.as_str(), quotas.iter().copied());
+    }
+    builder.build()?;
+    dimensions.into_iter().map(|(name, quotas)| Dimension::new(name, quotas, shared)).collect()
+}
+
+impl Dimension {
+    fn new(name: String, quotas: Vec<Quota>, shared: Shared<'_>) -> Result<Self, BuildError> {
+        let mut order: Vec<usize> = (0..quotas.len()).collect();
+        order.sort_by_key(|&place| is_implied(&quotas[place], &quotas));
+        let in_order: Vec<Quota> = order.iter().map(|&place| quotas[place]).collect();
+        let Layout { kind, parameters, numbers } = Layout::of(&in_order)?;
+        let mut arguments = vec![Argument::Word(kind)];
+        arguments.extend(numbers.into_iter().map(Argument::Number));
+        let words: Vec<String> = parameters.iter().map(u64::to_string).collect();
+        let names = Names::new(shared.prefix, &format!("{kind}{}", words.join(".")), shared.tag);
+        let least = quotas.iter().map(Quota::limit).min().unwrap_or(0);
+        Ok(Self { name, quotas, names, arguments, order, least })
+    }
+}
+
+/// The kind of value that quotas have on the server.
+struct Layout {
+    kind: &'static str,
+    /// The numbers without which a value means nothing. They are in the name of the key, so a value
+    /// is never read by other numbers. Limits are not among them: a changed limit goes on with the
+    /// permits that were granted. Stamps of a log mean the same under all quotas.
+    parameters: Vec<u64>,
+    /// What the script is told.
+    numbers: Vec<u64>,
+}
+
+impl Layout {
+    fn of(quotas: &[Quota]) -> Result<Self, BuildError> {
+        let quota = &quotas[0];
+        let limit = u64::from(quota.limit());
+        let window = |time: Duration| micros(time, quota);
+        match quota.algorithm() {
+            Algorithm::SlidingWindowLog => Self::of_logs(quotas),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+                let rate = Rate::of(quota)?;
+                let lacks = quota.start().map_or(0, |start| limit.saturating_sub(start.into()));
+                let numbers = vec![limit, rate.permits, rate.period, rate.stride, rate.stride_time, lacks];
+                Ok(Self { kind: "B", parameters: vec![limit, rate.permits, rate.period], numbers })
+            }
+            Algorithm::LeakyQueue => {
+                let (rate, longest) = (Rate::of(quota)?, window(quota.max_delay().unwrap_or_default())?);
+                let numbers = vec![limit, rate.permits, rate.period, rate.stride, rate.stride_time, longest];
+                Ok(Self { kind: "Q", parameters: vec![rate.permits, rate.period], numbers })
+            }
+            Algorithm::FixedWindow => {
+                let length = window(quota.window())?;
+                let first = quota.phase().map(window).transpose()?.map(|phase| phase % length);
+                let numbers = vec![limit, length, first.is_some().into(), first.unwrap_or(0)];
+                Ok(Self { kind: "F", parameters: [length].into_iter().chain(first).collect(), numbers })
+            }
+            Algorithm::SlidingCounter => {
+                let length = window(quota.window() / 2)?;
+                let first = window(quota.phase().unwrap_or_default())? % length;
+                exact(3 * u128::from(limit) * u128::from(length), quota)?;
+                Ok(Self { kind: "C", parameters: vec![length, first], numbers: vec![limit, length, first] })
+            }
+            Algorithm::QuantisedLog => {
+                let resolution = quota.resolution().unwrap_or_default();
+                let (step, length) = (window(resolution)?, window(quota.window() - resolution)?);
+                Ok(Self { kind: "S", parameters: vec![length, step], numbers: vec![limit, length, step] })
+            }
+            _ => Err(BuildError::NotKept { quota: Box::new(*quota) }),
+        }
+    }
+
+    fn of_logs(quotas: &[Quota]) -> Result<Self, BuildError> {
+        let mut numbers = vec![quotas.len() as u64];
+        for quota in quotas {
+            if quota.is_counting_refused() {
+                return Err(BuildError::NotKept { quota: Box::new(*quota) });
+            }
+            numbers.extend([quota.limit().into(), micros(quota.window(), quota)?]);
+        }
+        Ok(Self { kind: "L", parameters: vec![], numbers })
+    }
+}
+
+/// So many permits every so many microseconds, in lowest terms, and a stride of permits that flow in
+/// a whole number of microseconds.
+struct Rate {
+    permits: u64,
+    period: u64,
+    stride: u64,
+    stride_time: u64,
+}
+
+impl Rate {
+    /// The fewest permits of a stride, if such a stride can be computed exactly. A bucket knows a
+    /// receipt for that many more permits.
+    const LONG: u64 = 1 << 18;
+
+    fn of(quota: &Quota) -> Result<Self, BuildError> {
+        let (permits, per) = quota.rate().unwrap_or_default();
+        // Per microsecond, that is a thousand times as many permits in as many nanoseconds.
+        let (permits, period) = (u64::from(permits) * 1_000, u64::try_from(per.as_nanos()).unwrap_or(u64::MAX));
+        let divisor = greatest_common_divisor(permits, period).max(1);
+        let (permits, period) = (permits / divisor, period / divisor);
+        let limit = u64::from(quota.limit());
+        let of = |least: u64| -> Result<Self, BuildError> {
+            let repeats = least.div_ceil(permits.max(1));
+            let (stride, longest) = (u128::from(repeats) * u128::from(permits), 4 * u128::from(limit));
+            exact((stride + longest) * u128::from(period) + 2 * u128::from(permits), quota)?;
+            Ok(Self { permits, period, stride: repeats * permits, stride_time: repeats * period })
+        };
+        of(limit.max(Self::LONG)).or_else(|_| of(limit))
+    }
+}
+
+/// Euclid's algorithm.
+fn greatest_common_divisor(mut greater: u64, mut less: u64) -> u64 {
+    while less != 0 {
+        (greater, less) = (less, greater % less);
+    }
+    greater
+}
+
+/// Whether the server, which computes with doubles, has a number exactly.
+fn exact(number: u128, quota: &Quota) -> Result<(), BuildError> {
+    if number < 1 << 53 { Ok(()) } else { Err(BuildError::TooLarge { quota: Box::new(*quota) }) }
+}
+
+/// A time in whole microseconds.
+fn micros(time: Duration, quota: &Quota) -> Result<u64, BuildError> {
+    let (micros, nanos) = (time.as_nanos() / 1_000, time.as_nanos() % 1_000);
+    match u64::try_from(micros) {
+        Ok(micros) if nanos == 0 => Ok(micros),
+        _ => Err(BuildError::NotWholeMicroseconds { quota: Box::new(*quota) }),
+    }
+}
+
+/// Whether another quota has no more permits in no shorter a window.
+fn is_implied(quota: &Quota, quotas: &[Quota]) -> bool {
+    let implies = |one: &Quota, other: &Quota| one.limit() <= other.limit() && one.window() >= other.window();
+    quotas.iter().any(|other| implies(other, quota) && !implies(quota, other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(quota: Quota) -> Result<Layout, BuildError> {
+        Layout::of(&[quota])
+    }
+
+    #[test]
+    fn rates_need_no_whole_microseconds() {
+        // Three every ten nanoseconds: 300 every microsecond.
+        let rate = Rate::of(&Quota::token_bucket(5, 3, Duration::from_nanos(10))).unwrap();
+        assert_eq!((rate.permits, rate.period), (300, 1));
+        let rate = Rate::of(&Quota::token_bucket(5, 7, Duration::from_nanos(1_500))).unwrap();
+        assert_eq!((rate.permits, rate.period), (14, 3));
+        assert!(
+            rate.stride >= Rate::LONG && rate.stride.is_multiple_of(14) && rate.stride / 14 * 3 == rate.stride_time
+        );
+    }
+
+    #[test]
+    fn what_doubles_cannot_compute_is_an_error_when_built() {
+        let year = Duration::from_secs(365 * 86_400);
+        // A prime number of permits a year: 3.2e13 microseconds times 4 times the capacity.
+        assert!(layout(Quota::token_bucket(10, 7, year)).is_ok());
+        let error = layout(Quota::token_bucket(100, 7, year)).err().unwrap();
+        assert!(matches!(error, BuildError::TooLarge { .. }), "{error}");
+        let day = Duration::from_secs(86_400);
+        assert!(layout(Quota::sliding_counter(30_000, day)).is_ok());
+        assert!(layout(Quota::sliding_counter(40_000, day)).is_err());
+    }
+
+    #[test]
+    fn what_is_less_than_a_microsecond_is_an_error_when_built() {
+        let odd = Duration::from_nanos(10_500);
+        let step = Duration::from_nanos(3_500);
+        for quota in [
+            Quota::new(1, odd),
+            Quota::fixed_window(1, odd),
+            Quota::fixed_window(1, step * 2).aligned(step),
+            Quota::sliding_counter(1, odd),
+            Quota::quantised_log(1, odd, step),
+            Quota::leaky_queue(1, odd, step),
+        ] {
+            let error = layout(quota).err().unwrap();
+            assert!(matches!(error, BuildError::NotWholeMicroseconds { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_kept_is_an_error_when_built() {
+        let quota = Quota::per_minute(5).counting_refused();
+        assert!(matches!(layout(quota), Err(BuildError::NotKept { .. })));
+    }
+}

@@ -1,0 +1,34 @@
+//! [`Receipt`]: what a refund needs.
+
+use crate::names::KeyDigest;
+
+/// The charge of an admitted request, by which [`refund`](crate::RedisLimiter::refund) gives its
+/// permits back. It cannot be cloned, so no charge is refunded twice.
+///
+/// ```
+/// use tollgate_redis::{RedisLimiter, StoreError};
+///
+/// async fn undo(limiter: &RedisLimiter) -> Result<(), StoreError> {
+///     if let Ok(admission) = limiter.try_acquire_n("alice", 3).await?.into_result() {
+///         let refunded = limiter.refund(admission.into_receipt()).await?;
+///         println!("{refunded} of 3 permits are free again");
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a receipt that is dropped keeps its charge"]
+pub struct Receipt {
+    /// The limiter that charged.
+    pub(crate) limiter: u64,
+    pub(crate) cost: u32,
+    /// The dimension, the key and the time of each charge.
+    pub(crate) charges: Vec<(usize, KeyDigest, u64)>,
+}
+
+impl Receipt {
+    /// Of an admission that the store did not charge: there is nothing to refund.
+    pub(crate) fn nothing() -> Self {
+        Self { limiter: 0, cost: 0, charges: vec![] }
+    }
+}

@@ -1,0 +1,264 @@
+
+-- Accounts: a time and the permits used since, in 16 bytes. A rule says how long a request waits,
+-- what the account is after it, what it leaves, and until when it differs from a new one.
+--
+-- Every product below is less than 2^53 (`plan.rs` sees to it), so it is exact, and so is a quotient
+-- of it that is rounded up or down.
+local function account(key, place, rule)
+    local anchor, used = now, 0
+    local value = read(place, 'GET', key)
+    if value then
+        if #value ~= 16 then
+            refuse('FOREIGN', place)
+        end
+        anchor, used = struct.unpack('>I8I8', value)
+        checked(anchor, place)
+        if used >= rule.used_below then
+            refuse('FOREIGN', place)
+        end
+    elseif rule.lacks then
+        used = rule.lacks
+    end
+
+    local function write()
+        if rule.lacks then
+            -- It never expires: a new key has less than one that was left alone.
+            redis.call('SET', key, struct.pack('>I8I8', anchor, used))
+        elseif used == 0 then
+            redis.call('DEL', key)
+        else
+            local ends = math.ceil(rule.ends_at(anchor, used) / 1000) + 1
+            redis.call('SET', key, struct.pack('>I8I8', anchor, used), 'PXAT', string.format('%.0f', ends))
+        end
+    end
+
+    local self = { at = function() return math.max(now, anchor) end }
+
+    function self.wait(permits)
+        if permits > rule.limit then
+            return math.huge, 1
+        end
+        return used > 0 and rule.wait(anchor, used, permits) or 0, 1
+    end
+
+    -- A new key that is denied has to be known, or it would never earn a permit.
+    function self.open()
+        if rule.lacks and not value then
+            write()
+        end
+    end
+
+    function self.delay()
+        return used > 0 and rule.delay and rule.delay(anchor, used) or 0
+    end
+
+    function self.charge(permits)
+        anchor, used = rule.charged(anchor, used, permits)
+        write()
+    end
+
+    function self.left(tell)
+        local remaining = used > 0 and math.max(0, rule.remaining(anchor, used)) or rule.limit
+        local next_after = remaining < rule.limit and self.wait(remaining + 1) or 0
+        tell(remaining, next_after, used > 0 and math.max(0, rule.all_free_at(anchor, used) - now) or 0)
+    end
+
+    -- Only to the account that was charged, while it runs.
+    function self.refund(permits, charged_at)
+        local left = used > 0 and rule.refunded(anchor, used, permits, charged_at)
+        if not left then
+            return 0
+        end
+        used = left
+        write()
+        return permits
+    end
+
+    return self
+end
+
+-- A bucket of `limit` permits, refilled with `flow` permits every `period`; the account is that of a
+-- bucket which was full at its time. A stride of permits is refilled in a whole time. A new key may
+-- lack some permits.
+kinds.B = function(key, place)
+    local limit, flow, period, stride, stride_time = number(), number(), number(), number(), number()
+    local rule = { limit = limit, used_below = stride + 2 * limit }
+    local lacks = number()
+    rule.lacks = lacks > 0 and lacks or nil
+
+    local function time_for(permits)
+        return math.ceil(permits * period / flow)
+    end
+    -- What was refilled since, in units of 1/period of a permit; no more than all of it and a little.
+    local function refilled(anchor, used)
+        return math.min(math.max(0, now - anchor), time_for(used) + 1) * flow
+    end
+
+    function rule.all_free_at(anchor, used) return anchor + time_for(used) end
+    rule.ends_at = rule.all_free_at
+
+    function rule.wait(anchor, used, permits)
+        local has = refilled(anchor, used)
+        local owed = math.max(0, used + permits - limit)
+        if used * period <= has or owed * period <= has then
+            return 0
+        end
+        return anchor + time_for(owed) - now
+    end
+
+    function rule.charged(anchor, used, permits)
+        if used * period <= refilled(anchor, used) then
+            return now, permits
+        elseif used + permits < stride + limit then
+            return anchor, used + permits
+        end
+        return anchor + stride_time, used + permits - stride
+    end
+
+    function rule.remaining(anchor, used)
+        return limit - math.ceil(math.max(0, used * period - refilled(anchor, used)) / period)
+    end
+
+    function rule.refunded(anchor, used, permits, charged_at)
+        local is_over = used * period <= refilled(anchor, used)
+        return not is_over and charged_at >= anchor and used >= permits and used - permits
+    end
+
+    return account(key, place, rule)
+end
+
+-- A queue from which `flow` places leave every `period`; the account is that of a queue which was
+-- empty at its time.
+kinds.Q = function(key, place)
+    local limit, flow, period, stride, stride_time = number(), number(), number(), number(), number()
+    local longest = number()
+    local rule = { limit = limit, used_below = stride + 2 * limit }
+
+    local function time_for(places)
+        return math.ceil(places * period / flow)
+    end
+    local function is_empty(anchor, used)
+        return used * period <= math.min(math.max(0, now - anchor), time_for(used) + 1) * flow
+    end
+
+    function rule.all_free_at(anchor, used) return anchor + time_for(used) end
+    rule.ends_at = rule.all_free_at
+
+    function rule.delay(anchor, used) return math.max(0, anchor + time_for(used) - now) end
+
+    function rule.wait(anchor, used)
+        local behind = is_empty(anchor, used) and anchor - now or rule.delay(anchor, used)
+        return math.max(0, behind - longest)
+    end
+
+    function rule.charged(anchor, used, places)
+        if is_empty(anchor, used) then
+            return now, places
+        elseif used < stride + limit then
+            return anchor, used + places
+        end
+        return anchor + stride_time, used + places - stride
+    end
+
+    function rule.remaining(anchor, used) return rule.delay(anchor, used) <= longest and limit or 0 end
+
+    -- Those behind a place have been told theirs.
+    function rule.refunded() return false end
+
+    return account(key, place, rule)
+end
+
+-- The start of the window that a time lies in, if one begins at `first`.
+local function start_at(first, window)
+    return now - (now - first) % window
+end
+
+-- A fixed window; it begins with a request, or at a whole number of windows after `first`.
+kinds.F = function(key, place)
+    local limit, window, is_aligned, first = number(), number(), number() == 1, number()
+    local rule = { limit = limit, used_below = 2 ^ 31 }
+
+    function rule.all_free_at(anchor) return anchor + window end
+    rule.ends_at = rule.all_free_at
+
+    function rule.wait(anchor, used, permits)
+        if anchor + window <= now or used + permits <= limit then
+            return 0
+        end
+        return anchor + window - now
+    end
+
+    function rule.charged(anchor, used, permits)
+        if used == 0 or anchor + window <= now then
+            return is_aligned and start_at(first, window) or now, permits
+        end
+        return anchor, used + permits
+    end
+
+    function rule.remaining(anchor, used) return anchor + window <= now and limit or limit - used end
+
+    function rule.refunded(anchor, used, permits, charged_at)
+        return anchor + window > now and charged_at >= anchor and used >= permits and used - permits
+    end
+
+    return account(key, place, rule)
+end
+
+-- A sliding counter: the permits of an aligned window in the lower 16 bits, those of the window
+-- before in the upper 16 bits.
+kinds.C = function(key, place)
+    local limit, window, first = number(), number(), number()
+    local rule = { limit = limit, used_below = 2 ^ 32 }
+
+    -- The counts in the window that runs now, and its end; nothing if neither window overlaps it.
+    local function counts(anchor, used)
+        local previous, current, ends = math.floor(used / 65536), used % 65536, anchor + window
+        if now < ends then
+            return previous, current, ends
+        elseif now < ends + window then
+            return current, 0, ends + window
+        end
+    end
+
+    function rule.all_free_at(anchor, used) return anchor + (used % 65536 > 0 and 2 or 1) * window end
+    function rule.ends_at(anchor) return anchor + 2 * window end
+
+    function rule.wait(anchor, used, permits)
+        local previous, current, ends = counts(anchor, used)
+        if not previous or previous * math.min(ends - now, window) + (current + permits) * window <= limit * window then
+            return 0
+        end
+        if current + permits > limit then
+            previous, current, ends = current, 0, ends + window
+        end
+        -- The previous count has faded to the room there is.
+        local room = math.max(0, limit - current - permits)
+        return ends - (previous > 0 and math.floor(room * window / previous) or window) - now
+    end
+
+    function rule.charged(anchor, used, permits)
+        local previous, current, ends = counts(anchor, used)
+        if used == 0 or not previous then
+            return start_at(first, window), permits
+        end
+        return ends - window, previous * 65536 + current + permits
+    end
+
+    function rule.remaining(anchor, used)
+        local previous, current, ends = counts(anchor, used)
+        return limit - (previous and math.ceil(previous * math.min(ends - now, window) / window) + current or 0)
+    end
+
+    -- From the count that it was added to, while that has weight.
+    function rule.refunded(anchor, used, permits, charged_at)
+        local previous, current = math.floor(used / 65536), used % 65536
+        if charged_at >= anchor and charged_at < anchor + window and now < anchor + 2 * window then
+            return current >= permits and used - permits
+        elseif charged_at >= anchor - window and charged_at < anchor and now < anchor + window then
+            return previous >= permits and used - permits * 65536
+        end
+        return false
+    end
+
+    return account(key, place, rule)
+end

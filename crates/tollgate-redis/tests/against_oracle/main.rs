@@ -1,0 +1,10 @@
+//! Decisions on a real server against those of a naive program, one after the other, at times that
+//! the test sets.
+
+#[path = "../../../../tests/properties/oracle/mod.rs"]
+mod oracle;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod log;
+mod meters;

@@ -1,0 +1,90 @@
+//! A line between the limiter and its server that can be cut and delayed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+use crate::support::Server;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Line {
+    Good,
+    /// It is cut as soon as something comes from the client, which the server does not see.
+    CutBeforeRequest,
+    /// It is cut when the server answers, which the client does not see.
+    CutBeforeReply,
+    /// Answers come half a second late.
+    Slow,
+    /// Nobody answers.
+    Away,
+}
+
+const LINES: [Line; 5] = [Line::Good, Line::CutBeforeRequest, Line::CutBeforeReply, Line::Slow, Line::Away];
+
+#[derive(Clone)]
+pub(crate) struct Proxy {
+    line: Arc<AtomicU8>,
+    port: u16,
+}
+
+impl Proxy {
+    /// It lives as long as the runtime.
+    pub(crate) async fn start(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let proxy = Self { line: Arc::new(AtomicU8::new(Line::Good as u8)), port };
+        let (accepting, socket) = (proxy.clone(), server.socket());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                if accepting.line() != Line::Away {
+                    tokio::spawn(accepting.clone().carry(client, socket.clone()));
+                }
+            }
+        });
+        proxy
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn set(&self, line: Line) {
+        self.line.store(line as u8, Ordering::SeqCst);
+    }
+
+    fn line(&self) -> Line {
+        LINES[usize::from(self.line.load(Ordering::SeqCst))]
+    }
+
+    async fn carry(self, mut client: TcpStream, socket: PathBuf) {
+        let mut server = UnixStream::connect(socket).await.expect("the server listens");
+        let (mut request, mut reply) = ([0; 16 * 1024], [0; 16 * 1024]);
+        loop {
+            tokio::select! {
+                read = client.read(&mut request) => {
+                    let Ok(length @ 1..) = read else { return };
+                    if matches!(self.line(), Line::CutBeforeRequest | Line::Away) {
+                        return;
+                    }
+                    server.write_all(&request[..length]).await.expect("the server reads");
+                }
+                read = server.read(&mut reply) => {
+                    let Ok(length @ 1..) = read else { return };
+                    match self.line() {
+                        Line::CutBeforeReply | Line::Away => return,
+                        Line::Slow => tokio::time::sleep(Duration::from_millis(500)).await,
+                        _ => {}
+                    }
+                    if client.write_all(&reply[..length]).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

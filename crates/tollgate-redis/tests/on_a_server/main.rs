@@ -1,0 +1,10 @@
+//! What a caller sees of a real server, by the server's own clock.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cluster;
+mod keys;
+mod refunds;
+mod together;
+mod values;

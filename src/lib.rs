@@ -48,6 +48,7 @@
 //! | [`tollgate-tower`](https://docs.rs/tollgate-tower) | axum, hyper, tonic, and any other tower service |
 //! | [`tollgate-actix`](https://docs.rs/tollgate-actix) | actix-web |
 //! | [`tollgate-http`](https://docs.rs/tollgate-http) | header fields, answers and client addresses, for any framework |
+//! | [`tollgate-serve`](https://docs.rs/tollgate-serve) | programs in any language, nginx and Envoy |
 //!
 //! [`tollgate-redis`](https://docs.rs/tollgate-redis) keeps the same quotas on Redis or Valkey, for
 //! several nodes that share a limit.

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod penalty;
+#[cfg(feature = "serve")]
+mod serve;
 mod shared;
 
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use crate::algorithm::{AlgorithmName, parse_count};
 use crate::number::parse_within;
 use crate::suggest::share::{Of, Share};
 use penalty::PenaltyArgs;
+#[cfg(feature = "serve")]
+pub(crate) use serve::ServeArgs;
 use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
 pub(crate) use shared::{InputArgs, ReportFormat, SpecialArgs};
 
@@ -34,6 +38,9 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Check policy files, and say in words what they allow.
     Check(CheckArgs),
+    /// Answer requests of other programs by a policy file, over HTTP and gRPC.
+    #[cfg(feature = "serve")]
+    Serve(Box<ServeArgs>),
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
     Sample(SampleArgs),
 }

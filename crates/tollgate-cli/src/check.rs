@@ -94,7 +94,8 @@ fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
     format!("{place}\n    {}\n    {}^", harmless(&shown), " ".repeat(indent))
 }
 
-fn in_words(name: &str, policy: &Policy) -> String {
+/// What a policy allows, in words.
+pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
     let mut out = String::new();
     let several = if policy.dimensions().len() == 1 { "dimension" } else { "dimensions" };
     put(&mut out, &format!("{}: good, {} {several}", harmless(name), policy.dimensions().len()));

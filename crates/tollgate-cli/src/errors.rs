@@ -44,6 +44,9 @@ pub(crate) enum RunError {
     LogTooLong,
     /// The requests cover less time than each of the windows that limits are looked for in.
     LogTooShort { span: u64, windows: Vec<u64> },
+    /// A server can't begin, or did not end as it should.
+    #[cfg(feature = "serve")]
+    Serve(String),
     /// A result could not be written.
     Write { what: String, error: io::Error },
 }
@@ -71,6 +74,8 @@ impl fmt::Display for RunError {
         match self {
             Self::Limit(error) => f.write_str(&refusal(error)),
             Self::Options(message) => f.write_str(message),
+            #[cfg(feature = "serve")]
+            Self::Serve(message) => f.write_str(message),
             Self::Policy { path, error } => write!(
                 f,
                 "{}: line {}, column {}: {}",

@@ -28,6 +28,8 @@ mod reading;
 mod replay;
 mod report;
 mod sample;
+#[cfg(feature = "serve")]
+mod serve;
 mod suggest;
 mod terminal;
 mod text;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         args::Command::Suggest(args) => suggest::suggest(&args).map(Ending::exit_code),
         args::Command::Compare(args) => compare::compare(&args).map(Ending::exit_code),
         args::Command::Check(args) => check::check(&args),
+        #[cfg(feature = "serve")]
+        args::Command::Serve(args) => serve::serve(&args),
         args::Command::Sample(args) => sample::print(&args).map(|()| ExitCode::SUCCESS),
     };
     match result {

@@ -68,11 +68,7 @@ impl Plan {
     ///
     /// It can't be read, or is no policy.
     pub(crate) fn of_file(path: &Path) -> Result<Self, RunError> {
-        let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| RunError::PolicyUnread { path: name.clone(), error })?;
-        let policy =
-            Policy::from_toml(&text).map_err(|error| RunError::Policy { path: name.clone(), error: error.into() })?;
+        let (policy, name) = load(path)?;
         Ok(Self::of_policy(policy, name))
     }
 
@@ -164,6 +160,20 @@ impl Plan {
             }
         };
         harmless(&title)
+    }
+}
+
+/// The policy in a file, and the name of the file.
+///
+/// # Errors
+///
+/// It can't be read, or is no policy.
+pub(crate) fn load(path: &Path) -> Result<(Policy, String), RunError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| RunError::PolicyUnread { path: name.clone(), error })?;
+    match Policy::from_toml(&text) {
+        Ok(policy) => Ok((policy, name)),
+        Err(error) => Err(RunError::Policy { path: name, error: error.into() }),
     }
 }
 

@@ -82,29 +82,23 @@ impl<'a> Current<'a> {
 
     /// The texts. `name` is for quotas without a dimension.
     pub(crate) fn prepare<V: FieldValue>(&self, name: &str, unit: QuotaUnit) -> Prepared<V> {
-        let (mut quotas, mut names) = (Vec::new(), Vec::new());
-        for (place, &(dimension, of_dimension)) in self.dimensions().iter().enumerate() {
-            let name = dimension.unwrap_or(name);
-            let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{}", place + 1) };
-            let before = names.len();
-            names.extend(of_dimension.iter().map(|quota| match of_dimension {
-                [_] => name.clone(),
-                _ => format!("{name}-{}", window(quota.window())),
-            }));
+        let (mut quotas, mut before) = (Vec::new(), 0);
+        for &(_, of_dimension) in self.dimensions() {
             let address = of_dimension.as_ptr().addr();
             quotas.push(OfDimension { quotas: of_dimension.into(), address, before });
+            before += of_dimension.len();
         }
-        Prepared::new(unit, quotas, names)
+        let policies = self.policies(name, unit).ok();
+        let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
+        Prepared { quotas, policies, field }
     }
-}
 
-impl<V: FieldValue> Prepared<V> {
-    /// `names` has the name of each quota by its dimension.
-    fn new(unit: QuotaUnit, quotas: Vec<OfDimension>, names: Vec<String>) -> Self {
-        let all = || quotas.iter().flat_map(|dimension| &dimension.quotas);
+    /// A policy for each quota, dimension by dimension. `name` is for quotas without a dimension.
+    pub(crate) fn policies(&self, name: &str, unit: QuotaUnit) -> Result<Policies, PolicyError> {
+        let all = || self.dimensions().iter().flat_map(|(_, quotas)| *quotas);
         let own: Vec<&str> = all().filter_map(Quota::name).collect();
         let mut taken: Vec<String> = Vec::new();
-        for (quota, name) in all().zip(names) {
+        for (quota, name) in all().zip(self.names(name)) {
             // A quota's own name comes before a generated name.
             let name = match quota.name() {
                 Some(own) => numbered(own, |name| taken.iter().any(|taken| taken == name)),
@@ -113,9 +107,50 @@ impl<V: FieldValue> Prepared<V> {
             taken.push(name);
         }
         let policies = all().zip(&taken).map(|(quota, name)| Ok(Policy::of(name, quota)?.unit(unit)));
-        let policies = policies.collect::<Result<Vec<_>, PolicyError>>().and_then(Policies::new).ok();
-        let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
-        Self { quotas, policies, field }
+        policies.collect::<Result<Vec<_>, PolicyError>>().and_then(Policies::new)
+    }
+
+    /// The name of each quota by its dimension.
+    fn names(&self, name: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for (place, &(dimension, quotas)) in self.dimensions().iter().enumerate() {
+            let name = dimension.unwrap_or(name);
+            let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{}", place + 1) };
+            names.extend(quotas.iter().map(|quota| match quotas {
+                [_] => name.clone(),
+                _ => format!("{name}-{}", window(quota.window())),
+            }));
+        }
+        names
+    }
+}
+
+impl Policies {
+    /// A policy for each quota of these dimensions, dimension by dimension, with the names that
+    /// [middleware](super) gives them: the quota's own name; else that of its dimension,
+    /// and the window where the dimension has several quotas.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_http::Policies;
+    ///
+    /// let user = [Quota::per_second(10), Quota::per_minute(100)];
+    /// let address = [Quota::per_minute(300)];
+    /// let policies = Policies::of_dimensions([("user", &user[..]), ("address", &address[..])])?;
+    /// let names: Vec<&str> = policies.iter().map(|policy| policy.name()).collect();
+    /// assert_eq!(names, ["user-1s", "user-1m", "address"]);
+    /// # Ok::<(), tollgate_http::PolicyError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] when there are no quotas, or a quota cannot be a policy: none that a limiter
+    /// accepts is known to cause that.
+    pub fn of_dimensions<'a>(
+        dimensions: impl IntoIterator<Item = (&'a str, &'a [Quota])>,
+    ) -> Result<Self, PolicyError> {
+        let dimensions = dimensions.into_iter().map(|(name, quotas)| (Some(name), quotas));
+        Current::new(dimensions).policies("default", QuotaUnit::Requests)
     }
 }
 

@@ -1,0 +1,79 @@
+//! `tollgate serve`: a policy file over HTTP and gRPC.
+
+use std::process::ExitCode;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tollgate_serve::{Bound, Listen, ServeError, Server, Stopped};
+
+use crate::args::ServeArgs;
+use crate::check::in_words;
+use crate::errors::RunError;
+use crate::plan;
+use crate::terminal;
+use crate::text::harmless;
+
+/// Serves until a signal.
+///
+/// # Errors
+///
+/// The options make no sense, or the server can't listen, or a file can't be read or written.
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, RunError> {
+    let (policy, name) = plan::load(&args.policy)?;
+    let words = in_words(&name, &policy);
+    let server = with_fields(Server::new(policy), args).map_err(|error| RunError::Options(error.to_string()))?;
+    let server =
+        server.max_connections(args.max_connections).time_for_requests(args.request_time).time_to_stop(args.stop_time);
+    let server = match &args.snapshot {
+        Some(path) => server.snapshot(path),
+        None => server,
+    };
+    let runtime = Runtime::new().map_err(|error| RunError::Serve(format!("no threads to serve with: {error}")))?;
+    let refused = |error: ServeError| RunError::Serve(harmless(&error.to_string()));
+    let stopped = runtime.block_on(async {
+        let unheard = |error| RunError::Serve(format!("signals can't be heard: {error}"));
+        let mut terminate = signal(SignalKind::terminate()).map_err(unheard)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(unheard)?;
+        let bound = server.bind(&args.listen).await.map_err(refused)?;
+        terminal::print(&format!("{words}{}", beginning(&bound)))?;
+        let stop = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        bound.run(stop).await.map_err(refused)
+    })?;
+    terminal::print(&end(stopped))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn with_fields(mut server: Server, args: &ServeArgs) -> Result<Server, ServeError> {
+    for (field, name) in &args.header {
+        server = server.header(field, name)?;
+    }
+    for field in &args.address {
+        server = server.address(field)?;
+    }
+    for field in &args.optional {
+        server = server.optional(field)?;
+    }
+    Ok(server)
+}
+
+fn beginning(bound: &Bound) -> String {
+    let restored = bound.restored().map(|keys| format!("restored {keys} keys\n"));
+    let listens = bound.listens().iter().map(|listen| match listen {
+        Listen::Tcp(address) => format!("listening on http://{address}\n"),
+        other => format!("listening on {}\n", harmless(&other.to_string())),
+    });
+    restored.into_iter().chain(listens).collect()
+}
+
+fn end(stopped: Stopped) -> String {
+    let cut_off = if stopped.cut_off { "; connections that did not end in time were cut off" } else { "" };
+    match stopped.saved {
+        Some(keys) => format!("stopped, saved {keys} keys{cut_off}\n"),
+        None => format!("stopped{cut_off}\n"),
+    }
+}

@@ -1,0 +1,182 @@
+//! Connections: accepted, bounded, and ended.
+
+use core::convert::Infallible;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Semaphore, watch};
+use tokio_io_timeout::TimeoutStream;
+
+use crate::routes::{Routes, turn_away};
+
+/// The most connections beyond the most that are told so. Others are closed without a word.
+const TURNED_AWAY: usize = 64;
+/// The time that such a connection has.
+const WORD: Duration = Duration::from_secs(2);
+/// The time in which a connection must move: a client that reads nothing is left, and so is one that
+/// does not answer a ping. Of HTTP/1.1, the time for a head ends idle connections sooner.
+const IDLE: Duration = Duration::from_secs(75);
+/// The time after which a silent connection of HTTP/2 is asked whether it lives.
+const PING: Duration = Duration::from_secs(30);
+/// The time until another try after the system had no more files or memory for a connection.
+const BREATHER: Duration = Duration::from_millis(50);
+
+/// How far a server is on its way to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It serves.
+    Open,
+    /// It takes no new connections, and ends the others after the request that they have.
+    Closing,
+    /// It ends connections at once.
+    Closed,
+}
+
+/// Waits until the server is in this phase, or in a later one.
+async fn reached(phase: &mut watch::Receiver<Phase>, wanted: Phase) {
+    // A server that is gone, too, is closed.
+    let _ = phase.wait_for(|phase| *phase >= wanted).await;
+}
+
+/// What connections share.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    routes: Routes,
+    /// A permit for each connection.
+    pub(crate) places: Arc<Semaphore>,
+    most: u32,
+    turned_away: Arc<Semaphore>,
+    patience: Duration,
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Connections {
+    pub(crate) fn new(routes: Routes, most: u32, patience: Duration) -> Self {
+        let places = Arc::new(Semaphore::new(most as usize));
+        Self { routes, places, most, turned_away: Arc::new(Semaphore::new(TURNED_AWAY)), patience }
+    }
+
+    /// Takes connections until the server closes.
+    pub(crate) async fn accept(self: Arc<Self>, socket: Socket, phase: watch::Receiver<Phase>) {
+        let mut end = phase.clone();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.accept_one(&socket, &phase) => accepted,
+                () = reached(&mut end, Phase::Closing) => return,
+            };
+            if accepted.is_err() {
+                tokio::time::sleep(BREATHER).await;
+            }
+        }
+    }
+
+    async fn accept_one(self: &Arc<Self>, socket: &Socket, phase: &watch::Receiver<Phase>) -> io::Result<()> {
+        match socket {
+            Socket::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // Answers are short, and are not to wait for more.
+                let _ = stream.set_nodelay(true);
+                self.serve(stream, phase);
+            }
+            Socket::Unix(listener) => self.serve(listener.accept().await?.0, phase),
+        }
+        Ok(())
+    }
+
+    /// Serves a connection in a task of its own, if there is a place for it.
+    fn serve(self: &Arc<Self>, stream: impl AsyncRead + AsyncWrite + Send + 'static, phase: &watch::Receiver<Phase>) {
+        let (this, phase) = (Arc::clone(self), phase.clone());
+        let counts = &self.routes.guard.counts;
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            tokio::spawn(async move {
+                let counts = &this.routes.guard.counts;
+                counts.connections.fetch_add(1, Ordering::Relaxed);
+                this.drive(stream, phase, None).await;
+                counts.connections.fetch_sub(1, Ordering::Relaxed);
+                drop(place);
+            });
+            return;
+        }
+        counts.turned_away.fetch_add(1, Ordering::Relaxed);
+        if let Ok(place) = Arc::clone(&self.turned_away).try_acquire_owned() {
+            tokio::spawn(async move {
+                this.drive(stream, phase, Some(WORD)).await;
+                drop(place);
+            });
+        }
+    }
+
+    /// Serves a connection until it ends. With a time, all of its requests are turned away, and it
+    /// ends when that is over.
+    async fn drive(
+        self: &Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Send + 'static,
+        mut phase: watch::Receiver<Phase>,
+        word: Option<Duration>,
+    ) {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_read_timeout(Some(word.unwrap_or(IDLE)));
+        stream.set_write_timeout(Some(word.unwrap_or(IDLE)));
+        let this = Arc::clone(self);
+        let service = service_fn(move |request| {
+            let this = Arc::clone(&this);
+            async move {
+                let response = if word.is_some() { turn_away() } else { this.routes.answer(request).await };
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let builder = self.builder();
+        let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
+        tokio::pin!(connection);
+        let over = async {
+            match word {
+                Some(word) => tokio::time::sleep(word).await,
+                None => core::future::pending().await,
+            }
+        };
+        tokio::pin!(over);
+        tokio::select! {
+            // What went wrong on a connection is the client's matter.
+            _ = connection.as_mut() => return,
+            () = over => return,
+            () = reached(&mut phase, Phase::Closing) => connection.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = reached(&mut phase, Phase::Closed) => {}
+        }
+    }
+
+    fn builder(&self) -> Builder<TokioExecutor> {
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.patience)
+            .max_buf_size(64 * 1024)
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING)
+            .max_concurrent_streams(256)
+            .max_header_list_size(64 * 1024);
+        builder
+    }
+
+    /// The most connections.
+    pub(crate) const fn most(&self) -> u32 {
+        self.most
+    }
+}

@@ -1,0 +1,155 @@
+//! [`Counts`]: what was decided, for `/metrics`.
+
+use core::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tollgate_http::{DenialKind, Policy};
+
+use crate::verdict::Verdict;
+
+/// The results of requests, as `/metrics` calls them.
+const RESULTS: [&str; 10] = [
+    "admitted",
+    "overruled",
+    "uncounted",
+    "quota",
+    "penalty",
+    "key_cap",
+    "deny_list",
+    "cost",
+    "missing_key",
+    "malformed",
+];
+
+/// Counters of requests, dimensions, quotas and connections. No label has a part of a request.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    results: [AtomicU64; RESULTS.len()],
+    /// By dimension.
+    admitted: Vec<(String, AtomicU64)>,
+    /// By the dimension and the name of a quota.
+    denied: Vec<([String; 2], AtomicU64)>,
+    /// Connections that are open.
+    pub(crate) connections: AtomicU64,
+    /// Connections that were one too many.
+    pub(crate) turned_away: AtomicU64,
+}
+
+impl Counts {
+    /// All at zero. Quotas come with their dimensions.
+    pub(crate) fn new<'a>(
+        dimensions: impl Iterator<Item = &'a str>,
+        quotas: impl Iterator<Item = (&'a str, &'a Policy)>,
+    ) -> Self {
+        let zero = || AtomicU64::new(0);
+        let denied = quotas.map(|(dimension, quota)| ([dimension, quota.name()].map(str::to_owned), zero()));
+        Self {
+            results: [const { AtomicU64::new(0) }; RESULTS.len()],
+            admitted: dimensions.map(|name| (name.to_owned(), zero())).collect(),
+            denied: denied.collect(),
+            connections: zero(),
+            turned_away: zero(),
+        }
+    }
+
+    /// Counts the result of a request.
+    pub(crate) fn request(&self, verdict: &Verdict) {
+        self.result(match verdict {
+            Verdict::Admitted(_) => "admitted",
+            Verdict::Uncounted => "uncounted",
+            Verdict::Overruled(_) => "overruled",
+            Verdict::Denied(refusal) => match refusal.kind {
+                DenialKind::Penalty => "penalty",
+                DenialKind::KeyCap => "key_cap",
+                DenialKind::DenyList => "deny_list",
+                DenialKind::CostExceedsLimit | DenialKind::ContentExceedsLimit => "cost",
+                DenialKind::KeyNotSent | DenialKind::KeyNotProvided => "missing_key",
+                DenialKind::KeyMalformed => "malformed",
+                _ => "quota",
+            },
+        });
+    }
+
+    /// Counts a request that was not decided.
+    pub(crate) fn malformed(&self) {
+        self.result("malformed");
+    }
+
+    /// Counts a request that lacks a field.
+    pub(crate) fn missing_key(&self) {
+        self.result("missing_key");
+    }
+
+    fn result(&self, result: &str) {
+        if let Some(place) = RESULTS.iter().position(|known| *known == result) {
+            add(&self.results[place]);
+        }
+    }
+
+    /// Counts an admission in a dimension.
+    pub(crate) fn admitted(&self, dimension: usize) {
+        if let Some((_, count)) = self.admitted.get(dimension) {
+            add(count);
+        }
+    }
+
+    /// Counts a denial by a policy.
+    pub(crate) fn denied(&self, policy: usize) {
+        if let Some((_, count)) = self.denied.get(policy) {
+            add(count);
+        }
+    }
+
+    /// All figures, in the text format of Prometheus (version 0.0.4).
+    pub(crate) fn text(&self, of_limiter: &tollgate::Counts) -> String {
+        let mut out = String::new();
+        head(&mut out, "tollgate_requests_total", "counter", "Requests by result.");
+        for (result, count) in RESULTS.iter().zip(&self.results) {
+            row(&mut out, "tollgate_requests_total", &[("result", result)], load(count));
+        }
+        head(&mut out, "tollgate_admissions_total", "counter", "Admissions by dimension.");
+        for (dimension, count) in &self.admitted {
+            row(&mut out, "tollgate_admissions_total", &[("dimension", dimension)], load(count));
+        }
+        let help = "Denials by the quota with the longest wait, also those that shadow mode overruled.";
+        head(&mut out, "tollgate_denials_total", "counter", help);
+        for ([dimension, quota], count) in &self.denied {
+            let labels = [("dimension", dimension.as_str()), ("quota", quota)];
+            row(&mut out, "tollgate_denials_total", &labels, load(count));
+        }
+        let turned_away = "Connections beyond the most.";
+        for (name, kind, help, value) in [
+            ("tollgate_live_keys", "gauge", "Keys with a live permit.", of_limiter.live_keys as u64),
+            ("tollgate_bytes", "gauge", "Bytes that the limiter takes.", of_limiter.bytes as u64),
+            ("tollgate_connections", "gauge", "Open connections.", load(&self.connections)),
+            ("tollgate_connections_turned_away_total", "counter", turned_away, load(&self.turned_away)),
+        ] {
+            head(&mut out, name, kind, help);
+            row(&mut out, name, &[], value);
+        }
+        out
+    }
+}
+
+// Writing to a `String` never fails.
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+}
+
+fn row(out: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
+    out.push_str(name);
+    for (at, (label, value)) in labels.iter().enumerate() {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let _ = write!(out, "{}{label}=\"{value}\"", if at == 0 { "{" } else { "," });
+    }
+    let _ = writeln!(out, "{} {value}", if labels.is_empty() { "" } else { "}" });
+}
+
+fn add(count: &AtomicU64) {
+    count.fetch_add(1, Ordering::Relaxed);
+}
+
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}

@@ -1,0 +1,103 @@
+//! `envoy.service.auth.v3.Authorization/Check`: Envoy's filter `ext_authz`.
+
+use std::sync::Arc;
+
+use envoy_types::pb::envoy::config::core::v3::header_value_option::HeaderAppendAction;
+use envoy_types::pb::envoy::config::core::v3::{HeaderValue, HeaderValueOption, address};
+use envoy_types::pb::envoy::service::auth::v3::authorization_server::Authorization;
+use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
+use envoy_types::pb::envoy::service::auth::v3::{
+    AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, OkHttpResponse,
+};
+use envoy_types::pb::envoy::r#type::v3::HttpStatus;
+use envoy_types::pb::google::rpc;
+use tollgate_http::middleware::KeyError;
+use tonic::{Code, Request, Response, Status, async_trait};
+
+use crate::answer::Answer;
+use crate::authorize;
+use crate::fields::{Field, Value};
+use crate::guard::Guard;
+
+/// The service `Authorization`.
+#[derive(Debug)]
+pub(crate) struct Check {
+    guard: Arc<Guard>,
+}
+
+impl Check {
+    pub(crate) const fn new(guard: Arc<Guard>) -> Self {
+        Self { guard }
+    }
+}
+
+#[async_trait]
+impl Authorization for Check {
+    async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
+        let attributes = request.into_inner().attributes.unwrap_or_default();
+        let answer = authorize::decide_by(&self.guard, |field| value(field, &attributes));
+        Ok(Response::new(to_response(answer)))
+    }
+}
+
+/// The value of a field: the extension of its name, which the operator sets for a route; else its
+/// header field, if the operator named one; else of an address that of the client, as Envoy has it.
+fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<Value<'a>>, KeyError> {
+    let extension = attributes.context_extensions.get(&field.name);
+    let text = extension.map(String::as_str).or_else(|| {
+        if field.is_named {
+            let headers = &attributes.request.as_ref()?.http.as_ref()?.headers;
+            return headers.get(field.header.as_ref()?.as_str()).map(String::as_str);
+        }
+        if field.is_address { peer(attributes) } else { None }
+    });
+    match text {
+        Some(text) if !text.is_empty() => field.value(text).map(Some).map_err(|_| KeyError::malformed()),
+        _ => Ok(None),
+    }
+}
+
+/// The address of the client.
+fn peer(attributes: &AttributeContext) -> Option<&str> {
+    match attributes.source.as_ref()?.address.as_ref()?.address.as_ref()? {
+        address::Address::SocketAddress(socket) => Some(&socket.address),
+        _ => None,
+    }
+}
+
+fn to_response(answer: Answer) -> CheckResponse {
+    let status = i32::from(answer.status);
+    let fields = answer.fields.iter().map(|(name, value)| header(name, &String::from_utf8_lossy(value)));
+    let mut fields: Vec<HeaderValueOption> = fields.collect();
+    let (code, message, response) = match answer.problem {
+        None => {
+            let response = OkHttpResponse { response_headers_to_add: fields, ..OkHttpResponse::default() };
+            (Code::Ok, "", HttpResponse::OkResponse(response))
+        }
+        Some(body) => {
+            fields.push(header("content-type", "application/problem+json"));
+            let status = Some(HttpStatus { code: status });
+            (
+                Code::PermissionDenied,
+                "denied",
+                HttpResponse::DeniedResponse(DeniedHttpResponse { status, headers: fields, body }),
+            )
+        }
+    };
+    let status = rpc::Status { code: code.into(), message: message.to_owned(), details: Vec::new() };
+    CheckResponse { status: Some(status), http_response: Some(response), ..CheckResponse::default() }
+}
+
+/// A header field for Envoy to add. The fields of limits are lists; others replace what is there.
+fn header(name: &str, value: &str) -> HeaderValueOption {
+    let action = if name.starts_with("ratelimit") {
+        HeaderAppendAction::AppendIfExistsOrAdd
+    } else {
+        HeaderAppendAction::OverwriteIfExistsOrAdd
+    };
+    HeaderValueOption {
+        header: Some(HeaderValue { key: name.to_owned(), value: value.to_owned(), ..HeaderValue::default() }),
+        append_action: action.into(),
+        ..HeaderValueOption::default()
+    }
+}

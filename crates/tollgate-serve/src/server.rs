@@ -1,0 +1,294 @@
+//! [`Server`]: a policy over HTTP and gRPC.
+
+use core::time::Duration;
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http::HeaderName;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tollgate::{AnyClock, Policy, Snapshot};
+use tollgate_http::Policies;
+
+use crate::connection::{Connections, Phase, Socket};
+use crate::error::ServeError;
+use crate::fields::{Field, Fields, Key};
+use crate::guard::{Guard, PolicyLimiter};
+use crate::listen::Listen;
+use crate::routes::Routes;
+
+/// A server of the limits of a policy, before it listens. See [the crate](crate) for what it
+/// answers.
+///
+/// ```
+/// use tollgate::Policy;
+/// use tollgate_serve::{Listen, Server};
+///
+/// let policy = Policy::from_toml(r#"
+///     [[dimension]]
+///     name = "address"
+///     key = ["client"]
+///     quota = [{ limit = 100, per = "1m" }]
+///
+///     [[dimension]]
+///     name = "user"
+///     quota = [{ limit = 10, per = "1s" }]
+/// "#)?;
+/// let server = Server::new(policy).address("client")?.header("user", "x-api-key")?.optional("user")?;
+///
+/// let runtime = tokio::runtime::Runtime::new()?;
+/// runtime.block_on(async {
+///     let bound = server.bind(&["127.0.0.1:0".parse::<Listen>()?]).await?;
+///     println!("listening on {}", bound.listens()[0]);
+///     // A service waits for a signal here.
+///     bound.run(async {}).await
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    policy: Policy,
+    fields: Fields,
+    clock: AnyClock,
+    snapshot: Option<PathBuf>,
+    most: usize,
+    patience: Duration,
+    grace: Duration,
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Bound {
+    sockets: Vec<Socket>,
+    listens: Vec<Listen>,
+    connections: Arc<Connections>,
+    guard: Arc<Guard>,
+    snapshot: Option<PathBuf>,
+    restored: Option<usize>,
+    grace: Duration,
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Whether connections were cut off because they did not end in time.
+    pub cut_off: bool,
+    /// The keys in the snapshot, if one was written.
+    pub saved: Option<usize>,
+}
+
+impl Server {
+    /// A server of this policy, for 1,024 connections, with 10 seconds for a head, for a body and
+    /// for the end.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        let fields = Fields::of(&policy);
+        let patience = Duration::from_secs(10);
+        Self { policy, fields, clock: AnyClock::default(), snapshot: None, most: 1_024, patience, grace: patience }
+    }
+
+    /// The header field with the value of this field, for `/auth_request`, `/authz` and `Check`. By
+    /// default, the first two read `x-tollgate-` and the name of the field, and `Check` reads none.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`] when the policy has no such field, or no header field can have the name.
+    pub fn header(mut self, field: &str, name: &str) -> Result<Self, ServeError> {
+        let header = HeaderName::try_from(name).map_err(|_| ServeError::HeaderName { name: name.to_owned() })?;
+        let field = self.field(field)?;
+        field.header = Some(header);
+        field.is_named = true;
+        Ok(self)
+    }
+
+    /// The values of this field are IP addresses: other texts are refused, and an IPv6 address
+    /// counts as its network of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::UnknownField`] when the policy has no such field.
+    pub fn address(mut self, field: &str) -> Result<Self, ServeError> {
+        self.field(field)?.is_address = true;
+        Ok(self)
+    }
+
+    /// Requests may lack this field. Then the dimensions with it are not asked. A request that lacks
+    /// another field is refused, and so is one without the fields of any dimension.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::UnknownField`] when the policy has no such field.
+    pub fn optional(mut self, field: &str) -> Result<Self, ServeError> {
+        self.field(field)?.is_optional = true;
+        Ok(self)
+    }
+
+    /// The clock of the limits, for tests.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Into<AnyClock>) -> Self {
+        self.clock = clock.into();
+        self
+    }
+
+    /// Reads this snapshot at the start, if the file is there, and writes it at the end.
+    #[must_use]
+    pub fn snapshot(mut self, path: impl Into<PathBuf>) -> Self {
+        self.snapshot = Some(path.into());
+        self
+    }
+
+    /// The most connections at a time. A connection beyond is told so and closed.
+    #[must_use]
+    pub const fn max_connections(mut self, connections: usize) -> Self {
+        self.most = connections;
+        self
+    }
+
+    /// The time for the head of a request to come, and for its body. A connection of HTTP/1.1 that is
+    /// idle for that time is closed.
+    #[must_use]
+    pub const fn time_for_requests(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
+    }
+
+    /// The time that connections have to end when the server stops.
+    #[must_use]
+    pub const fn time_to_stop(mut self, time: Duration) -> Self {
+        self.grace = time;
+        self
+    }
+
+    fn field(&mut self, name: &str) -> Result<&mut Field, ServeError> {
+        let known = self.fields.in_words();
+        self.fields.find(name).ok_or_else(|| ServeError::UnknownField { field: name.to_owned(), known })
+    }
+
+    /// Builds the limiter, reads the snapshot, and listens.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`] when the options make no sense, the snapshot can't be used, or an address
+    /// can't be listened on.
+    pub async fn bind(self, listens: &[Listen]) -> Result<Bound, ServeError> {
+        if listens.is_empty() {
+            return Err(ServeError::NothingToListenOn);
+        }
+        if let Some(field) = self.fields.list().iter().find(|field| field.header.is_none()) {
+            return Err(ServeError::NoHeader { field: field.name.clone() });
+        }
+        let most = u32::try_from(self.most).ok().filter(|most| (1..=1_000_000).contains(most));
+        let most = most.ok_or(ServeError::Connections { connections: self.most })?;
+        let (limiter, restored) = self.limiter()?;
+        let policies = Policies::of_dimensions(limiter.dimensions()).map_err(ServeError::Policy)?;
+        let guard = Arc::new(Guard::new(limiter, self.fields, policies));
+        let routes = Routes::new(Arc::clone(&guard), self.patience);
+        let connections = Arc::new(Connections::new(routes, most, self.patience));
+        let (mut sockets, mut bound) = (Vec::new(), Vec::new());
+        for listen in listens {
+            let (socket, listen) =
+                bind(listen).await.map_err(|error| ServeError::Bind { address: listen.to_string(), error })?;
+            sockets.push(socket);
+            bound.push(listen);
+        }
+        let Self { snapshot, grace, .. } = self;
+        Ok(Bound { sockets, listens: bound, connections, guard, snapshot, restored, grace })
+    }
+
+    /// The limiter, and the number of keys that the snapshot had.
+    fn limiter(&self) -> Result<(PolicyLimiter, Option<usize>), ServeError> {
+        let builder = self.policy.builder::<[Key]>().clock(self.clock.clone());
+        let Some(path) = &self.snapshot else {
+            return Ok((builder.build().map_err(ServeError::Build)?, None));
+        };
+        match Snapshot::load(path) {
+            Ok(snapshot) => {
+                let limiter = builder.restore(&snapshot);
+                let limiter = limiter.map_err(|error| ServeError::Restore { path: path.clone(), error })?;
+                Ok((limiter, Some(snapshot.len())))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok((builder.build().map_err(ServeError::Build)?, None))
+            }
+            Err(error) => Err(ServeError::SnapshotUnread(error)),
+        }
+    }
+}
+
+async fn bind(listen: &Listen) -> io::Result<(Socket, Listen)> {
+    match listen {
+        Listen::Tcp(address) => {
+            let listener = TcpListener::bind(address).await?;
+            let bound = Listen::Tcp(listener.local_addr()?);
+            Ok((Socket::Tcp(listener), bound))
+        }
+        Listen::Unix(path) => {
+            if is_left_behind(path).await {
+                std::fs::remove_file(path)?;
+            }
+            Ok((Socket::Unix(UnixListener::bind(path)?), listen.clone()))
+        }
+    }
+}
+
+/// Whether there is a socket on which no server listens any more.
+async fn is_left_behind(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    if !is_socket {
+        return false;
+    }
+    let connected = tokio::net::UnixStream::connect(path).await;
+    connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+impl Bound {
+    /// Where the server listens, with the port that it got.
+    #[must_use]
+    pub fn listens(&self) -> &[Listen] {
+        &self.listens
+    }
+
+    /// The keys that were read from the snapshot; `None` if there was none.
+    #[must_use]
+    pub const fn restored(&self) -> Option<usize> {
+        self.restored
+    }
+
+    /// Serves until `stop` is over. Then it takes no new connections, lets those that are open
+    /// answer the request that they have, and writes the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::SnapshotUnwritten`]. The old snapshot is unchanged then.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Stopped, ServeError> {
+        let (signal, phase) = watch::channel(Phase::Open);
+        let mut accepting = JoinSet::new();
+        for socket in self.sockets {
+            accepting.spawn(Arc::clone(&self.connections).accept(socket, phase.clone()));
+        }
+        stop.await;
+        signal.send_replace(Phase::Closing);
+        while accepting.join_next().await.is_some() {}
+        let all = self.connections.most();
+        let ended = timeout(self.grace, self.connections.places.acquire_many(all)).await;
+        signal.send_replace(Phase::Closed);
+        let cut_off = ended.is_err();
+        drop(ended);
+        // Those that are cut off end at once.
+        let _ = self.connections.places.acquire_many(all).await;
+        for listen in &self.listens {
+            if let Listen::Unix(path) = listen {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+        let Some(path) = self.snapshot else { return Ok(Stopped { cut_off, saved: None }) };
+        let snapshot = self.guard.limiter.snapshot();
+        snapshot.save(path).map_err(ServeError::SnapshotUnwritten)?;
+        Ok(Stopped { cut_off, saved: Some(snapshot.len()) })
+    }
+}

@@ -1,0 +1,99 @@
+//! [`Trouble`]: why a request can't be decided, as problem details (RFC 9457).
+
+use core::fmt::Write as _;
+
+use http::StatusCode;
+
+/// The most bytes of a body, and of a message of gRPC.
+pub(crate) const MAX_BODY: usize = 64 * 1024;
+
+/// Why a request can't be decided. Nothing is charged then.
+///
+/// Texts have names of the policy and numbers, and no part of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// There is nothing at this path.
+    NoSuchPath,
+    /// The path takes other methods.
+    Method { allowed: &'static str },
+    /// The body is no JSON by its content type.
+    ContentType,
+    /// The body is longer than [`MAX_BODY`].
+    BodyTooLarge,
+    /// The body did not come in time.
+    BodyTooSlow,
+    /// The body ended early, or its framing is wrong.
+    BodyBroken,
+    /// The body is not what `/acquire` takes.
+    Body(String),
+    /// There are too many connections.
+    TooManyConnections,
+}
+
+impl Trouble {
+    pub(crate) const fn status(&self) -> StatusCode {
+        match self {
+            Self::NoSuchPath => StatusCode::NOT_FOUND,
+            Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyBroken | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        let (status, detail) = (self.status(), quoted(&self.detail()));
+        let title = match status {
+            // RFC 9110 has other names than the library.
+            StatusCode::PAYLOAD_TOO_LARGE => "Content Too Large",
+            status => status.canonical_reason().unwrap_or_default(),
+        };
+        format!("{{\"title\":\"{title}\",\"status\":{},\"detail\":{detail}}}", status.as_u16())
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Self::NoSuchPath => "The paths are /acquire, /auth_request, /authz, /health and /metrics.".to_owned(),
+            Self::Method { allowed } => format!("This path takes {allowed}."),
+            Self::ContentType => "The content type must be application/json.".to_owned(),
+            Self::BodyTooLarge => format!("The body has more than {MAX_BODY} bytes."),
+            Self::BodyTooSlow => "The body did not come in time.".to_owned(),
+            Self::BodyBroken => "The body did not come whole.".to_owned(),
+            Self::Body(detail) => detail.clone(),
+            Self::TooManyConnections => "There are too many connections. Close those that are idle.".to_owned(),
+        }
+    }
+
+    /// The value of `Allow`.
+    pub(crate) const fn allowed(&self) -> Option<&'static str> {
+        match self {
+            Self::Method { allowed } => Some(allowed),
+            _ => None,
+        }
+    }
+
+    /// Whether the rest of the connection can't be, or is not to be, read.
+    pub(crate) const fn ends_connection(&self) -> bool {
+        matches!(self, Self::BodyTooLarge | Self::BodyTooSlow | Self::BodyBroken | Self::TooManyConnections)
+    }
+}
+
+/// A text as a string of JSON, in ASCII.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => out.extend(['\\', char]),
+            ' '..='~' => out.push(char),
+            _ => char.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                // Writing to a `String` never fails.
+                let _ = write!(out, "\\u{unit:04x}");
+            }),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -246,18 +246,20 @@
 //!
 //! # Cost
 //! A decision on a known key takes one hash, one clock reading and one look-up: O(1). A denial
-//! executes no locked instruction and writes nothing to shared memory. An admission executes two
-//! compare-and-swaps. When a key's ring grows, an admission also copies its stamps.
+//! writes nothing that other threads read, but for a hint that a log leaves once for each wait. An
+//! admission executes one compare-and-swap of 128 bits; a log also one for each permit of the claim
+//! before. When a key's ring grows, an admission also copies its stamps.
 //!
-//! A key with one live permit takes 32 bytes and its share of the index. Further permits take 8
-//! bytes each, in rings of 4, 8, 16 ... slots, which all quotas of the key share. Under the other
-//! algorithms a key takes the 32 bytes alone. A quantised log adds three words, and 8 bytes for
-//! each step that counts.
+//! A key with one live permit takes 32 bytes and its share of free cells. Further permits take 8
+//! bytes each, in rings of 2, 4, 8 ... slots, which all quotas of the key share. A quantised log
+//! takes 8 bytes for each step that counts. Under the other algorithms a key takes the cell alone.
 //!
 //! # Platforms
-//! Rust 1.85 or later, and targets with 64-bit atomics. The default build depends on `quanta` (the
-//! clock), `siphasher` (fingerprints that resist chosen keys) and `once_cell` (lock-free allocation
-//! behind a safe interface).
+//! Rust 1.85 or later, and targets with 64-bit atomics. Decisions are lock-free on x86-64 and
+//! aarch64; elsewhere a lock stands in for a swap of 128 bits ([`is_lock_free`]). The default build
+//! depends on `quanta` (the clock), `siphasher` (fingerprints that resist chosen keys),
+//! `portable-atomic` (words of 128 bits), `arc-swap` (memory that threads read while it is
+//! replaced) and `once_cell` (lock-free allocation behind a safe interface).
 //!
 // A link goes to its first address: to the item itself, if its feature is on.
 #![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
@@ -278,7 +280,6 @@ mod limiter;
 
 mod builder;
 mod caps;
-mod cell;
 mod change;
 pub mod clock;
 mod counts;
@@ -288,9 +289,6 @@ mod duration;
 mod engine;
 mod error;
 mod fingerprint;
-#[cfg(tollgate_heart)]
-pub mod heart;
-#[cfg(all(test, not(tollgate_heart)))]
 mod heart;
 mod keys;
 mod lists;
@@ -303,14 +301,25 @@ pub mod policy;
 mod quota;
 mod quotas;
 mod reservation;
-mod rule;
-mod single;
-mod slab;
 #[cfg(feature = "snapshot")]
 mod snapshot;
 mod sync;
-mod table;
 mod texts;
+
+/// Whether decisions are lock-free on this target and processor.
+///
+/// A key's state is a word of 128 bits. x86-64 and aarch64 swap it by one instruction. On other
+/// targets a lock is taken for the time of one load or swap.
+///
+/// ```
+/// if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+///     assert!(tollgate::is_lock_free());
+/// }
+/// ```
+#[must_use]
+pub fn is_lock_free() -> bool {
+    heart::is_lock_free()
+}
 
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};

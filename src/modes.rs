@@ -7,11 +7,11 @@ use crate::counts::Tally;
 use crate::decision::Decision;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
+#[cfg(feature = "snapshot")]
+use crate::heart::table::Table;
 use crate::lists::{List, Lists};
 use crate::penalty::{Penalties, Penalty};
 use crate::sync::plain::{AtomicU64, Ordering};
-#[cfg(feature = "snapshot")]
-use crate::table::Table;
 
 /// The modes that were set on a builder.
 #[derive(Debug, Clone, Default)]

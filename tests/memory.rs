@@ -14,7 +14,7 @@ use tollgate::{
 
 const WINDOW: Duration = Duration::from_secs(60);
 const MILLION: u64 = 1_000_000;
-const POLICIES: [AtKeyCap; 3] = [AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share];
+const POLICIES: [AtKeyCap; 2] = [AtKeyCap::Deny, AtKeyCap::Admit];
 
 type Keyed = Limiter<u64, MockClock>;
 
@@ -130,10 +130,8 @@ fn a_flood_of_new_keys_stops_taking_memory_at_the_cap() {
     for policy in POLICIES {
         let mut counted = Counted::new(16, |builder| builder.key_cap(10_000).at_key_cap(policy));
         counted.during(|limiter, _| admit(limiter, 0..CAP));
-        // The first keys past the cap use up what they share, which takes a ring.
-        counted.during(|limiter, _| refuse(limiter, policy, CAP..CAP + 20));
         assert_at_most(counted.bytes_per(CAP), 61.5, "bytes a key of the cap");
-        let more = counted.during(|limiter, _| refuse(limiter, policy, CAP + 20..CAP + 20 + MILLION));
+        let more = counted.during(|limiter, _| refuse(limiter, CAP..CAP + MILLION));
         assert_nothing(more, "a million new keys past the cap");
         assert!(counted.limiter.counts().refused_at_cap >= MILLION);
         counted.finish();
@@ -141,13 +139,12 @@ fn a_flood_of_new_keys_stops_taking_memory_at_the_cap() {
 }
 
 /// Asks for one permit for each of keys that find no place.
-fn refuse(limiter: &Keyed, policy: AtKeyCap, keys: impl IntoIterator<Item = u64>) {
+fn refuse(limiter: &Keyed, keys: impl IntoIterator<Item = u64>) {
     for key in keys {
         match limiter.try_acquire(key) {
             Decision::Admitted(admission) => {
-                assert!(policy == AtKeyCap::Share || !admission.is_counted(), "key {key} found a place past the cap");
+                assert!(!admission.is_counted(), "key {key} found a place past the cap");
             }
-            Decision::Denied(denial) if policy == AtKeyCap::Share => assert_eq!(denial.reason(), DenialReason::Quota),
             Decision::Denied(denial) => assert_eq!(denial.reason(), DenialReason::KeyCap),
         }
     }

@@ -9,7 +9,10 @@ use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 
 /// A decision on several keys, one for each dimension, with the permits left of each of their
-/// quotas at the same instant.
+/// quotas.
+///
+/// An admission takes the permits of all keys at one instant. The keys of a denial, or of a peek,
+/// are looked at one after the other: each key's numbers are those of one instant.
 ///
 /// Dimensions without a key are not listed. [`Status`](crate::Status) describes the numbers for a
 /// key that found no place.
@@ -106,6 +109,16 @@ impl JointStatus {
                 None => self.others.push(item),
             }
             self.count += 1;
+        }
+    }
+
+    /// The key of a dimension is blocked: no permits are left until the block ends.
+    pub(crate) fn block(&mut self, dimension: usize, wait_ns: u64) {
+        let inline = self.count.min(INLINE);
+        let items = self.first[..inline].iter_mut().chain(&mut self.others);
+        for item in items.filter(|item| item.dimension() == dimension) {
+            item.status = item.status.blocked_for(wait_ns);
+            item.is_violated = true;
         }
     }
 

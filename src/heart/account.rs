@@ -62,6 +62,11 @@ pub(crate) trait Account {
     /// permits. The caller refunds a request once, and only to its own key.
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)>;
 
+    /// The state with all its times moved by so many nanoseconds, as far as such a state can be at
+    /// `now`. For snapshots, under a clock with another origin.
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128;
+
     /// The permits left.
     fn left(&self, state: u128, now: u64) -> Left;
 
@@ -75,6 +80,12 @@ pub(crate) trait Account {
 #[expect(clippy::cast_possible_truncation, reason = "the bits are masked")]
 fn field(state: u128, at: u32, bits: u32) -> u64 {
     (state >> at) as u64 & (u64::MAX >> (64 - bits))
+}
+
+/// A time in ticks moved by so many ticks: at least one, and at most `most`.
+#[cfg(feature = "snapshot")]
+fn moved(ticks: u128, by: i128, most: u128) -> u128 {
+    ticks.saturating_add_signed(by).clamp(1, most)
 }
 
 /// A count of permits, or the largest number of 32 bits.

@@ -5,40 +5,44 @@
 //! A cell has a key's *tag*, 64 bits of its fingerprint, and its word. Cells lie in one table with
 //! open addressing and linear probing. A tag is written once, by compare-and-swap of the first
 //! empty cell of the key's probe sequence. So two threads that insert one key meet at the same
-//! cell.
+//! cell (INV-ONE-CELL).
 //!
 //! # A rebuild
 //!
 //! Growth, shrinking and collection are one mechanism. A *successor* is linked behind the arena,
-//! and threads sweep the cells page by page. Each word is *frozen*: it never changes again. If it
-//! is live, it is copied to the successor. An empty cell is *sealed*, so that no key is inserted
-//! behind the sweep. A request that meets a frozen word or a sealed cell moves its key first, and
-//! goes on in the successor. When every page is swept, the root of the shard is swapped.
+//! and threads sweep the cells page by page. Each word is *frozen*: it never changes again
+//! (INV-FROZEN). If it is live, it is copied to the successor. An empty cell is *sealed*, so that no
+//! key is inserted behind the sweep. A request that meets a frozen word or a sealed cell moves its
+//! key first, and goes on in the successor. When every page is swept, the root of the shard is
+//! swapped.
 //!
-//! A key is copied at most once: its copy is the first word of its new cell, swapped in for
-//! [`Word::NEW`], and no word becomes `NEW` again. A thread that stops in the middle of a copy and
-//! goes on later finds another word there, or copies permits that have expired.
+//! A key is copied at most once (INV-COPIED-ONCE): its copy is the first word of its new cell,
+//! swapped in for `Word::NEW`, and no word becomes new again. A thread that stops in the middle of
+//! a copy and goes on later finds another word there.
 //!
-//! A page whose thread stops is swept again by others. So a thread that stops delays nobody.
+//! A page whose thread stops is swept again by others. So a thread that stops delays nobody
+//! (INV-SWEPT).
 //!
 //! # Orderings
 //!
 //! - The link to the successor comes before every frozen word and sealed cell: freezing and sealing
 //!   release, and loads of words and tags acquire. A thread that did not see the link would only
 //!   look again, so no model turns red without these.
-//! - The number of swept pages releases and acquires, so that a thread that sees the new root sees
-//!   all that was moved. The bits of pages only choose the next page.
+//! - The bits and the number of swept pages release and acquire, so that a thread that sees the new
+//!   root sees all that was moved.
 
 use std::sync::Arc;
 
 use once_cell::race::OnceBox;
 
 use super::hint::Hint;
-use super::log::Place;
+use super::key::Key;
+use super::plan::Place;
 use super::ring::Rings;
 use super::root::Root;
 use super::sync::{AtomicU64, Ordering};
-use super::word::{AtomicWord, Word};
+use super::versions::Plans;
+use super::word::AtomicWord;
 
 /// Cells of a page, which is allocated when first needed: 4 KiB. Tests want many small ones.
 pub(super) const PAGE: usize = if cfg!(tollgate_loom) {
@@ -61,24 +65,12 @@ const SEALED: u64 = 1;
 #[cfg_attr(not(tollgate_loom), repr(align(32)))]
 pub(super) struct Cell {
     tag: AtomicU64,
-    hint: Hint,
+    pub(super) hint: Hint,
     pub(super) word: AtomicWord,
 }
 
 #[cfg(not(tollgate_loom))]
 const _: () = assert!(size_of::<Cell>() == 32);
-
-/// A key as its shard knows it: its tag.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Key(u64);
-
-impl Key {
-    /// The key with these 64 bits of a fingerprint.
-    #[inline]
-    pub(crate) fn new(tag: u64) -> Self {
-        Self(tag.max(SEALED + 1))
-    }
-}
 
 /// The result of a search.
 pub(super) enum Found {
@@ -103,6 +95,10 @@ pub(super) enum Next {
 
 #[derive(Debug)]
 pub(super) struct Arena {
+    /// Its number in the shard.
+    pub(super) number: u64,
+    /// The quotas of its keys. Keys are copied to another arena to change them.
+    pub(super) plans: Arc<Plans>,
     pages: Box<[OnceBox<[Cell; PAGE]>]>,
     pub(super) rings: Rings,
     next: Root<Next>,
@@ -124,7 +120,7 @@ struct Sweep {
 
 impl Arena {
     /// An empty arena with so many cells and slots, or a few more.
-    pub(super) fn new(cells: usize, slots: usize) -> Arc<Self> {
+    pub(super) fn new(number: u64, plans: Arc<Plans>, cells: usize, slots: usize) -> Arc<Self> {
         let pages = cells.div_ceil(PAGE).max(1);
         let page = || {
             let page = OnceBox::new();
@@ -135,6 +131,8 @@ impl Arena {
         };
         let zeros = |count| core::iter::repeat_with(|| AtomicU64::new(0)).take(count).collect();
         Arc::new(Self {
+            number,
+            plans,
             pages: core::iter::repeat_with(page).take(pages).collect(),
             rings: Rings::with_room(slots),
             next: Root::new(Arc::new(Next::None)),
@@ -161,7 +159,7 @@ impl Arena {
     #[expect(clippy::cast_possible_truncation, reason = "the product is less than the length")]
     fn places(&self, key: Key) -> impl Iterator<Item = usize> {
         // Tags of keys at equal distances are at equal distances, too. The product spreads them.
-        let spread = (key.0 ^ (key.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let spread = (key.tag ^ (key.tag >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let start = ((u128::from(spread) * self.len() as u128) >> 64) as usize;
         (start..self.len()).chain(0..start)
     }
@@ -172,12 +170,26 @@ impl Arena {
         for place in self.places(key) {
             let cell = &self.pages[place / PAGE].get()?[place % PAGE];
             match cell.tag.load(Ordering::Acquire) {
-                tag if tag == key.0 => return Some(cell),
+                tag if tag == key.tag => return Some(cell),
                 EMPTY | SEALED => return None,
                 _ => {}
             }
         }
         None
+    }
+
+    /// The cell at a place, unless no cell near it was ever used.
+    pub(super) fn allocated(&self, place: usize) -> Option<&Cell> {
+        Some(&self.pages[place / PAGE].get()?[place % PAGE])
+    }
+
+    /// The place at which the key probably is. Reads the tag there.
+    #[inline]
+    pub(super) fn likely(&self, key: Key) -> Option<usize> {
+        let place = self.places(key).next()?;
+        let tag = self.allocated(place)?.tag.load(Ordering::Relaxed);
+        core::hint::black_box(tag);
+        Some(place)
     }
 
     #[inline]
@@ -189,7 +201,7 @@ impl Arena {
     pub(super) fn find(&self, key: Key) -> Found {
         for place in self.places(key) {
             match self.cell(place).tag.load(Ordering::Acquire) {
-                tag if tag == key.0 => return Found::Cell(place),
+                tag if tag == key.tag => return Found::Cell(place),
                 EMPTY => return Found::End(place),
                 SEALED => return Found::Sealed,
                 _ => {}
@@ -201,7 +213,7 @@ impl Arena {
     /// Takes the end of a probe sequence for the key. Returns whether it was still empty.
     pub(super) fn insert(&self, end: usize, key: Key) -> bool {
         let is_inserted =
-            self.cell(end).tag.compare_exchange(EMPTY, key.0, Ordering::AcqRel, Ordering::Acquire).is_ok();
+            self.cell(end).tag.compare_exchange(EMPTY, key.tag, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if is_inserted {
             self.used.fetch_add(1, Ordering::Relaxed);
         }
@@ -226,13 +238,15 @@ impl Arena {
         Next::clone(&self.next.load())
     }
 
-    /// Links a successor, unless there is one or the arena is gone.
-    pub(super) fn link(&self, successor: impl FnOnce() -> Arc<Self>) {
+    /// Links a successor, unless there is one or the arena is gone. Returns whether it did.
+    pub(super) fn link(&self, successor: impl FnOnce() -> Arc<Self>) -> bool {
         let next = self.next.load();
-        if let Next::None = Next::clone(&next) {
-            let _ = self.next.swap(&next, Arc::new(Next::Arena(successor())));
-            self.moving.store(1, Ordering::Relaxed);
+        if !matches!(Next::clone(&next), Next::None) {
+            return false;
         }
+        let linked = self.next.swap(&next, Arc::new(Next::Arena(successor())));
+        self.moving.store(1, Ordering::Relaxed);
+        linked
     }
 
     /// Lets the successor go, which is the root.
@@ -252,13 +266,14 @@ impl Arena {
         let handed = self.sweep.handed.fetch_add(1, Ordering::Relaxed);
         // Once all are handed out, those of threads that stopped are swept again.
         let Some(page) = (0..pages).map(|step| (handed + step) % pages).find(|&page| !self.is_swept(page)) else {
-            return self.sweep.swept.load(Ordering::Acquire) == pages;
+            // A thread that has marked its page may have stopped before it counts it.
+            return true;
         };
         #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
         let cells = &self.pages[page as usize];
         cells.get_or_init(new_page).iter().for_each(&mut each);
         let (word, bit) = self.done(page);
-        if word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
             return self.sweep.swept.fetch_add(1, Ordering::AcqRel) + 1 == pages;
         }
         self.sweep.swept.load(Ordering::Acquire) == pages
@@ -266,12 +281,24 @@ impl Arena {
 
     fn is_swept(&self, page: u64) -> bool {
         let (word, bit) = self.done(page);
-        word.load(Ordering::Relaxed) & bit != 0
+        word.load(Ordering::Acquire) & bit != 0
+    }
+
+    /// Marks a page as a thread that stops before it counts it.
+    #[cfg(all(test, not(tollgate_loom)))]
+    pub(super) fn mark(&self, page: u64) {
+        let (word, bit) = self.done(page);
+        word.fetch_or(bit, Ordering::AcqRel);
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
     fn done(&self, page: u64) -> (&AtomicU64, u64) {
         (&self.sweep.done[page as usize / 64], 1 << (page % 64))
+    }
+
+    /// All cells that have been allocated.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.pages.iter().filter_map(OnceBox::get).flatten()
     }
 
     /// The cells of a sample, and how many they are: neighbours, which are those of any keys,
@@ -297,7 +324,7 @@ impl Arena {
 impl Cell {
     /// The key, if there is one.
     pub(super) fn key(&self) -> Option<Key> {
-        Some(self.tag.load(Ordering::Acquire)).filter(|&tag| tag > SEALED).map(Key)
+        Some(self.tag.load(Ordering::Acquire)).filter(|&tag| tag > SEALED).map(|tag| Key { tag })
     }
 
     /// Lets no key be inserted here. Returns whether it is so.
@@ -305,16 +332,6 @@ impl Cell {
         match self.tag.compare_exchange(EMPTY, SEALED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => true,
             Err(tag) => tag == SEALED,
-        }
-    }
-
-    /// Freezes the word, and returns it.
-    pub(super) fn freeze(&self) -> Word {
-        loop {
-            let word = self.word.load();
-            if word.is_frozen() || self.word.swap(word, word.frozen()) {
-                return word.frozen();
-            }
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The hint of a log: until when a request of one permit is denied. It saves the look at the ring.
 //!
-//! A denial leaves it, and later denials read it. It needs no check against the word:
+//! A denial leaves it, and later denials read it. It needs no check against the word (INV-HINT):
 //!
 //! - It was right for some word of this cell, because the denial checked that the word still stood
 //!   after it had read the slot.
 //! - A claim makes no request fit earlier, and its stamp is no earlier than the hint's time. A hint
 //!   counts only while its time is later than the newest stamp.
 //! - A refund would make it wrong. So it turns the hint *off* before it swaps the word, and the
-//!   hint stays off as long as the cell lasts. A denial publishes by compare-and-swap, which fails
+//!   hint stays off as long as the cell lasts. `forget` does the same, and counts the key's *lives*
+//!   there, so that receipts of an earlier life are told apart. A denial publishes by compare-and-swap, which fails
 //!   if the hint is off.
 //!
 //! A request loads the word before the hint. So if it sees a word that a refund has changed, it
@@ -49,16 +50,45 @@ impl Hint {
 
     /// Turns the hint off, before a word that it may be wrong for.
     pub(super) fn turn_off(&self) {
-        self.0.fetch_or(OFF, Ordering::Relaxed);
+        self.change(|hint| if hint & OFF == OFF { hint } else { OFF });
+    }
+
+    /// The key's *life*: how often it has been forgotten, as far as its cell remembers. It is where
+    /// the time is in a hint that is not off.
+    #[inline]
+    pub(super) fn life(&self) -> u64 {
+        let hint = self.0.load(Ordering::Relaxed);
+        if hint & OFF == OFF { hint >> BOUND_BITS } else { 0 }
+    }
+
+    /// Turns the hint off, and begins another life, before the word of a key is forgotten.
+    pub(super) fn end_life(&self) {
+        self.change(|hint| if hint & OFF == OFF { hint.wrapping_add(1 << BOUND_BITS) } else { 1 << BOUND_BITS | OFF });
+    }
+
+    /// Goes on with the life of another hint, before its word is copied.
+    pub(super) fn go_on_with(&self, other: &Self) {
+        let life = other.life();
+        if life > 0 {
+            self.change(|hint| if hint & OFF == OFF { hint } else { life << BOUND_BITS | OFF });
+        }
+    }
+
+    fn change(&self, change: impl Fn(u64) -> u64) {
+        let mut hint = self.0.load(Ordering::Relaxed);
+        while let Err(other) = self.0.compare_exchange(hint, change(hint), Ordering::Relaxed, Ordering::Relaxed) {
+            hint = other;
+        }
     }
 }
 
 impl Read {
-    /// Until when, and by which bound, if the time is still to come.
+    /// Until when, and by which bound, if the time is still to come. If the hint is off, its time is
+    /// a number of lives, which is over.
     #[inline]
     pub(super) fn later_than(self, time: u64) -> Option<(u64, usize)> {
         let (until, bound) = (self.0 >> BOUND_BITS, self.0 & OFF);
         #[expect(clippy::cast_possible_truncation, reason = "two bits")]
-        (until > time && bound != OFF).then_some((until, bound as usize))
+        (until > time).then_some((until, bound as usize))
     }
 }

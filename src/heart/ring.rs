@@ -17,7 +17,7 @@ use super::word::{MAX_CLASS, RingRef};
 const PAGE: usize = if cfg!(test) { 8 } else { 1 << 11 };
 
 /// The class of the longest ring that lies in a page.
-const MAX_SHORT: u32 = PAGE.ilog2() - 1;
+pub(super) const MAX_SHORT: u32 = PAGE.ilog2() - 1;
 
 type Page = [AtomicU64; PAGE];
 
@@ -25,6 +25,10 @@ type Page = [AtomicU64; PAGE];
 /// zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ring<'a>(&'a [AtomicU64]);
+
+impl Ring<'_> {
+    pub(super) const NONE: Self = Self(&[]);
+}
 
 impl Deref for Ring<'_> {
     type Target = [AtomicU64];
@@ -106,7 +110,7 @@ impl Rings {
     #[inline]
     pub(super) fn get(&self, ring: RingRef) -> Ring<'_> {
         if ring.class == 0 {
-            return Ring(&[]);
+            return Ring::NONE;
         }
         let number = ring.number as usize;
         if ring.class <= MAX_SHORT {
@@ -132,14 +136,14 @@ impl Rings {
 
 /// Values that are made when they are first looked for. Most are found by one load of a pointer.
 #[derive(Debug)]
-struct Directory<T> {
+pub(super) struct Directory<T> {
     first: Box<[OnceBox<T>]>,
     /// Twice as many as all before, each.
     more: [OnceBox<Box<[OnceBox<T>]>>; 20],
 }
 
 impl<T> Directory<T> {
-    fn new(count: usize, make: impl Fn() -> Box<T>) -> Self {
+    pub(super) fn new(count: usize, make: impl Fn() -> Box<T>) -> Self {
         let first = || {
             let place = OnceBox::new();
             if cfg!(tollgate_loom) {
@@ -155,7 +159,7 @@ impl<T> Directory<T> {
     }
 
     #[inline]
-    fn get(&self, number: usize, make: impl Fn() -> Box<T>) -> &T {
+    pub(super) fn get(&self, number: usize, make: impl Fn() -> Box<T>) -> &T {
         match self.first.get(number) {
             Some(place) => place.get_or_init(make),
             None => self.get_more(number, make),
@@ -176,7 +180,7 @@ impl<T> Directory<T> {
         self.first.iter().chain(more).filter_map(OnceBox::get)
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let more: usize = self.more.iter().filter_map(OnceBox::get).map(|places| size_of_val(&**places)).sum();
         size_of_val(&*self.first) + more + self.iter().count() * size_of::<T>()
     }
@@ -188,4 +192,31 @@ fn new_page() -> Box<Page> {
 
 fn slot() -> AtomicU64 {
     AtomicU64::new(0)
+}
+
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::check_model;
+
+    #[test]
+    fn loom_rings_are_taken_once() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        check_model(&builder, || {
+            let rings = Arc::new(Rings::with_room(32));
+            let other = Arc::clone(&rings);
+            let take = |rings: &Rings| [1, 2, 1].map(|class| rings.take(class).unwrap());
+            let other = loom::thread::spawn(move || take(&other));
+            let taken = [take(&rings), other.join().unwrap()].concat();
+            let slots = |ring: RingRef| (0..ring.len()).map(move |place| (ring, place));
+            let slot = |(ring, place)| core::ptr::from_ref(&rings.get(ring)[place]);
+            let mut slots: Vec<_> = taken.into_iter().flat_map(slots).map(slot).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            assert_eq!(slots.len(), 2 * (2 + 4 + 2));
+        });
+    }
 }

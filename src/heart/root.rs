@@ -1,6 +1,6 @@
 //! A shared pointer that is swapped: `arc-swap`, and in models a list of its values.
 
-pub(super) use imp::Root;
+pub(super) use imp::{Loaded, Root, loaded};
 
 #[cfg(not(tollgate_loom))]
 mod imp {
@@ -12,13 +12,20 @@ mod imp {
     #[derive(Debug)]
     pub(in crate::heart) struct Root<T>(ArcSwap<T>);
 
+    /// A value that a thread has loaded.
+    pub(in crate::heart) type Loaded<T> = Guard<Arc<T>>;
+
+    pub(in crate::heart) fn loaded<T>(value: Arc<T>) -> Loaded<T> {
+        Guard::from_inner(value)
+    }
+
     impl<T> Root<T> {
         pub(in crate::heart) fn new(value: Arc<T>) -> Self {
             Self(ArcSwap::new(value))
         }
 
         #[inline]
-        pub(in crate::heart) fn load(&self) -> Guard<Arc<T>> {
+        pub(in crate::heart) fn load(&self) -> Loaded<T> {
             self.0.load()
         }
 
@@ -34,6 +41,12 @@ mod imp {
     use std::sync::{Arc, Mutex};
 
     use crate::heart::sync::{AtomicU64, Ordering};
+
+    pub(in crate::heart) type Loaded<T> = Arc<T>;
+
+    pub(in crate::heart) fn loaded<T>(value: Arc<T>) -> Loaded<T> {
+        value
+    }
 
     /// The values in a list, and the number of the current one in an atomic of loom. So the model
     /// explores the orderings that `arc-swap` states.
@@ -56,9 +69,16 @@ mod imp {
         pub(in crate::heart) fn swap(&self, old: &Arc<T>, new: Arc<T>) -> bool {
             let (old, new) = {
                 let mut values = self.values.lock().unwrap();
-                let Some(old) = values.iter().position(|value| Arc::ptr_eq(value, old)) else { return false };
-                values.push(new);
-                (u64::try_from(old).unwrap(), u64::try_from(values.len() - 1).unwrap())
+                // Each value once, so that its number is one.
+                let mut number = |value: &Arc<T>| {
+                    let place = values.iter().position(|other| Arc::ptr_eq(other, value));
+                    let place = place.unwrap_or_else(|| {
+                        values.push(Arc::clone(value));
+                        values.len() - 1
+                    });
+                    u64::try_from(place).unwrap()
+                };
+                (number(old), number(&new))
             };
             self.number.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
         }

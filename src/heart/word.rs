@@ -2,18 +2,39 @@
 
 use super::sync::{AtomicU128, Ordering};
 
+/// The time of a clock that reads zero: past the longest window.
+pub(crate) const TIME_ZERO: u64 = 1 << 60;
+
+/// The last time: after about 106 years of a clock. From then on no permit is granted for a shorter
+/// time than it should be.
+pub(super) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
+
+/// The time of a clock's reading.
+#[inline]
+pub(crate) fn time_of(reading: u64) -> u64 {
+    TIME_ZERO + reading.min(MAX_TIME - TIME_ZERO)
+}
+
 /// The whole state of a key, as it was loaded.
 ///
 /// ```text
 /// { state: 126, held: 1, frozen: 1 }
 /// ```
 ///
-/// Zero is a key that was never asked.
+/// A word is one of these:
+///
+/// - *new* (zero): the key was never asked;
+/// - *open*, not zero: `state` is that of the key's algorithm;
+/// - *forgotten*: held, and the highest bit of the state. The rest of the state is a time, before
+///   which the key gets no permit. The key has no permits and takes no place at the key cap;
+/// - *held* otherwise: a joint claim has the key. `state` names the claim;
+/// - *frozen*, with any of these: the word never changes again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word(u128);
 
 const HELD: u128 = 1 << 126;
 const FROZEN: u128 = 1 << 127;
+const FORGOTTEN: u128 = HELD | 1 << 125;
 
 impl Word {
     pub(crate) const NEW: Self = Self(0);
@@ -21,6 +42,27 @@ impl Word {
     pub(super) const fn of(state: u128) -> Self {
         debug_assert!(state < HELD);
         Self(state)
+    }
+
+    /// A key without permits, which gets none before this time.
+    pub(super) const fn forgotten(not_before: u64) -> Self {
+        Self(FORGOTTEN | not_before as u128)
+    }
+
+    /// Of a key without permits, the time before which it gets none; `None` if it may have some.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a time was put in")]
+    pub(super) const fn vacant_until(self) -> Option<u64> {
+        if self.0 & FORGOTTEN == FORGOTTEN {
+            return Some((self.0 & !(FORGOTTEN | FROZEN)) as u64);
+        }
+        if self.0 & !FROZEN == 0 { Some(0) } else { None }
+    }
+
+    /// Whether a joint claim has the key.
+    #[inline]
+    pub(super) const fn is_held(self) -> bool {
+        self.0 & (FORGOTTEN | FROZEN) == HELD
     }
 
     /// The state, without the flags.
@@ -43,6 +85,24 @@ impl Word {
 
     pub(super) const fn frozen(self) -> Self {
         Self(self.0 | FROZEN)
+    }
+
+    /// The word of a key that a joint claim has. The state names the claim, in 125 bits.
+    pub(super) const fn held(state: u128) -> Self {
+        debug_assert!(state < 1 << 125);
+        Self(HELD | state)
+    }
+
+    /// The low and the high half.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "halves")]
+    pub(super) const fn halves(self) -> [u64; 2] {
+        [self.0 as u64, (self.0 >> 64) as u64]
+    }
+
+    #[inline]
+    pub(super) const fn of_halves([low, high]: [u64; 2]) -> Self {
+        Self((high as u128) << 64 | low as u128)
     }
 }
 
@@ -85,7 +145,7 @@ pub(super) struct LogState {
     pub(super) newest: u64,
     /// The permits of the newest claim, at most [`MAX_RUN`].
     pub(super) run: u32,
-    /// One past the slots of the newest claim, modulo 2^21.
+    /// One past the slots of the newest claim. The word keeps it modulo 2^21.
     pub(super) position: u32,
     /// The ring.
     pub(super) ring: RingRef,
@@ -129,7 +189,7 @@ impl LogState {
         Word::of(
             newest as u128
                 | (run as u128) << 62
-                | (position as u128) << 69
+                | (position as u128 & ((1 << POSITION_BITS) - 1)) << 69
                 | (class as u128) << 90
                 | (number as u128) << 95
                 | (reserved as u128) << 125,

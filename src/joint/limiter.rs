@@ -4,7 +4,6 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::caps::MAX_DIMENSIONS;
-use crate::cell::MAX_CELLS;
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::{Decision, JointStatus};
 use crate::engine::{Engine, Together};
@@ -84,8 +83,6 @@ pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter>
     pub(super) names: Box<[Box<str>]>,
     pub(super) keys: PhantomData<fn(&D)>,
 }
-
-const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Takes one permit for each of the keys now, or denies the request.

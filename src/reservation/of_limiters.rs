@@ -8,13 +8,12 @@ use super::sealed::Refund;
 use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
 use crate::decision::{JointStatus, Status};
-use crate::direct::DirectLimiter;
+use crate::direct::{DirectLimiter, THE_KEY};
 use crate::engine::Engine;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
-use crate::single::Single;
 
 /// Charges permits to one key. Returns the receipt, the delay and the status.
 fn charge<C: Clock, F>(
@@ -187,7 +186,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let charged = self.charged(cost, || charge(&self.engine, Single::KEY, cost, within))?;
+        let charged = self.charged(cost, || charge(&self.engine, THE_KEY, cost, within))?;
         Ok(Reservation::new(self, charged))
     }
 
@@ -215,7 +214,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let charged = self.charged(cost, || charge(&self.engine, Single::KEY, cost, within))?;
+        let charged = self.charged(cost, || charge(&self.engine, THE_KEY, cost, within))?;
         Ok(Reservation::new(Arc::clone(self), charged))
     }
 

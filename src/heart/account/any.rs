@@ -1,5 +1,7 @@
 //! Any of the accounts.
 
+use core::time::Duration;
+
 use super::bucket::Bucket;
 use super::counter::Counter;
 use super::queue::Queue;
@@ -39,7 +41,11 @@ impl AnyAccount {
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
         debug_assert!(quota.validate().is_ok());
         let limit = quota.limit();
-        let boundary = |phase: core::time::Duration| origin.saturating_add(nanos(phase));
+        let boundary = |phase: Duration, window: u64| {
+            // A phase may be longer than every clock.
+            let first = phase.as_nanos() % u128::from(window.max(1));
+            origin.saturating_add(u64::try_from(first).unwrap_or_default())
+        };
         Some(match quota.kind() {
             Kind::Log | Kind::QuantisedLog { .. } => return None,
             Kind::TokenBucket { refill, per } => {
@@ -49,16 +55,19 @@ impl AnyAccount {
             Kind::LeakyQueue { leak, per, max_delay } => {
                 Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
             }
-            Kind::FixedWindow => Self::Window(Window::new(limit, quota.window_ns(), quota.phase().map(boundary))),
+            Kind::WarmUp { rate, per, warm_up } => {
+                let warm_up = WarmUp::new(limit, rate, nanos(per), nanos(warm_up));
+                Self::WarmUp(warm_up.expect("a validated quota"))
+            }
+            Kind::FixedWindow => {
+                let window = quota.window_ns();
+                Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
+            }
             Kind::SlidingCounter { window } => {
-                Self::Counter(Counter::new(limit, nanos(window), boundary(quota.phase().unwrap_or_default())))
+                let window = nanos(window);
+                Self::Counter(Counter::new(limit, window, boundary(quota.phase().unwrap_or_default(), window)))
             }
         })
-    }
-
-    /// A warm-up: see [`WarmUp::new`].
-    pub(crate) fn warm_up(limit: u32, permits: u32, period: u64, warm_up: u64) -> Option<Self> {
-        WarmUp::new(limit, permits, period, warm_up).map(Self::WarmUp)
     }
 
     /// The state under this account of a key that was under another one. It is the same state if
@@ -89,6 +98,11 @@ impl Account for AnyAccount {
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
         if cost == 0 { None } else { ask!(self, refund(state, now, after, cost)) }
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        if state == 0 { 0 } else { ask!(self, moved_in_time(state, by, now)) }
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

@@ -37,6 +37,8 @@
 //! `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic cell rate algorithm, whose
 //! theoretical arrival time is `F - (C - 1) * P`).
 
+#[cfg(feature = "snapshot")]
+use super::moved;
 use super::rate::Rate;
 use super::{Account, Verdict, count, field};
 use crate::decision::Left;
@@ -167,6 +169,13 @@ impl Account for Bucket {
         let full_at = held.full_at.saturating_sub(self.rate.ticks_of(permits));
         let refunds = MOST_REFUNDS.min(held.refunds + 1);
         (permits > 0).then(|| (Fields { full_at, refunds, ..held }.state(), permits))
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        let fields = Fields::of(state);
+        let most = self.rate.ticks(now) + 2 * self.fills_in.max(self.lacks_at_first);
+        Fields { full_at: moved(fields.full_at, self.rate.ticks_by(by), most), ..fields }.state()
     }
 
     /// A key that was never asked and starts low earns nothing until it is.

@@ -1,7 +1,7 @@
 //! The sliding window counter: two counts in aligned windows, the older weighted by its overlap.
 //!
 //! ```text
-//! { current: 31, previous: 31, start: 62 }
+//! { moves: 23, current: 20, previous: 20, start: 62 }
 //! ```
 //!
 //! # Decisions
@@ -17,19 +17,21 @@
 //! weight. So the first time at which a request passes is found by solving for `left`, in this
 //! window or, if the current count alone denies, in the next.
 //!
-//! A window that another grid opened goes on for W from its own start. The next begins at the first
-//! boundary from there on, and the count keeps its full weight until then.
+//! If the boundaries change, the counts go to the aligned window of the change. If that ends earlier
+//! than theirs, the previous count would fade sooner; the difference counts as granted in it.
 //!
 //! # Bounds
 //!
-//! A count is at most 2^30: a charge is admitted only up to the limit, and no larger than that
-//! under an earlier quota. A product is of at most 2^31 permits and less than 2^60 nanoseconds, and
+//! A count is less than 2^31: a charge is admitted only up to the limit, which is at most 2^30, and
+//! no larger than that under an earlier quota. A product is of at most 2^31 permits and less than 2^60 nanoseconds, and
 //! two of them are added: less than 2^92.
 //!
 //! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains",
 //! Cloudflare 2017, <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
 
-use super::window::{COUNT_BITS, Grid, TIME_BITS};
+#[cfg(feature = "snapshot")]
+use super::moved;
+use super::window::{Grid, TIME_BITS};
 use super::{Account, Verdict, count, field};
 use crate::decision::Left;
 
@@ -46,7 +48,14 @@ struct Counts {
     start: u64,
     previous: u64,
     current: u64,
+    /// How often the counts have moved to other windows than their own.
+    moves: u64,
 }
+
+/// Limits are below 2^16.
+const COUNT_BITS: u32 = 20;
+const MOVES_AT: u32 = TIME_BITS + 2 * COUNT_BITS;
+const MOVES_BITS: u32 = super::STATE_BITS - MOVES_AT;
 
 impl Counts {
     fn of(state: u128) -> Self {
@@ -54,12 +63,15 @@ impl Counts {
             start: field(state, 0, TIME_BITS),
             previous: field(state, TIME_BITS, COUNT_BITS),
             current: field(state, TIME_BITS + COUNT_BITS, COUNT_BITS),
+            moves: field(state, MOVES_AT, MOVES_BITS),
         }
     }
 
     fn state(self) -> u128 {
         let start = u128::from(self.start.min((1 << TIME_BITS) - 1));
-        u128::from(self.current) << (TIME_BITS + COUNT_BITS) | u128::from(self.previous) << TIME_BITS | start
+        let [previous, current] = [self.previous, self.current].map(|count| count.min((1 << COUNT_BITS) - 1));
+        let counts = u128::from(current) << COUNT_BITS | u128::from(previous);
+        u128::from(self.moves) << MOVES_AT | counts << TIME_BITS | start
     }
 }
 
@@ -80,7 +92,7 @@ impl Counter {
 
     /// The same counts, one window on.
     fn next(&self, counts: Counts) -> Counts {
-        Counts { start: self.grid.after(self.end(counts)), previous: counts.current, current: 0 }
+        Counts { start: self.end(counts), previous: counts.current, current: 0, ..counts }
     }
 
     /// The counts at a time; those of a new key if nothing counts.
@@ -91,7 +103,7 @@ impl Counter {
             counts = self.next(counts);
         }
         if now >= self.end(counts) || counts.previous + counts.current == 0 {
-            return Counts { start: self.grid.before(now), previous: 0, current: 0 };
+            return Counts { start: self.grid.before(now), previous: 0, current: 0, moves: counts.moves };
         }
         counts
     }
@@ -112,13 +124,36 @@ impl Counter {
         self.end(fading).saturating_sub(u64::try_from(left).unwrap_or_default()).saturating_sub(now)
     }
 
-    /// The state under this quota: the counts that still count, in the window that they are in.
+    /// The state under this quota: the counts that still count.
     pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
         if self == from {
             return state;
         }
-        let counts = from.at(state, now);
-        if counts.previous + counts.current == 0 { 0 } else { counts.state() }
+        let before = from.at(state, now);
+        let state = self.aligned(before, now);
+        let is_same = (self.window, self.grid) == (from.window, from.grid);
+        let after = Counts::of(state);
+        if state == 0 || is_same || after.start == before.start {
+            return state;
+        }
+        // Receipts of before are told apart.
+        Counts { moves: (before.moves + 1) % (1 << MOVES_BITS), ..after }.state()
+    }
+
+    /// The counts in the aligned window of that time.
+    fn aligned(&self, mut counts: Counts, now: u64) -> u128 {
+        if now >= self.end(counts) {
+            counts = self.next(counts);
+        }
+        if now >= self.end(counts) || counts.previous + counts.current == 0 {
+            return 0;
+        }
+        let (end, start) = (self.end(counts), self.grid.before(now.max(counts.start)));
+        let earlier = end.saturating_sub(start.saturating_add(self.window));
+        let lost = product(counts.previous, earlier).div_ceil(self.window.into());
+        let lost = u64::try_from(lost).unwrap_or(u64::MAX);
+        let most = counts.current.max(self.limit.into());
+        Counts { start, current: counts.current.saturating_add(lost).min(most), ..counts }.state()
     }
 }
 
@@ -136,6 +171,9 @@ impl Account for Counter {
     /// From the count that they were added to, while that has weight.
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
         let (mut held, then) = (Counts::of(state), Counts::of(after));
+        if held.moves != then.moves {
+            return None;
+        }
         let (charged, until) = if held.start == then.start {
             let until = self.end(self.next(held));
             (&mut held.current, until)
@@ -148,6 +186,12 @@ impl Account for Counter {
         let permits = count(*charged).min(cost);
         *charged -= u64::from(permits);
         (now < until && permits > 0).then(|| (held.state(), permits))
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        let start = moved(Counts::of(state).start.into(), by, now.into());
+        self.aligned(Counts::of(start | state >> TIME_BITS << TIME_BITS), now)
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

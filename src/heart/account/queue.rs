@@ -1,6 +1,10 @@
 //! The leaky bucket as a queue: requests leave it evenly, one after the other, and are told their
 //! wait.
 //!
+//! ```text
+//! { changes: 32, leaves_at: 93 }
+//! ```
+//!
 //! # Decisions
 //!
 //! The queue lets r places leave every P nanoseconds. Its state is the time L at which the next
@@ -14,11 +18,14 @@
 //!
 //! Only the last place can be refunded, because those behind another have been told theirs. A place
 //! is the last as long as the state is the one that its request left behind: later requests move L
-//! up, and refunds take places off as from a stack.
+//! up, and refunds take places off as from a stack. `changes` counts changes of quotas, after which no
+//! state is one of before.
 //!
 //! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue
 //! with an even outflow.
 
+#[cfg(feature = "snapshot")]
+use super::moved;
 use super::rate::Rate;
 use super::{Account, Verdict};
 use crate::decision::Left;
@@ -30,6 +37,9 @@ pub(crate) struct Queue {
     max_delay: u64,
 }
 
+const LEAVES_AT_BITS: u32 = 93;
+const CHANGES_BITS: u32 = super::STATE_BITS - LEAVES_AT_BITS;
+
 impl Queue {
     pub(crate) fn new(limit: u32, permits: u32, period: u64, max_delay: u64) -> Self {
         Self { limit, rate: Rate::new(permits, period), max_delay }
@@ -38,7 +48,7 @@ impl Queue {
     /// The delay of a request.
     #[inline]
     fn delay(&self, state: u128, now: u64) -> u64 {
-        self.rate.ns_up(state.saturating_sub(self.rate.ticks(now)))
+        self.rate.ns_up(leaves_at(state).saturating_sub(self.rate.ticks(now)))
     }
 
     /// The state under this quota: the next place leaves when it would have, or earlier if this
@@ -48,8 +58,21 @@ impl Queue {
             return state;
         }
         let longest = self.rate.ticks(now) + 2 * self.rate.ticks_of(self.limit);
-        self.rate.same_time(from.rate, state).min(longest)
+        let leaves_at = self.rate.same_time(from.rate, leaves_at(state)).min(longest);
+        // Receipts of before are told apart.
+        let changes = ((state >> LEAVES_AT_BITS) + 1) % (1 << CHANGES_BITS);
+        changes << LEAVES_AT_BITS | leaves_at
     }
+}
+
+/// When the next place leaves, in ticks.
+fn leaves_at(state: u128) -> u128 {
+    state & ((1 << LEAVES_AT_BITS) - 1)
+}
+
+/// The state with another such time.
+fn with(state: u128, leaves_at: u128) -> u128 {
+    state >> LEAVES_AT_BITS << LEAVES_AT_BITS | leaves_at.min((1 << LEAVES_AT_BITS) - 1)
 }
 
 impl Account for Queue {
@@ -64,13 +87,19 @@ impl Account for Queue {
         if delay_ns > longest {
             return Verdict::Deny { wait_ns: delay_ns - longest, state: None };
         }
-        let next = state.max(self.rate.ticks(now)) + self.rate.ticks_of(cost);
-        Verdict::Admit { state: next, delay_ns }
+        let next = leaves_at(state).max(self.rate.ticks(now)) + self.rate.ticks_of(cost);
+        Verdict::Admit { state: with(state, next), delay_ns }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
-        let is_last = state == after && state > self.rate.ticks(now);
-        is_last.then(|| (state.saturating_sub(self.rate.ticks_of(cost)), cost))
+        let is_last = state == after && leaves_at(state) > self.rate.ticks(now);
+        is_last.then(|| (with(state, leaves_at(state).saturating_sub(self.rate.ticks_of(cost))), cost))
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        let most = self.rate.ticks(now.saturating_add(self.max_delay)) + self.rate.ticks_of(self.limit);
+        with(state, moved(leaves_at(state), self.rate.ticks_by(by), most))
     }
 
     /// The first place decides, so all permits are left or none.
@@ -82,6 +111,6 @@ impl Account for Queue {
     }
 
     fn over_at(&self, state: u128) -> u64 {
-        self.rate.ns_up(state)
+        self.rate.ns_up(leaves_at(state))
     }
 }

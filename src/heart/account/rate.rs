@@ -32,6 +32,12 @@ impl Rate {
         u128::from(ns) * u128::from(self.permits)
     }
 
+    /// The ticks of a time that may be negative.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn ticks_by(self, ns: i128) -> i128 {
+        ns * i128::from(self.permits)
+    }
+
     /// The ticks in which so many permits flow.
     #[inline]
     pub(super) fn ticks_of(self, permits: u32) -> u128 {

@@ -1,7 +1,6 @@
 //! Every account against what each algorithm must answer, worked out the naive way.
 
 mod against_oracle;
-mod against_rule;
 mod changes;
 mod examples;
 mod lives;

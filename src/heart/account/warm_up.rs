@@ -54,6 +54,8 @@
 //! Only the last request can be refunded, as from a queue, because the later ones were charged for
 //! what it had warmed up. Permits that it spent beyond the stored ones are stored: colder, too.
 
+#[cfg(feature = "snapshot")]
+use super::moved;
 use super::rate::Rate;
 use super::{Account, STATE_BITS, Verdict};
 use crate::decision::Left;
@@ -212,6 +214,13 @@ impl Account for WarmUp {
         let free_at_before = free_at.saturating_sub(self.rate.ticks_of(cost) + extra);
         let is_last = state == after && free_at > self.rate.ticks(now);
         is_last.then(|| (self.state(Fields { free_at: free_at_before, stored: before }), cost))
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        let fields = self.fields(state);
+        let most = self.rate.ticks(now) + 2 * self.rate.ticks(self.longest);
+        self.state(Fields { free_at: moved(fields.free_at, self.rate.ticks_by(by), most), ..fields })
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

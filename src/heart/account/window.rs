@@ -1,20 +1,23 @@
 //! The fixed window: permits count from its start to its end.
 //!
 //! ```text
-//! { used: 31, start: 62 }
+//! { moves: 8, used: 31, start: 62 }
 //! ```
 //!
 //! The window that began at s has granted n permits. A request of cost c is admitted while
 //! `n + c <= N` and `t < s + W`. At exactly `s + W` the window is over. The next begins with a
-//! request or, aligned, at the boundary before it. The end is always `s + W`, so a window that was
-//! opened under another quota goes on to its own end.
+//! request or, aligned, at the boundary before it. If the boundaries change while a window is open,
+//! its permits count in the aligned window of the change.
 //!
-//! A window whose permits were all refunded is like none. `used` is at most 2^30, the largest
+//! `moves` counts such changes since the window opened, modulo 2^8: a receipt of before is worth
+//! nothing after it. A window whose permits were all refunded is like none. `used` is at most 2^30, the largest
 //! limit: a charge is admitted only up to the limit.
 //!
 //! Source: common practice; for instance "Pattern: Rate limiter 2" in the documentation of Redis'
 //! `INCR`.
 
+#[cfg(feature = "snapshot")]
+use super::moved;
 use super::{Account, Verdict, count, field};
 use crate::decision::Left;
 
@@ -22,6 +25,7 @@ use crate::decision::Left;
 pub(super) const TIME_BITS: u32 = 62;
 /// The bits of a count of up to 2^30 permits.
 pub(super) const COUNT_BITS: u32 = 31;
+const MOVES_BITS: u32 = 8;
 
 /// Aligned windows: one begins at `first` and at every whole number of windows after it. What is
 /// before `first` belongs to a window from zero.
@@ -44,10 +48,9 @@ impl Grid {
         time.checked_sub(self.first).map_or(0, |since| time - since % self.window)
     }
 
-    /// The first boundary that is no earlier.
-    pub(super) fn after(self, time: u64) -> u64 {
-        let before = self.before(time);
-        if before == time { time } else { before.saturating_add(self.window) }
+    /// Whether a window begins then.
+    pub(super) fn has(self, time: u64) -> bool {
+        self.before(time) == time
     }
 }
 
@@ -72,6 +75,15 @@ impl Window {
         field(state, TIME_BITS, COUNT_BITS)
     }
 
+    fn moves(state: u128) -> u64 {
+        field(state, TIME_BITS + COUNT_BITS, MOVES_BITS)
+    }
+
+    /// The state with other permits used.
+    fn using(state: u128, used: u64) -> u128 {
+        u128::from(Self::moves(state)) << (TIME_BITS + COUNT_BITS) | Self::state(Self::start(state), used)
+    }
+
     fn state(start: u64, used: u64) -> u128 {
         u128::from(used) << TIME_BITS | u128::from(start.min((1 << TIME_BITS) - 1))
     }
@@ -86,32 +98,57 @@ impl Window {
         Self::used(state) > 0 && now < self.end(state)
     }
 
-    /// The state under this quota: the same start and count, unless the window is over.
+    /// The state under this quota: the same start and count, unless the window is over by either
+    /// length.
     pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        if self == from || from.counts(state, now) { state } else { 0 }
+        match self == from {
+            true => state,
+            false if from.counts(state, now) && self.counts(state, now) => self.aligned(state, now),
+            false => 0,
+        }
+    }
+
+    /// The same permits in the aligned window of that time, if there is one, unless they are in an
+    /// aligned window.
+    fn aligned(&self, state: u128, now: u64) -> u128 {
+        let start = Self::start(state);
+        match self.grid.filter(|grid| !grid.has(start)) {
+            Some(grid) if self.counts(state, now) => {
+                let moves = (Self::moves(state) + 1) % (1 << MOVES_BITS);
+                u128::from(moves) << (TIME_BITS + COUNT_BITS)
+                    | Self::state(grid.before(now.max(start)), Self::used(state))
+            }
+            _ => state,
+        }
     }
 }
 
 impl Account for Window {
     #[inline]
     fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
-        let (start, used) = if self.counts(state, now) {
-            (Self::start(state), Self::used(state))
+        let open = if self.counts(state, now) {
+            state
         } else {
-            (self.grid.map_or(now, |grid| grid.before(now)), 0)
+            Self::state(self.grid.map_or(now, |grid| grid.before(now)), 0)
         };
-        let used = used + u64::from(cost);
+        let used = Self::used(open) + u64::from(cost);
         if used > self.limit.into() {
-            return Verdict::Deny { wait_ns: start.saturating_add(self.window).saturating_sub(now), state: None };
+            return Verdict::Deny { wait_ns: self.end(open).saturating_sub(now), state: None };
         }
-        Verdict::Admit { state: Self::state(start, used), delay_ns: 0 }
+        Verdict::Admit { state: Self::using(open, used), delay_ns: 0 }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
-        let (start, used) = (Self::start(state), Self::used(state));
+        let used = Self::used(state);
         let permits = count(used).min(cost);
-        let counts = self.counts(state, now) && start == Self::start(after);
-        counts.then(|| (Self::state(start, used - u64::from(permits)), permits))
+        let is_same = (Self::start(state), Self::moves(state)) == (Self::start(after), Self::moves(after));
+        (is_same && self.counts(state, now)).then(|| (Self::using(state, used - u64::from(permits)), permits))
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        let start = moved(Self::start(state).into(), by, now.into());
+        self.aligned(start | state >> TIME_BITS << TIME_BITS, now)
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

@@ -1,20 +1,28 @@
 //! The sweep of an arena beside an insertion, and beside another sweep.
 
 use super::*;
+use crate::heart::versions::Versions;
+use crate::heart::word::Word;
+use crate::quota::Quota;
 use crate::sync::check_model;
 
-const KEY: Key = Key(7);
+const KEY: Key = Key { tag: 7 };
 
 fn explore(threads: impl Fn(Arc<Arena>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
-    check_model(&builder, move || threads(Arena::new(2 * PAGE, 0)));
+    check_model(&builder, move || {
+        let versions = Versions::new(&[&[Quota::per_second(1)]]);
+        threads(Arena::new(0, versions.plans(), 2 * PAGE, 0));
+    });
 }
 
 /// Freezes the words of keys, and seals the other cells, as a rebuild does.
 fn close(cell: &Cell) {
     if !cell.seal() {
-        cell.freeze();
+        while !cell.word.load().is_frozen() {
+            let _ = cell.word.swap(Word::NEW, Word::NEW.frozen());
+        }
     }
 }
 

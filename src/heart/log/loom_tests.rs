@@ -5,10 +5,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::kit::{Answer, plan};
 use super::*;
-use crate::quota::Quota;
+use crate::heart::hint::Hint;
+use crate::heart::word::AtomicWord;
 use crate::sync::check_model;
-use core::time::Duration;
 
 const ORIGIN: u64 = 1 << 60;
 
@@ -47,7 +48,7 @@ impl Model {
             word: AtomicWord::new(),
             hint: Hint::new(),
             rings: Rings::with_room(32),
-            plan: LogPlan::new(&[Quota::new(limit, Duration::from_nanos(window))]),
+            plan: plan(&[(limit, window)]),
             limit,
             window,
             clock: crate::heart::sync::AtomicU64::new(ORIGIN),
@@ -85,7 +86,7 @@ impl Model {
                 }
                 Refund => {
                     let Some((stamp, cost)) = last.take() else { continue };
-                    let refunded = self.attempt(|place, word, now| self.plan.refund(place, word, now, cost, stamp));
+                    let refunded = self.attempt(|place, word, now| self.plan.take_back(place, word, now, cost, stamp));
                     if refunded > 0 {
                         assert_eq!(refunded, cost);
                         let mut granted = self.granted.lock().unwrap();

@@ -11,6 +11,7 @@ pub(crate) struct LogPlan {
     more: Box<[Bound]>,
     /// All quotas, in the given order.
     given: Box<[Bound]>,
+    counts_refused: bool,
 }
 
 /// One sliding window log.
@@ -44,7 +45,8 @@ impl LogPlan {
             kept.push(bound);
         }
         let widest = kept.remove(0);
-        Self { widest, more: kept.into(), given }
+        let counts_refused = quotas.iter().any(Quota::is_counting_refused);
+        Self { widest, more: kept.into(), given, counts_refused }
     }
 
     #[inline]
@@ -62,10 +64,28 @@ impl LogPlan {
         self.given.iter().copied()
     }
 
-    /// The most permits that can be live.
+    /// Whether refused requests are added to the log.
     #[inline]
-    pub(in crate::heart) fn limit(&self) -> u32 {
-        self.widest.limit
+    pub(in crate::heart) fn counts_refused(&self) -> bool {
+        self.counts_refused
+    }
+
+    /// The most live permits that a ring needs slots for.
+    pub(in crate::heart) fn most_slots(&self) -> u32 {
+        if self.counts_refused { self.remembered() } else { self.widest.limit }
+    }
+
+    /// The most permits that a log remembers: reserved permits beside those that are live, or the
+    /// newest requests, refused or not. Decisions read half of them.
+    pub(in crate::heart) fn remembered(&self) -> u32 {
+        2 * self.given.iter().map(|bound| bound.limit).max().unwrap_or(0)
+    }
+
+    /// How far ahead permits may be reserved. Further ahead the log would have to remember more than
+    /// twice the limit. If refused requests count, nothing is reserved ahead.
+    #[inline]
+    pub(in crate::heart) fn furthest_ahead(&self) -> u64 {
+        if self.counts_refused { 0 } else { self.window() }
     }
 
     /// How long a permit is live.

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::kit::{Answer, plan};
 use super::*;
-use crate::quota::Quota;
-use core::time::Duration;
+use crate::heart::hint::Hint;
+use crate::heart::word::AtomicWord;
 
 const ORIGIN: u64 = 1 << 60;
 
@@ -36,11 +37,18 @@ impl Naive {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Ask { cost: u32, within: u64 },
+    Ask {
+        cost: u32,
+        within: u64,
+    },
     Wait(u64),
     Refund(prop::sample::Index),
     Left,
     Move,
+    /// Another thread loads the word and reads the clock, and stops before its spill.
+    Stall,
+    /// It goes on.
+    Resume,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -51,12 +59,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<prop::sample::Index>().prop_map(Step::Refund),
         2 => Just(Step::Left),
         1 => Just(Step::Move),
+        2 => Just(Step::Stall),
+        2 => Just(Step::Resume),
     ]
-}
-
-fn plan(quotas: &[(u32, u64)]) -> LogPlan {
-    let quota = |&(limit, window)| Quota::new(limit, Duration::from_nanos(window));
-    LogPlan::new(&quotas.iter().map(quota).collect::<Vec<_>>())
 }
 
 fn done<T: core::fmt::Debug>(attempt: Attempt<T>) -> T {
@@ -79,6 +84,7 @@ proptest! {
         let least = quotas.iter().map(|quota| quota.0).min().unwrap();
         let mut arena = (AtomicWord::new(), Rings::with_room(1 << 14), Hint::new());
         let (mut naive, mut now, mut receipts) = (Naive::default(), ORIGIN, Vec::new());
+        let mut stalled = Vec::new();
         for step in steps {
             let place = Place { word: &arena.0, hint: &arena.2, rings: &arena.1 };
             let word = place.word.load();
@@ -109,8 +115,10 @@ proptest! {
                 Step::Refund(which) => {
                     if receipts.is_empty() { continue }
                     let (stamp, cost) = receipts.swap_remove(which.index(receipts.len()));
-                    let refunded = done(plan.refund(place, word, now, cost, stamp));
-                    let is_live = stamp + plan.window() > now.max(naive.permits.last().copied().unwrap_or(0));
+                    let refunded = done(plan.take_back(place, word, now, cost, stamp));
+                    let newest = naive.permits.last().copied().unwrap_or(0);
+                    let time = if now < naive.reserved_until { now } else { now.max(newest) };
+                    let is_live = stamp + plan.window() > time;
                     prop_assert_eq!(refunded, if is_live { cost } else { 0 });
                     for _ in 0..refunded {
                         let at = naive.permits.iter().rposition(|&other| other == stamp).unwrap();
@@ -122,7 +130,13 @@ proptest! {
                     }
                 }
                 Step::Left => {
-                    let left = plan.left(place, word, now).unwrap();
+                    let cost = costs.min(least);
+                    let (look, left) = plan.seen(place, word, now, cost).unwrap();
+                    let fits_at = naive.fits_at(&quotas, now, cost);
+                    match look {
+                        Look::Fits { delay_ns } => prop_assert_eq!((fits_at, 0), (now, delay_ns)),
+                        Look::Denied { wait_ns, .. } => prop_assert_eq!(fits_at, now + wait_ns),
+                    }
                     for (&(limit, window), left) in quotas.iter().zip(left.iter()) {
                         if now < naive.reserved_until {
                             prop_assert_eq!(left.remaining, 0);
@@ -138,10 +152,24 @@ proptest! {
                 Step::Move => {
                     prop_assert!(place.word.swap(word, word.frozen()));
                     let rings = Rings::with_room(1 << 14);
-                    let moved = plan.moved(place, word.frozen(), now, &rings).expect("there is room");
+                    let moved = plan.moved(place, word.frozen(), now, &plan, &rings).expect("there is room");
                     let next = AtomicWord::new();
                     prop_assert!(next.swap(Word::NEW, moved));
                     arena = (next, rings, Hint::new());
+                    stalled.clear();
+                }
+                Step::Stall => {
+                    let view = View::of(place, word, now);
+                    let spills = view.state.run < u32::try_from(view.ring.len()).unwrap()
+                        && view.state.newest + plan.window() > view.time;
+                    if spills {
+                        stalled.push((word, now));
+                    }
+                }
+                Step::Resume => {
+                    let Some((old, then)) = stalled.pop() else { continue };
+                    spill(&View::of(place, old, then));
+                    prop_assert_eq!(place.word.load(), word, "a spill leaves the word");
                 }
             }
         }
@@ -184,6 +212,7 @@ fn a_full_arena_says_so_and_changes_nothing() {
     let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
     let mut admitted = 0;
     let before = loop {
+        assert!(rings.slots() < 300, "{}", rings.slots());
         let before = word.load();
         match plan.decide(place, before, ORIGIN + admitted / 500, 1, 0) {
             Attempt::Done(_) => admitted += 1,
@@ -193,6 +222,17 @@ fn a_full_arena_says_so_and_changes_nothing() {
     };
     assert_eq!(word.load(), before);
     assert!(admitted > 60, "{admitted}");
+}
+
+#[test]
+fn a_clock_that_goes_back_is_granted_permits_of_the_newest_stamp() {
+    let plan = plan(&[(3, 10)]);
+    let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(16), Hint::new());
+    let place = Place { word: &word, hint: &hint, rings: &rings };
+    for now in [ORIGIN + 9, ORIGIN + 3] {
+        let answer = done(plan.decide(place, place.word.load(), now, 1, 0));
+        assert_eq!(answer, Answer::Admitted { stamp: ORIGIN + 9, delay_ns: 0 });
+    }
 }
 
 #[test]

@@ -118,45 +118,42 @@ fn the_next_place_leaves_when_it_would_have() {
 }
 
 #[test]
-fn a_window_keeps_its_start_and_its_permits() {
+fn a_window_keeps_its_permits_and_its_start_if_it_can() {
     let boundary = START - 30;
-    for (from, opened_at, start) in
-        [(window(5, 100, Some(boundary)), START, boundary), (window(5, 100, None), START, START)]
-    {
-        let state = charged(from, 0, opened_at, 3);
-        for to in [
-            window(7, 100, None),
-            window(7, 100, Some(boundary)),
-            window(7, 100, Some(boundary + 50)),
-            window(7, 100, Some(START + 1)),
-        ] {
-            let now = START + 60;
+    for (from, start) in [(window(5, 100, Some(boundary)), boundary), (window(5, 100, None), START)] {
+        let (state, now) = (charged(from, 0, START, 3), START + 60);
+        for other in [None, Some(boundary), Some(boundary + 50), Some(START + 1)] {
+            let to = window(7, 100, other);
+            // The start of the aligned window of the change, if the present one is not aligned.
+            let keeps = other.is_none_or(|other| start.abs_diff(other) % 100 == 0);
+            let start = if keeps { start } else { now - (now - other.expect("aligned")) % 100 };
             let converted = to.converted(&from, state, now);
-            let left = |wait| Left { remaining: 4, ..Left::none_for(7, wait) };
-            assert_eq!(to.left(converted, now), left(start + 100 - now), "{from:?} to {to:?}");
-            // And its receipts.
-            let (refunded, permits) = to.refund(converted, now, state, 3).expect("it is open");
-            assert_eq!((permits, remaining(to, refunded, now)), (3, 7));
+            let left = Left { remaining: 4, ..Left::none_for(7, start + 100 - now) };
+            assert_eq!(to.left(converted, now), left, "{from:?} to {to:?}");
             assert_eq!(remaining(to, converted, start + 100), 7, "and ends");
+            // Receipts are of a window.
+            let refunded =
+                to.refund(converted, now, state, 3).map(|(state, permits)| (permits, remaining(to, state, now)));
+            assert_eq!(refunded, keeps.then_some((3, 7)));
         }
         // By its new length.
-        let longer = window(2, 300, Some(boundary + 50));
-        assert_eq!(
-            longer.left(longer.converted(&from, state, START + 60), START + 60),
-            Left::none_for(2, start + 240 - START)
-        );
+        let longer = window(2, 300, Some(start));
+        let left = Left::none_for(2, start + 300 - now);
+        assert_eq!(longer.left(longer.converted(&from, state, now), now), left);
+        let shorter = window(2, now - start, None);
+        assert_eq!(shorter.converted(&from, state, now), 0);
         // What is over stays over.
         assert_eq!(longer.converted(&from, state, start + 100), 0);
     }
 }
 
 #[test]
-fn the_window_after_one_of_another_phase_begins_where_the_grid_says() {
+fn a_receipt_of_before_a_change_of_the_phase_is_worth_nothing_after_a_change_back() {
     let (from, to) = (window(5, 100, Some(START)), window(5, 100, Some(START + 30)));
-    let state = to.converted(&from, charged(from, 0, START + 10, 5), START + 40);
-    assert_eq!(to.left(state, START + 40), Left::none_for(5, 60));
-    let next = charged(to, state, START + 100, 5);
-    assert_eq!(to.left(next, START + 100), Left::none_for(5, 30));
+    let receipt = charged(from, 0, START + 40, 2);
+    let back = from.converted(&to, to.converted(&from, receipt, START + 50), START + 60);
+    assert_eq!(from.left(back, START + 60), Left { remaining: 3, ..Left::none_for(5, 40) });
+    assert_eq!(from.refund(back, START + 60, receipt, 2), None);
 }
 
 #[test]
@@ -164,10 +161,11 @@ fn a_counters_window_that_is_over_counts_no_more() {
     let (from, to) = (counter(5, 10, START), counter(5, 1000, START));
     let state = charged(from, 0, START, 5);
     assert_eq!(to.converted(&from, state, START + 20), 0);
-    // The previous count is over, the current one is not.
+    // The previous count is over, the current one is not. As it is in another window now, it is
+    // rounded up to a permit more.
     let state = charged(from, charged(from, 0, START, 4), START + 15, 1);
     let converted = to.converted(&from, state, START + 20);
-    assert_eq!(remaining(to, converted, START + 20), 4);
+    assert_eq!(remaining(to, converted, START + 20), 3);
 }
 
 #[test]
@@ -186,15 +184,19 @@ fn a_dropped_reservation_and_a_change_leave_all_of_a_counter() {
 }
 
 #[test]
-fn a_counter_of_another_phase_keeps_its_counts_and_gets_to_the_grid() {
+fn the_counts_of_a_counter_of_another_phase_are_in_the_aligned_window() {
     let (from, to) = (counter(8, 100, START), counter(8, 100, START + 30));
     let state = to.converted(&from, charged(from, 0, START + 10, 8), START + 20);
-    // Up to the boundary at 130 they have their full weight, although their own window ends at 100.
     let faded = |now| remaining(to, state, now);
-    assert_eq!([20, 99, 100, 129, 142, 143, 229, 230].map(|after| faded(START + after)), [0, 0, 0, 0, 0, 1, 7, 8]);
-    assert_eq!(to.decide(state, START + 20, 1), Verdict::Deny { wait_ns: 123, state: None });
-    let state = charged(to, state, START + 143, 1);
-    assert_eq!(to.over_at(state), START + 330);
+    assert_eq!([20, 29, 30, 42, 43, 129, 130].map(|after| faded(START + after)), [0, 0, 0, 0, 1, 7, 8]);
+    assert_eq!(to.decide(state, START + 20, 1), Verdict::Deny { wait_ns: 23, state: None });
+    let state = charged(to, state, START + 43, 1);
+    assert_eq!(to.over_at(state), START + 230);
+    // A previous count that would end later is granted anew, as far as it would weigh.
+    let state = charged(from, charged(from, 0, START + 10, 4), START + 120, 1);
+    assert_eq!(remaining(from, state, START + 120), 3);
+    let state = to.converted(&from, state, START + 120);
+    assert_eq!(remaining(to, state, START + 120), 3);
 }
 
 #[test]

@@ -204,13 +204,14 @@ fn the_next_window_of_a_counter_weighs_the_current_count() {
 #[test]
 fn the_largest_counts_and_times_fit() {
     let window = (1 << 59) - 1;
-    let counter = Counter::new(MOST, window, START);
-    let full = admit(&counter, 0, 0, MOST);
-    let state = admit(&counter, full, window + window / 2, MOST / 2 - 1);
+    let limit = crate::Quota::MAX_COUNTER_LIMIT;
+    let counter = Counter::new(limit, window, START);
+    let full = admit(&counter, 0, 0, limit);
+    let state = admit(&counter, full, window + window / 2, limit / 2);
     assert_eq!(remaining(&counter, state, window + window / 2), 0);
-    assert!(wait(&counter, state, window + window / 2, MOST) > window);
+    assert!(wait(&counter, state, window + window / 2, limit) > window);
     let late = END_OF_TIME - START;
-    assert_eq!(counter.over_at(admit(&counter, state, late, MOST)).div_ceil(1 << 40), {
+    assert_eq!(counter.over_at(admit(&counter, state, late, limit)).div_ceil(1 << 40), {
         let start = (END_OF_TIME - START) / window * window + START;
         (start + 2 * window).div_ceil(1 << 40)
     });

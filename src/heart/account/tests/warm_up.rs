@@ -160,7 +160,8 @@ fn the_last_request_can_be_refunded() {
 
 #[test]
 fn a_change_keeps_the_time_at_which_it_is_free_and_how_cold_it_is() {
-    let new = |permits, seconds| AnyAccount::warm_up(100, permits, SECOND, seconds * SECOND).expect("a warm-up");
+    let new =
+        |permits, seconds| AnyAccount::WarmUp(WarmUp::new(100, permits, SECOND, seconds * SECOND).expect("a warm-up"));
     let (old, faster) = (new(10, 10), new(30, 10));
     let Verdict::Admit { state, .. } = old.decide(0, START, 40) else { panic!("free") };
     assert_eq!(old.converted(&new(10, 10), state, START), state);
@@ -170,7 +171,7 @@ fn a_change_keeps_the_time_at_which_it_is_free_and_how_cold_it_is() {
     // 60 of 100 were left, so 180 of 300: an idle time of 4 of 10 seconds is missing in both.
     assert_eq!(faster.over_at(converted).abs_diff(old.over_at(state)), 0);
     // It can't be taken for longer than two requests of the limit.
-    let small = AnyAccount::warm_up(1, 1000, SECOND, SECOND).expect("a warm-up");
+    let small = AnyAccount::WarmUp(WarmUp::new(1, 1000, SECOND, SECOND).expect("a warm-up"));
     assert!(small.left(small.converted(&old, state, START), START).next_after_ns <= 2 * 3_000_000);
 }
 

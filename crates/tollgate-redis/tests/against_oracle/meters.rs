@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tollgate::Quota;
-use tollgate_redis::{Decision, RedisLimiter, Status, StoreError};
+use tollgate_redis::{Decision, RedisLimiter, Status, Store, StoreError};
 
 use crate::oracle::meter::{Meter, Naive};
 use crate::support::{Clock, START, Server, case_name, runtime};
@@ -109,7 +109,23 @@ struct Compared<'a> {
     runtime: &'a Runtime,
 }
 
-impl Compared<'_> {
+impl<'a> Compared<'a> {
+    /// A key that is new, in the store and in the oracle.
+    fn new(meter: Meter, store: &Store, clock: &'a Clock, runtime: &'a Runtime) -> Self {
+        let limiter = RedisLimiter::new(store, &case_name(), quota(meter)).unwrap();
+        clock.set(START);
+        Self {
+            meter,
+            naive: Naive::new(meter, 0, START),
+            is_known: false,
+            limiter: Arc::new(limiter),
+            now: START,
+            passes: None,
+            clock,
+            runtime,
+        }
+    }
+
     fn run(&mut self, op: Op) -> Result<(), TestCaseError> {
         let part = |part: u16| {
             let window = u64::try_from(self.limiter.quotas()[0].window().as_micros()).expect("short");
@@ -229,19 +245,7 @@ fn the_other_algorithms_decide_as_the_oracle_does() {
     let (clock, runtime, store) = (server.clock(), runtime(), server.store_with_time());
     let cases = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) };
     proptest!(cases, |(meter in meters(), ops in ops())| {
-        let limiter = RedisLimiter::new(&store, &case_name(), quota(meter)).unwrap();
-        clock.set(START);
-        let naive = Naive::new(meter, 0, START);
-        let mut compared = Compared {
-            meter,
-            naive,
-            is_known: false,
-            limiter: Arc::new(limiter),
-            now: START,
-            passes: None,
-            clock: &clock,
-            runtime: &runtime,
-        };
+        let mut compared = Compared::new(meter, &store, &clock, &runtime);
         for op in ops {
             compared.run(op)?;
         }
@@ -260,19 +264,7 @@ fn an_account_that_advances_is_the_same_account() {
         Meter::LeakyQueue { leak: 300_007, per: 1_000_003, max_delay: 999_999 },
     ];
     for meter in meters {
-        let limiter = RedisLimiter::new(&store, &case_name(), quota(meter)).unwrap();
-        clock.set(START);
-        let naive = Naive::new(meter, 0, START);
-        let mut compared = Compared {
-            meter,
-            naive,
-            is_known: false,
-            limiter: Arc::new(limiter),
-            now: START,
-            passes: None,
-            clock: &clock,
-            runtime: &runtime,
-        };
+        let mut compared = Compared::new(meter, &store, &clock, &runtime);
         let half = meter.limit() / 2;
         for request in 0..200 {
             compared.run(Op::Acquire(half + request * 3)).unwrap();

@@ -7,6 +7,7 @@ mod clients;
 mod connections;
 mod envoy;
 mod envoy_grpc;
+mod guarded;
 mod nginx;
 mod processes;
 mod stopping;

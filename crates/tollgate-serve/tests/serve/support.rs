@@ -81,9 +81,9 @@ impl Running {
         Answer::of(request.call().unwrap())
     }
 
-    /// A figure of `/metrics`.
+    /// A figure of `/metrics`. The server may not have seen the end of a connection before.
     pub(crate) fn metric(&self, name: &str) -> u64 {
-        let text = self.get("/metrics", &[]).body;
+        let text = until("place", || Some(self.get("/metrics", &[])).filter(|answer| answer.status != 503)).body;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
     }

@@ -26,7 +26,7 @@ use crate::snapshot::{RestoreError, Snapshot};
 ///
 /// let limiter = Limiter::<String>::builder(Quota::new(5, Duration::from_secs(10)))
 ///     .key_cap(100_000)
-///     .at_key_cap(AtKeyCap::Share)
+///     .at_key_cap(AtKeyCap::Admit)
 ///     .expected_keys(10_000)
 ///     .build()?;
 /// assert!(limiter.try_acquire("alice").is_admitted());
@@ -234,8 +234,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// Lets keys get [quotas of their own](Limiter::set_quotas_of): about this many, at most the key
     /// cap. Zero, the default, lets no key.
     ///
-    /// This takes 8 to 16 bytes for each of them from the start. Each decision then checks whether
-    /// its key has quotas of its own. If more keys get quotas, the check takes longer.
+    /// This takes no memory until keys have quotas of their own. Then each decision checks whether its
+    /// key is one of them. More keys than this may get quotas.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

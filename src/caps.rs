@@ -22,10 +22,7 @@ pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 /// let key_cap = MAX_KEY_CAP + 1;
 /// assert_eq!(with_cap(key_cap).unwrap_err(), BuildError::KeyCapTooLarge { key_cap });
 /// ```
-// Numbers of cells and of rings have 28 bits. Threads that replace a ring need a few rings beyond
-// those of the keys.
 pub const MAX_KEY_CAP: usize = 250_000_000;
-const _: () = assert!(MAX_KEY_CAP + (1 << 20) < crate::slab::MOST_BLOCKS as usize);
 
 /// The most dimensions that a [`JointLimiter`](crate::JointLimiter) may have.
 ///
@@ -49,9 +46,11 @@ pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 
 /// The answer to a new key when the limiter holds as many keys as its cap allows.
 ///
-/// First the limiter frees cells of keys whose permits have all expired. If no cell is free even
-/// then, it gives this answer. Keys that the limiter holds are not affected. A
-/// [`peek`](crate::Limiter::peek) at a new key gives the same answer and takes no place.
+/// First the limiter looks for a key whose permits have all expired, and takes its place. If it
+/// finds none, it gives this answer. At a cap of at most 1024 keys it looks at all keys. At a larger
+/// one each request looks at some, in turn, so a place may be found a few requests later. Keys that
+/// the limiter holds are not affected. A [`peek`](crate::Limiter::peek) at a new key gives the same
+/// answer and takes no place.
 ///
 /// ```
 /// use tollgate::{AtKeyCap, Limiter, Quota};
@@ -70,8 +69,8 @@ pub(crate) const DEFAULT_KEY_CAP: usize = 1 << 20;
 /// ```
 ///
 /// # Two first requests at the last place
-/// The first request of a key takes a cell a few instructions before other threads can find the
-/// cell. A second request for the same key in between may find no other place free. Then it gets
+/// The first request of a key takes a place a few instructions before other threads can find its
+/// permits. A second request for the same key in between may find no other place free. Then it gets
 /// the answer to a key without a place. The answer is right: at that instant all places are taken,
 /// and no permits have been granted to the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -84,9 +83,4 @@ pub enum AtKeyCap {
     /// Admits the request without a charge. During a flood of new keys, new users are admitted, and
     /// so is the flood.
     Admit,
-    /// Decides by one quota that all keys without a place share. It is the quota of all keys, even
-    /// for a key with [quotas of its own](crate::Limiter::set_quotas_of). A cost that only the
-    /// key's own quota can admit is denied with
-    /// [`DenialReason::KeyCap`](crate::DenialReason::KeyCap).
-    Share,
 }

@@ -2,7 +2,6 @@
 
 use core::hash::Hash;
 
-use crate::cell::{Scope, Unchanged, Versions};
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
 use crate::engine::{Change, Engine};
@@ -12,7 +11,8 @@ use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::validate;
+use crate::quotas::{Unchanged, validate};
+use crate::state::table::Scope;
 use crate::texts::texts;
 
 /// Why quotas were not changed. The old ones stay in force.
@@ -41,18 +41,6 @@ pub enum ChangeError {
         /// The algorithm of the new quotas.
         asked: Algorithm,
     },
-    /// A key's account has no room for so many permits: build the limiter with the largest quota
-    /// that it may come to have.
-    TooLarge {
-        /// The new quota.
-        quota: Quota,
-    },
-    /// The quotas have been changed as often as they can be: build another limiter, from a snapshot
-    /// if keys are to keep their permits.
-    TooManyChanges {
-        /// The most changes.
-        most: u64,
-    },
     /// Of the new and the present quotas, one list [counts refused
     /// requests](Quota::counting_refused) and the other does not. Build another limiter.
     OtherRefused,
@@ -79,11 +67,9 @@ impl ChangeError {
     pub(crate) fn of(unchanged: Unchanged, is: &[Quota], asked: &[Quota]) -> Self {
         match unchanged {
             Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
-            Unchanged::TooLarge => Self::TooLarge { quota: asked[0] },
             Unchanged::OtherRefused => Self::OtherRefused,
             Unchanged::OtherSteps => Self::OtherSteps { is: is[0] },
             Unchanged::NoneOfItsOwn => Self::NoneOfItsOwn,
-            Unchanged::TooOften => Self::TooManyChanges { most: Versions::MOST },
         }
     }
 }
@@ -92,10 +78,6 @@ texts! { ChangeError {
     Quotas(error) => "{error}";
     Keys(error) => "{error}";
     OtherAlgorithm { is, asked } => "a {is} can't become a {asked}: build another limiter for it";
-    TooLarge { quota } => "the accounts have no room for {quota}: build the limiter with the largest quota it may come \
-        to have";
-    TooManyChanges { most } => "the quotas have been changed {most} times: build another limiter, from a snapshot to \
-        keep what keys have";
     OtherRefused => "whether refused requests count can't change: build another limiter for quotas that count them \
         differently";
     OtherSteps { is } => "of a quantised log ({is}) only the limit can change: build another limiter for other steps";
@@ -118,9 +100,10 @@ impl<C: Clock, F> Engine<C, F> {
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Changes the quotas of all keys, from now on, while requests come.
     ///
-    /// Keys keep the permits that they have been granted. No request waits, and the keys are not
-    /// touched, so the cost is the same for one key and for a million. Changes wait for one
-    /// another. A request that is halfway is decided by the old quotas or by the new ones.
+    /// Keys keep the permits that they have been granted. The call moves all keys to new tables, so
+    /// its time grows with their number. No request waits for it; one that comes meanwhile moves its
+    /// own key and a few others. Changes wait for one another. A request that is halfway is decided
+    /// by the old quotas or by the new ones.
     ///
     /// The permits that a key has been granted count as follows:
     ///
@@ -128,24 +111,25 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   smaller limit a key waits until few enough are live. Permits that have left the widest of
     ///   the old windows do not come back under a longer one.
     /// - **Token bucket, leaky bucket**: as much is missing from the new bucket as was from the old
-    ///   one, rounded up to a whole permit and at most all of it. Permits that are reserved ahead
-    ///   stay owed, up to the new capacity. The bucket flows at the new rate from now on.
+    ///   one, and at most all of it. Permits that are reserved ahead stay owed, up to the new capacity. The bucket flows at the new rate from now on. A key whose
+    ///   bucket is full is as new: it gets what [new keys](Quota::starting_with) start with.
     /// - **Leaky queue**: places that were given stay. The next place leaves when it would have, or
-    ///   less than one interval of the new rate later, if the queue can be as long.
+    ///   earlier, if the new queue can't be as long.
     /// - **Quantised log**: the limit changes as that of a sliding window log. The window can't
     ///   change.
     /// - **Fixed window**: permits of an open window still count in it. The window keeps its start
-    ///   and takes the new length. An aligned window becomes the new aligned window that contains
-    ///   its start. If only the [phase](Quota::aligned) is another, the permits count in the aligned
-    ///   window of the change. A window that is over stays over.
+    ///   and takes the new length; it may be over by that. If that is no aligned window, and the new
+    ///   ones are [aligned](Quota::aligned), the permits count in the aligned window of the change. A
+    ///   window that is over stays over.
     /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does. If
-    ///   only the phase is another, no count weighs less than before.
+    ///   only the phase is another, no count weighs less at the change than it did before.
     ///
     /// Permits that were charged under earlier quotas can still be refunded to logs and windows,
-    /// unless the phase is another. They can't be refunded to buckets and queues.
+    /// unless they count in another window. They can't be refunded to buckets and queues.
     ///
-    /// Each change takes some 400 bytes, which are freed with the limiter. There can be 1,048,575
-    /// changes. A call with the quotas that there are changes nothing and costs nothing.
+    /// Quotas that the limiter has not had before take some 470 bytes, which are freed with it. A
+    /// call with the quotas that there are changes nothing and costs nothing. Another
+    /// [name](Quota::named) alone changes no permits.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -159,9 +143,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// # Errors
     ///
-    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, count refused
-    /// requests where the present ones do not (or the other way round), or have changed too often.
-    /// The old ones stay in force.
+    /// [`ChangeError`] when the quotas can't be used, are of another algorithm, or count refused
+    /// requests where the present ones do not (or the other way round). The old ones stay in force.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.engine.set_quotas(0, Scope::All, quotas)
     }
@@ -170,11 +153,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// as [`set_quotas`](Self::set_quotas) does for all.
     ///
     /// It is for few keys that change rarely: a customer pays for more. Call it when the quotas
-    /// change, not in each request. Each change to other quotas takes some 400 bytes, for each key,
-    /// which are freed with the limiter, and counts towards the 1,048,575 changes of all keys
-    /// together. A call with the quotas that the key has of its own changes nothing and costs
-    /// nothing. For tiers of many keys, give a [`JointLimiter`] a dimension for each tier: a request
-    /// has a key in the dimension of its tier, and is [`Absent`](crate::Absent) in the others.
+    /// change, not in each request. A change to other quotas moves the keys of the key's part of the
+    /// table, a 16th of a large one. Keys with equal quotas share the memory that these take. A call
+    /// with the quotas that the key has of its own changes nothing and costs nothing. For tiers of
+    /// many keys, give a [`JointLimiter`] a dimension for each tier: a request has a key in the
+    /// dimension of its tier, and is [`Absent`](crate::Absent) in the others.
     ///
     /// The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks
@@ -198,6 +181,23 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.engine.set_quotas(0, Scope::Key(self.fingerprint(key)), quotas)
+    }
+
+    /// Takes the own quotas of a key away: it has those of all keys from now on, and keeps its
+    /// permits. Returns whether it had any of its own.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(2));
+    /// let limiter = builder.keys_with_quotas(1000).build()?;
+    /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
+    /// assert!(limiter.unset_quotas_of("alice"));
+    /// assert_eq!(limiter.quotas_of("alice"), [Quota::per_minute(2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unset_quotas_of(&self, key: impl AsKey<K>) -> bool {
+        self.engine.table.unset(self.fingerprint(key), &self.engine.clock)
     }
 
     /// The quotas that a key has: its own, or those of all keys.
@@ -298,6 +298,30 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| *error)
     }
 
+    /// Takes the own quotas of these keys away, as [`Limiter::unset_quotas_of`] does. Returns whether
+    /// one of them had any.
+    ///
+    /// ```
+    /// use tollgate::{Absent, JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder().keys_with_quotas(1000);
+    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_minute(100)]).build()?;
+    /// limiter.set_quotas_of(("alice", Absent), &[Quota::per_minute(10)])?;
+    /// assert!(limiter.unset_quotas_of(("alice", Absent))?);
+    /// assert!(!limiter.unset_quotas_of(("alice", 7))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
+    pub fn unset_quotas_of(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
+        let keys = self.fingerprints(keys, 0)?;
+        let unset = |any, &key| any | self.engine.table.unset(key, &self.engine.clock);
+        Ok(keys.iter().flatten().fold(false, unset))
+    }
+
     /// The quotas that these keys have, by dimension: their own, or those of all keys. `None` where
     /// there is no key.
     ///
@@ -335,7 +359,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
-        self.engine.table.cells.versions(0).may_have_own()
+        self.engine.may_have_own
     }
 
     /// Makes all of these changes, or none. An error has the dimension.
@@ -359,15 +383,14 @@ mod tests {
     use crate::Limiter;
 
     #[test]
-    fn there_is_an_end_to_changes_and_the_last_one_stays() {
+    fn there_is_no_end_to_changes() {
         let limiter = Limiter::<String>::new(Quota::per_hour(3)).unwrap();
         assert!(limiter.try_acquire("alice").is_admitted());
-        for change in 1..=Versions::MOST {
-            let limit = 4 + u32::from(change % 2 == 1);
+        for change in 0..5_000 {
+            let limit = 4 + change % 1_000;
             assert_eq!(limiter.set_quotas(&[Quota::per_hour(limit)]), Ok(()), "change {change}");
         }
-        let most = Versions::MOST;
-        assert_eq!(limiter.set_quotas(&[Quota::per_hour(9)]), Err(ChangeError::TooManyChanges { most }));
+        assert_eq!(limiter.set_quotas(&[Quota::per_hour(5)]), Ok(()));
         assert_eq!((limiter.quotas(), limiter.peek("alice").remaining()), (&[Quota::per_hour(5)][..], 4));
     }
 }

@@ -1,11 +1,9 @@
 //! How tollgate works, why it is right, and where it falls short.
 //!
 //! - [`glossary`]: the words of the code and of these pages.
-//! - [`internals`]: memory, claims, resizes, states; where to start reading.
-//! - [`proof`]: helpers; why some request always ends; why no window holds more than N.
-//! - [`table_and_clocks`]: how cells are found, made and freed; the key cap; clocks that lag.
-//! - [`algorithms`]: how each algorithm and feature uses that machinery; where a new one goes.
-//! - [`invariants`], [`more_invariants`]: what always holds, by name, with its tests.
+//! - [`internals`]: a key's word, the algorithms, the table; where to start reading.
+//! - [`proof`]: why no window holds more than N, and why no thread waits for another.
+//! - [`invariants`]: what always holds, by name, with its tests.
 //! - [`limitations`]: known gaps, and numbers that run out.
 //! - [`evidence`]: which test shows which claim.
 //! - [`performance`]: what a decision costs, and why.
@@ -18,10 +16,7 @@ macro_rules! chapters {
             #[doc = "[glossary]: crate::design::glossary"]
             #[doc = "[internals]: crate::design::internals"]
             #[doc = "[proof]: crate::design::proof"]
-            #[doc = "[table and clocks]: crate::design::table_and_clocks"]
-            #[doc = "[algorithms]: crate::design::algorithms"]
             #[doc = "[invariants]: crate::design::invariants"]
-            #[doc = "[more invariants]: crate::design::more_invariants"]
             #[doc = "[limitations]: crate::design::limitations"]
             #[doc = "[evidence]: crate::design::evidence"]
             #[doc = "[performance]: crate::design::performance"]
@@ -36,10 +31,7 @@ chapters! {
     glossary "../docs/glossary.md"
     internals "../docs/internals.md"
     proof "../docs/proof.md"
-    table_and_clocks "../docs/table_and_clocks.md"
-    algorithms "../docs/algorithms.md"
     invariants "../docs/invariants.md"
-    more_invariants "../docs/more_invariants.md"
     limitations "../docs/limitations.md"
     evidence "../docs/evidence.md"
     performance "../docs/performance.md"

@@ -8,3 +8,4 @@ mod observed;
 
 pub use builder::DirectLimiterBuilder;
 pub use limiter::DirectLimiter;
+pub(crate) use limiter::THE_KEY;

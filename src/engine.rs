@@ -8,8 +8,6 @@ mod modes;
 mod refundable;
 mod settings;
 
-#[cfg(any(feature = "policy", all(test, tollgate_loom)))]
-pub(crate) use body::AtCap;
 pub(crate) use body::{Change, Engine};
 pub(crate) use joint::Together;
 pub(crate) use settings::Settings;

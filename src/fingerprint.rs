@@ -10,5 +10,4 @@ mod default;
 mod kinds;
 
 pub use default::DefaultFingerprinter;
-pub(crate) use kinds::MAX_PLANS;
 pub use kinds::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};

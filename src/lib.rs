@@ -50,8 +50,8 @@
 //! | [`tollgate-http`](https://docs.rs/tollgate-http) | header fields, answers and client addresses, for any framework |
 //! | [`tollgate-serve`](https://docs.rs/tollgate-serve) | programs in any language, nginx and Envoy |
 //!
-//! [`tollgate-redis`](https://docs.rs/tollgate-redis) keeps the same quotas on Redis or Valkey, for
-//! several nodes that share a limit.
+//! [`tollgate-redis`](https://docs.rs/tollgate-redis) keeps the same quotas, but for the warm-up, on
+//! Redis or Valkey, for several nodes that share a limit.
 //!
 //! # What is guaranteed
 //! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits
@@ -63,12 +63,13 @@
 //!   [`retry_after`](Denial::retry_after), and not a nanosecond sooner.
 //! - **Lock-free** in the strict sense: a thread that stops between any two instructions never
 //!   keeps another thread from its decision, not for a new key and not while the table grows. This
-//!   does not cover the allocator, nor a clock or a hasher of your own.
+//!   does not cover the allocator, a clock or a hasher of your own, nor targets on which
+//!   [`is_lock_free`] is false.
 //! - **Bounded memory.** Memory follows the live permits. There is a cap on keys
 //!   ([`LimiterBuilder::key_cap`]), and a stated answer to new keys beyond it ([`AtKeyCap`]).
 //!   Denied requests take no memory, unless a quota or a penalty counts them.
-//! - **Robust against clocks.** If a reading goes back, the stamp of the key's newest permit takes
-//!   its place; [`Clock`] names the remaining effects. A century of uptime does not overflow.
+//! - **Robust against clocks.** If a reading goes back, nothing is admitted that would not be by a
+//!   clock that stands still; [`Clock`] tells what else it does. A century of uptime does not overflow.
 //! - **No `unsafe`** in this crate.
 //!
 //! The other [algorithms](Algorithm) keep their own rules as exactly, in integers, with the same
@@ -84,7 +85,7 @@
 //! | a `Retry-After` header | [`retry_after_secs`](Denial::retry_after_secs) |
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
 //! | a decision as a `Result`, for `?` | [`into_result`](Decision::into_result) |
-//! | permits for later | [`reserve`](Limiter::reserve) |
+//! | permits for later, or a look at what there would be | [`reserve`](Limiter::reserve), [`peek_reserve`](Limiter::peek_reserve) |
 //! | attempts that count unless they succeed | [`reserve`](Limiter::reserve) and [`commit`](Reservation::commit) first, [`refund`](Limiter::refund) on success |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
 //! | tests that set the time | [`MockClock`] |
@@ -92,7 +93,7 @@
 //! | one limiter type for the service and its tests | [`AnyClock`] |
 //! | a clock whose reading costs one load | [`CoarseClock`] |
 //! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
-//! | changes of quotas at run time, for all keys or for one | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of) |
+//! | changes of quotas at run time, for all keys or for one, and back | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of), [`unset_quotas_of`](Limiter::unset_quotas_of) |
 //! | tiers of keys | a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
 //! | other quotas for a few customers | [`set_quotas_of`](Limiter::set_quotas_of) when a customer's quotas change, not in each request |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
@@ -117,7 +118,8 @@
 //! | an even outflow, where each request gets a [delay](Admission::delay) | [`Quota::leaky_queue`] |
 //! | a plain count per window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
 //! | at most N permits in any window, for limits in the millions: each permit is free again up to one step late | [`Quota::quantised_log`] |
-//! | nearly at most N permits in any window, for limits to 65,535, in two words per key | [`Quota::sliding_counter`] |
+//! | nearly at most N permits in any window, for limits to 65,535, in the 32 bytes of a cell | [`Quota::sliding_counter`] |
+//! | a rate that rises after a pause, for what is slow then | [`Quota::warm_up`] |
 //!
 //! # Recipes
 //! ## A limiter for a whole service
@@ -245,19 +247,25 @@
 //! ```
 //!
 //! # Cost
-//! A decision on a known key takes one hash, one clock reading and one look-up: O(1). A denial
-//! executes no locked instruction and writes nothing to shared memory. An admission executes two
-//! compare-and-swaps. When a key's ring grows, an admission also copies its stamps.
+//! A decision on a known key takes one hash, one clock reading and one look-up: O(1). The look-up
+//! executes two locked instructions, on memory of the thread's own. A denial writes nothing that
+//! other threads read, but for a hint that a log leaves once for each wait. An admission executes
+//! one compare-and-swap of 128 bits; a log also one of 64 bits for each permit of the claim before.
+//! When a key's ring grows, an admission also copies its stamps. While a table grows, shrinks or
+//! changes its quotas, each request also moves a few other keys.
 //!
-//! A key with one live permit takes 32 bytes and its share of the index. Further permits take 8
-//! bytes each, in rings of 4, 8, 16 ... slots, which all quotas of the key share. Under the other
-//! algorithms a key takes the 32 bytes alone. A quantised log adds three words, and 8 bytes for
-//! each step that counts.
+//! A key with one live permit takes a cell of 32 bytes and its share of free cells: 40 to 55 bytes.
+//! Further permits take 8 bytes each, in rings of 2, 4, 8 ... slots, which all quotas of the key
+//! share. A quantised log takes 8 bytes for each step that counts. Under the other algorithms a key
+//! takes the cell alone.
 //!
 //! # Platforms
-//! Rust 1.85 or later, and targets with 64-bit atomics. The default build depends on `quanta` (the
-//! clock), `siphasher` (fingerprints that resist chosen keys) and `once_cell` (lock-free allocation
-//! behind a safe interface).
+//! Rust 1.85 or later, and targets with 64-bit atomics. Decisions are lock-free on x86-64 and
+//! aarch64. On targets without a swap of 128 bits, each load and swap of a key's state takes a lock
+//! ([`is_lock_free`]). The default build
+//! depends on `quanta` (the clock), `siphasher` (fingerprints that resist chosen keys),
+//! `portable-atomic` (words of 128 bits), `arc-swap` (memory that threads read while it is
+//! replaced) and `once_cell` (lock-free allocation behind a safe interface).
 //!
 // A link goes to its first address: to the item itself, if its feature is on.
 #![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
@@ -278,7 +286,6 @@ mod limiter;
 
 mod builder;
 mod caps;
-mod cell;
 mod change;
 pub mod clock;
 mod counts;
@@ -288,10 +295,6 @@ mod duration;
 mod engine;
 mod error;
 mod fingerprint;
-#[cfg(tollgate_heart)]
-pub mod heart;
-#[cfg(all(test, not(tollgate_heart)))]
-mod heart;
 mod keys;
 mod lists;
 mod modes;
@@ -303,14 +306,26 @@ pub mod policy;
 mod quota;
 mod quotas;
 mod reservation;
-mod rule;
-mod single;
-mod slab;
 #[cfg(feature = "snapshot")]
 mod snapshot;
+mod state;
 mod sync;
-mod table;
 mod texts;
+
+/// Whether decisions are lock-free on this target and processor.
+///
+/// A key's state is a word of 128 bits. x86-64 and aarch64 can swap it. On targets that can't, a lock
+/// is taken for the time of one load or swap.
+///
+/// ```
+/// if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+///     assert!(tollgate::is_lock_free());
+/// }
+/// ```
+#[must_use]
+pub fn is_lock_free() -> bool {
+    state::is_lock_free()
+}
 
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};

@@ -6,12 +6,11 @@
 //! the table is. If several threads list a key at the same time, exactly one of them gets `true`.
 
 use crate::caps::MAX_KEY_CAP;
-use crate::cell::Versions;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
 use crate::noted::At;
 use crate::quota::Quota;
-use crate::table::Table;
+use crate::state::table::Table;
 use crate::texts::texts;
 
 /// A list, with the number of its plan in the table.
@@ -36,8 +35,7 @@ impl Lists {
             return Err(BuildError::ListCapTooLarge { list_cap: cap });
         }
         let listed = [Quota::new(1, Quota::MAX_WINDOW)];
-        let plans = [Versions::new(&listed), Versions::new(&listed)];
-        Ok(Self { table: Table::of_plans(plans.into(), cap, 0), cap })
+        Ok(Self { table: Table::new(&[&listed, &listed], cap, 0), cap })
     }
 
     /// The list that the key is on. If it is on both, the deny list.
@@ -48,13 +46,8 @@ impl Lists {
 
     /// Puts the key on the list. Returns whether it was absent before.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        // A sweep frees forgotten cells, and each refused attempt sweeps a part of the index. After
-        // this many attempts a whole sweep has run, even if an older sweep had to end first.
-        let sweeps = 2 * (self.cap / 64 + 2);
-        for _ in 0..sweeps {
-            if let Ok(status) = self.table.acquire(key.in_dimension(list as usize), 1, &At(0)) {
-                return Ok(status.is_admitted());
-            }
+        if let Ok(status) = self.table.acquire(key.in_dimension(list as usize), 1, &At(0)) {
+            return Ok(status.is_admitted());
         }
         Err(ListError::Full { list_cap: self.cap })
     }

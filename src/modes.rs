@@ -9,9 +9,9 @@ use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, Lists};
 use crate::penalty::{Penalties, Penalty};
-use crate::sync::plain::{AtomicU64, Ordering};
 #[cfg(feature = "snapshot")]
-use crate::table::Table;
+use crate::state::table::Table;
+use crate::sync::plain::{AtomicU64, Ordering};
 
 /// The modes that were set on a builder.
 #[derive(Debug, Clone, Default)]

@@ -18,16 +18,18 @@ mod loom_tests;
 use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
-use crate::cell::Versions;
-#[cfg(feature = "policy")]
-use crate::cell::{Scope, Unchanged, time_of};
 use crate::clock::Clock;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
 use crate::noted::Noted;
 use crate::quota::Quota;
+#[cfg(feature = "policy")]
+use crate::state::table::Scope;
+use crate::state::table::Table;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
-use crate::table::Table;
+
+/// A table of penalties starts small. In models it is large enough: those of rebuilds are others.
+const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
 
 /// Blocks a key for a while after a number of denials within a while.
 ///
@@ -96,7 +98,7 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// The largest number of denials: 8,388,608 (2^23), as the largest limit of a quota.
+    /// The largest number of denials: 1,048,576 (2^20), as the largest limit of a quota.
     ///
     /// ```
     /// use std::time::Duration;
@@ -206,10 +208,10 @@ pub(crate) struct Penalties {
 impl Penalties {
     pub(crate) fn new(penalty: Penalty, key_cap: usize) -> Result<Self, BuildError> {
         penalty.validate()?;
-        let plans = penalty.quotas().map(|quota| Versions::new(&[quota]));
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
+        let [denials, block] = penalty.quotas();
         Ok(Self {
-            table: Table::of_plans(plans.into(), places, 0),
+            table: Table::new(&[&[denials], &[block]], places, EXPECTED_KEYS),
             on: AtomicBool::new(true),
             at_once: AtomicBool::new(penalty.denials == 1),
             begun: AtomicU64::new(0),
@@ -220,27 +222,18 @@ impl Penalties {
         self.on.load(Ordering::Acquire)
     }
 
-    /// Whether the numbers can change to those of this penalty.
-    #[cfg(feature = "policy")]
-    pub(crate) fn can_change(&self, to: Penalty, clock: &impl Clock) -> Result<(), Unchanged> {
-        let changed =
-            |(plan, quota)| self.table.cells.versions(plan).can_change(Scope::All, &[quota], || time_of(clock.now()));
-        (0..).zip(to.quotas()).try_for_each(changed)
-    }
-
     /// Changes to a valid penalty, or to none. Denials and blocks stay, and count on under it.
     #[cfg(feature = "policy")]
-    pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) -> Result<(), Unchanged> {
+    pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) {
         if let Some(to) = to {
-            for (plan, quota) in (0..).zip(to.quotas()) {
-                if !self.table.cells.versions(plan).are(Scope::All, &[quota]) {
-                    self.table.change(plan, Scope::All, &[quota], clock)?;
+            for (slot, quota) in (0..).zip(to.quotas()) {
+                if !self.table.are(slot, Scope::All, &[quota]) {
+                    self.table.change(slot, Scope::All, &[quota], clock);
                 }
             }
             self.at_once.store(to.denials == 1, Ordering::Release);
         }
         self.on.store(to.is_some(), Ordering::Release);
-        Ok(())
     }
 
     /// The end of the key's block, if it is blocked.

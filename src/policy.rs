@@ -81,6 +81,7 @@
 //! | `fixed-window` | `limit`, `per`, optional `phase` | [`Quota::fixed_window`] |
 //! | `sliding-counter` | `limit`, `per`, optional `phase` | [`Quota::sliding_counter`] |
 //! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
+//! | `warm-up` | `limit`, `rate`, `per`, `warm_up` | [`Quota::warm_up`] |
 //!
 //! `start` is the content of a new key's bucket, which is full by default: see
 //! [`Quota::starting_with`]. `phase` is the argument of [`Quota::aligned`]. Without it, a fixed
@@ -139,6 +140,7 @@
 //! [`Quota::sliding_counter`]: crate::Quota::sliding_counter
 //! [`Quota::starting_with`]: crate::Quota::starting_with
 //! [`Quota::token_bucket`]: crate::Quota::token_bucket
+//! [`Quota::warm_up`]: crate::Quota::warm_up
 
 mod apply;
 mod apply_error;

@@ -13,6 +13,7 @@ mod quantised;
 #[cfg(test)]
 mod tests;
 mod value;
+mod warm_up;
 #[cfg(feature = "serde")]
 mod written;
 

@@ -49,3 +49,29 @@ pub(crate) fn check_keys(key_cap: usize, expected_keys: usize) -> Result<(), Bui
     }
     Ok(())
 }
+
+/// Why quotas can't be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unchanged {
+    OtherAlgorithm,
+    OtherSteps,
+    OtherRefused,
+    NoneOfItsOwn,
+}
+
+impl Unchanged {
+    /// Whether quotas can take the place of others. Both are validated.
+    pub(crate) fn check(is: &[Quota], asked: &[Quota]) -> Result<(), Self> {
+        let counts_refused = |quotas: &[Quota]| quotas.iter().any(Quota::is_counting_refused);
+        let steps = |quota: &Quota| quota.resolution().map(|resolution| (resolution, quota.window()));
+        if is[0].algorithm() != asked[0].algorithm() {
+            Err(Self::OtherAlgorithm)
+        } else if counts_refused(is) != counts_refused(asked) {
+            Err(Self::OtherRefused)
+        } else if steps(&is[0]) != steps(&asked[0]) {
+            Err(Self::OtherSteps)
+        } else {
+            Ok(())
+        }
+    }
+}

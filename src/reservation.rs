@@ -10,7 +10,7 @@ use std::hash::RandomState;
 
 use crate::decision::Denial;
 use crate::error::{CostExceedsLimit, JointError};
-use crate::table::Refundable;
+use crate::state::table::Refundable;
 use crate::texts::texts;
 
 /// A number that identifies a limiter.
@@ -242,8 +242,6 @@ pub(crate) enum Charges {
     /// No permits were charged.
     Nothing,
     One(Refundable),
-    /// Permits of the overflow quota, which keys without a place share.
-    Overflow(Refundable),
     Several(Box<[Refundable]>),
 }
 

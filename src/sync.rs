@@ -4,16 +4,10 @@
 //! are loom's. [`plain`] has the standard ones for clocks and for counters that decide nothing.
 
 #[cfg(not(tollgate_loom))]
-pub(crate) use std::sync::{
-    Mutex,
-    atomic::{AtomicU64, Ordering},
-};
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(tollgate_loom)]
-pub(crate) use loom::sync::{
-    Mutex,
-    atomic::{AtomicU64, Ordering},
-};
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 
 /// A value that is written often, on cache lines of its own, to avoid false sharing.
 ///

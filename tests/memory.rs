@@ -14,7 +14,7 @@ use tollgate::{
 
 const WINDOW: Duration = Duration::from_secs(60);
 const MILLION: u64 = 1_000_000;
-const POLICIES: [AtKeyCap; 3] = [AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share];
+const POLICIES: [AtKeyCap; 2] = [AtKeyCap::Deny, AtKeyCap::Admit];
 
 type Keyed = Limiter<u64, MockClock>;
 
@@ -32,6 +32,8 @@ impl Counted {
 
     fn of(quota: Quota, set_up: impl FnOnce(LimiterBuilder<u64, MockClock>) -> LimiterBuilder<u64, MockClock>) -> Self {
         let clock = MockClock::new();
+        // A thread keeps some memory for its loads of shared pointers.
+        let _ = Limiter::<u64>::new(quota).expect("a good quota").try_acquire(0);
         let mut limiter = None;
         let made = measure(|| {
             let builder = Limiter::<u64>::builder(quota).clock(clock.clone());
@@ -130,10 +132,8 @@ fn a_flood_of_new_keys_stops_taking_memory_at_the_cap() {
     for policy in POLICIES {
         let mut counted = Counted::new(16, |builder| builder.key_cap(10_000).at_key_cap(policy));
         counted.during(|limiter, _| admit(limiter, 0..CAP));
-        // The first keys past the cap use up what they share, which takes a ring.
-        counted.during(|limiter, _| refuse(limiter, policy, CAP..CAP + 20));
         assert_at_most(counted.bytes_per(CAP), 61.5, "bytes a key of the cap");
-        let more = counted.during(|limiter, _| refuse(limiter, policy, CAP + 20..CAP + 20 + MILLION));
+        let more = counted.during(|limiter, _| refuse(limiter, CAP..CAP + MILLION));
         assert_nothing(more, "a million new keys past the cap");
         assert!(counted.limiter.counts().refused_at_cap >= MILLION);
         counted.finish();
@@ -141,13 +141,12 @@ fn a_flood_of_new_keys_stops_taking_memory_at_the_cap() {
 }
 
 /// Asks for one permit for each of keys that find no place.
-fn refuse(limiter: &Keyed, policy: AtKeyCap, keys: impl IntoIterator<Item = u64>) {
+fn refuse(limiter: &Keyed, keys: impl IntoIterator<Item = u64>) {
     for key in keys {
         match limiter.try_acquire(key) {
             Decision::Admitted(admission) => {
-                assert!(policy == AtKeyCap::Share || !admission.is_counted(), "key {key} found a place past the cap");
+                assert!(!admission.is_counted(), "key {key} found a place past the cap");
             }
-            Decision::Denied(denial) if policy == AtKeyCap::Share => assert_eq!(denial.reason(), DenialReason::Quota),
             Decision::Denied(denial) => assert_eq!(denial.reason(), DenialReason::KeyCap),
         }
     }
@@ -166,10 +165,11 @@ fn a_flood_at_the_cap_that_takes_the_places_of_expired_keys_takes_no_more_memory
                 let _ = limiter.try_acquire(key);
             }
         };
-        // Both indexes, of this generation and the last, are of the largest size by then.
         counted.during(|limiter, clock| windows(limiter, clock, 4));
         let more = counted.during(|limiter, clock| windows(limiter, clock, 6));
-        assert_nothing(more, "six windows of twice as many new keys as the cap allows");
+        // Cells are collected by rebuilds, which free as much as they take.
+        let more = more.bytes_current as f64 / CAP as f64;
+        assert_at_most(more, 20.0, "bytes a key of the cap, for six windows of twice as many new keys");
         assert!(counted.limiter.counts().live_keys > 900, "{:?}", counted.limiter.counts());
         assert_at_most(counted.bytes_per(CAP), 100.0, "bytes a key of the cap");
         counted.finish();
@@ -195,8 +195,9 @@ fn a_churn_of_keys_takes_memory_for_the_live_ones_only() {
     let later = counted.during(|limiter, clock| windows(limiter, clock, 180));
     assert_eq!(counted.limiter.counts().live_keys as u64, LIVE - 1, "the oldest has just expired");
     // A key is given 1 to 8 permits, so a cell of 32 bytes and for most of them a ring of 32 or 64.
-    assert_at_most(counted.bytes_per(LIVE), 200.0, "bytes a live key");
-    assert!(later.bytes_current * 20 <= early, "{early} bytes after 20 windows, {} after 200", counted.held);
+    assert_at_most(counted.bytes_per(LIVE), 250.0, "bytes a live key");
+    // Rebuilds take and free some of it.
+    assert!(later.bytes_current * 2 <= early, "{early} bytes after 20 windows, {} after 200", counted.held);
     counted.finish();
 }
 
@@ -204,26 +205,80 @@ fn a_churn_of_keys_takes_memory_for_the_live_ones_only() {
 fn a_million_keys_with_one_permit_each() {
     let mut counted = Counted::new(100, |builder| builder);
     counted.during(|limiter, _| admit(limiter, 0..MILLION));
-    // The cell takes 33.5, the index 16.8, and the smaller indexes that it grew through 12.6.
-    assert_at_most(counted.bytes_per(MILLION), 63.0, "bytes a key");
+    // The cell takes 32, and its share of free cells the rest.
+    assert_at_most(counted.bytes_per(MILLION), 56.0, "bytes a key");
     counted.finish();
-    // A limiter that was told starts with an index of the right size.
+    // A limiter that was told starts with as many cells as it needs.
     let mut counted = Counted::new(100, |builder| builder.expected_keys(1_000_000));
     counted.during(|limiter, _| admit(limiter, 0..MILLION));
-    assert_at_most(counted.bytes_per(MILLION), 51.0, "bytes an expected key");
+    assert_at_most(counted.bytes_per(MILLION), 56.0, "bytes an expected key");
     counted.finish();
 }
 
-/// Index and smaller indexes take 20 to 40 bytes a key, by how full the index is; up to 60 where it
-/// is the one after 2^19 slots, which are passed over.
+/// A page has 64 cells, which weighs where a shard has few keys. While a shard is rebuilt, its keys
+/// take cells twice.
 #[test]
 fn other_numbers_of_keys_with_one_permit_each() {
-    for (keys, bound) in [(1_000, 72.0), (10_000, 60.5), (100_000, 55.5), (500_000, 59.5), (2_000_000, 65.5)] {
+    for (keys, bound) in [(1_000, 115.0), (10_000, 90.0), (100_000, 90.0), (500_000, 90.0), (2_000_000, 90.0)] {
         let mut counted = Counted::new(100, |builder| builder.key_cap(tollgate::MAX_KEY_CAP));
         counted.during(|limiter, _| admit(limiter, 0..keys));
         assert_at_most(counted.bytes_per(keys), bound, &format!("bytes a key of {keys}"));
         counted.finish();
     }
+}
+
+/// A peak passes: its cells are given back when other keys come.
+#[test]
+fn after_a_peak_at_most_a_tenth_of_it_is_held() {
+    let mut counted = Counted::new(100, |builder| builder);
+    counted.during(|limiter, _| admit(limiter, 0..MILLION));
+    let peak = counted.held;
+    counted.during(|limiter, clock| {
+        clock.advance(WINDOW);
+        admit(limiter, MILLION..MILLION + 10_000);
+    });
+    let part = counted.held as f64 / peak as f64;
+    assert_at_most(part, 0.1, "of the peak");
+    counted.finish();
+}
+
+/// The smaller rings that a ring grew through are left behind by a rebuild.
+#[test]
+fn a_log_at_its_limit_takes_a_stamp_a_permit_after_a_rebuild() {
+    let quota = Quota::new(1 << 16, WINDOW);
+    let mut counted = Counted::of(quota, |builder| builder.key_cap(1000));
+    counted.during(|limiter, _| {
+        for key in 0..10 {
+            (0..1 << 16).for_each(|_| admit(limiter, [key]));
+            assert!(limiter.try_acquire(key).is_denied());
+        }
+        // A change of quotas rebuilds every shard.
+        limiter.set_quotas(&[Quota::new(1 << 16, WINDOW * 2)]).expect("a usable quota");
+    });
+    assert_at_most(counted.bytes_per(10 << 16), 10.0, "bytes a permit");
+    counted.finish();
+}
+
+/// A refund copies the key's stamps. The rings that are left behind are collected.
+#[test]
+fn refunds_take_memory_for_the_live_permits_only() {
+    let mut counted = Counted::new(100, |builder| builder.key_cap(1000));
+    let refunds = |limiter: &Keyed, clock: &MockClock, count: u64| {
+        for request in 0..count {
+            let reserved = limiter.reserve(request % 10, 2, Duration::ZERO).expect("within the limit");
+            assert_eq!(reserved.cancel(), 2);
+            clock.advance(Duration::from_nanos(7));
+        }
+    };
+    counted.during(|limiter, clock| {
+        (0..20).for_each(|_| admit(limiter, 0..10));
+        refunds(limiter, clock, 1000);
+    });
+    let early = counted.held;
+    counted.during(|limiter, clock| refunds(limiter, clock, 100_000));
+    let more = counted.held as f64 / early as f64;
+    assert_at_most(more, 2.0, "times the memory after a hundred thousand refunds");
+    counted.finish();
 }
 
 /// An account takes as much as a log with one permit, however many are granted.
@@ -232,13 +287,15 @@ fn a_million_keys_with_a_token_bucket() {
     let bucket = Quota::token_bucket(100, 1, Duration::from_secs(1));
     let mut counted = Counted::of(bucket, |builder| builder);
     counted.during(|limiter, _| admit(limiter, 0..MILLION));
-    assert_at_most(counted.bytes_per(MILLION), 63.0, "bytes a key");
+    assert_at_most(counted.bytes_per(MILLION), 56.0, "bytes a key");
+    // The last rebuilds end.
+    counted.during(|limiter, _| admit(limiter, 0..MILLION));
     let more = counted.during(|limiter, _| admit(limiter, 0..MILLION));
     assert_nothing(more, "another permit for each of them");
     counted.finish();
     let mut counted = Counted::of(bucket, |builder| builder.expected_keys(1_000_000));
     counted.during(|limiter, _| admit(limiter, 0..MILLION));
-    assert_at_most(counted.bytes_per(MILLION), 51.0, "bytes an expected key");
+    assert_at_most(counted.bytes_per(MILLION), 56.0, "bytes an expected key");
     counted.finish();
 }
 
@@ -259,8 +316,13 @@ fn several_quotas_take_no_more_than_the_widest_of_them() {
         });
     }
     assert!((0..1000).all(|key| !all.limiter.peek(key).is_admitted()));
-    // What is more is what the quotas themselves take.
-    assert!(all.held - alone.held < 600, "{} bytes, and {} for the widest alone", all.held, alone.held);
+    // What is more is what the quotas themselves take, and how the keys spread over the shards.
+    assert!(
+        (all.held - alone.held).abs() * 10 < alone.held,
+        "{} bytes, and {} for the widest alone",
+        all.held,
+        alone.held
+    );
     alone.finish();
     all.finish();
 }
@@ -270,11 +332,11 @@ fn a_million_permits_of_one_key() {
     let mut counted = Counted::new(1_000_000, |builder| builder);
     counted.during(|limiter, _| (0..MILLION).for_each(|_| admit(limiter, [7])));
     // 8 for the stamp, and as much again for the smaller rings that it grew through.
-    assert_at_most(counted.bytes_per(MILLION), 16.5, "bytes a permit");
+    assert_at_most(counted.bytes_per(MILLION), 13.5, "bytes a permit");
     counted.finish();
     let mut counted = Counted::new(1_000_000, |builder| builder);
     counted.during(|limiter, _| assert!(limiter.try_acquire_n(7, 1_000_000).expect("the limit").is_admitted()));
-    assert_at_most(counted.bytes_per(MILLION), 8.1, "bytes a permit, all granted at once");
+    assert_at_most(counted.bytes_per(MILLION), 8.5, "bytes a permit, all granted at once");
     counted.finish();
 }
 
@@ -313,16 +375,16 @@ fn a_million_permits_of_one_key_in_a_thousand_steps() {
     counted.finish();
 }
 
-/// Most of what a small limiter takes are the pages of 2 KB, one for cells and one for each size of
-/// ring, and the directories of pages that may come to be.
+/// Most of what a small limiter takes are its sixteen shards, and pages of 2 KB, of cells and of
+/// rings, in each shard that has keys. A limiter that is told of few keys has fewer shards.
 #[test]
 fn small_limiters_are_small() {
     let mut counted = Counted::new(100, |builder| builder);
-    assert_at_most(counted.bytes_per(1), 3450.0, "bytes for nothing");
+    assert_at_most(counted.bytes_per(1), 12_500.0, "bytes for nothing");
     counted.during(|limiter, _| admit(limiter, 0..10));
-    assert_at_most(counted.bytes_per(1), 5500.0, "bytes for ten keys with one permit each");
+    assert_at_most(counted.bytes_per(1), 35_000.0, "bytes for ten keys with one permit each");
     counted.during(|limiter, _| (0..20).for_each(|_| admit(limiter, 0..10)));
-    assert_at_most(counted.bytes_per(1), 22_000.0, "bytes for ten keys with 21 permits each");
+    assert_at_most(counted.bytes_per(1), 80_000.0, "bytes for ten keys with 21 permits each");
     counted.finish();
 }
 
@@ -331,9 +393,9 @@ fn small_limiters_are_small() {
 #[test]
 fn the_docs_tell_the_size_of_a_limiter() {
     let sizes = [
-        ("Limiter", 1_900, size_of::<Limiter<str>>()),
-        ("DirectLimiter", 1_700, size_of::<DirectLimiter>()),
-        ("JointLimiter", 1_900, size_of::<JointLimiter<(String, u64)>>()),
+        ("Limiter", 1_200, size_of::<Limiter<str>>()),
+        ("DirectLimiter", 1_000, size_of::<DirectLimiter>()),
+        ("JointLimiter", 1_200, size_of::<JointLimiter<(String, u64)>>()),
     ];
     for (limiter, told, size) in sizes {
         assert!(size.abs_diff(told) <= 100, "the docs of {limiter} tell about {told} bytes; it takes {size}");
@@ -389,6 +451,6 @@ fn a_change_of_quotas_takes_its_revision_and_nothing_of_the_keys() {
             limiter.set_quotas(&[Quota::new(limit, WINDOW)]).expect("a usable quota");
         }
     });
-    assert_at_most((counted.held - before) as f64 / f64::from(CHANGES), 400.0, "bytes a change");
+    assert_at_most((counted.held - before) as f64 / f64::from(CHANGES), 500.0, "bytes a change");
     counted.finish();
 }

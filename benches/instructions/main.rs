@@ -110,7 +110,8 @@ fn broken_promises(path: &Path, counts: Counts) -> impl Iterator<Item = String> 
         ("stores to shared memory", counts.stores, path.promise.stores),
     ];
     limits.into_iter().filter_map(|(what, count, most)| {
-        let most = most.filter(|&most| count > f64::from(most))?;
+        // On average: a few of the repetitions may do something else once.
+        let most = most.filter(|&most| count > f64::from(most) + 0.05)?;
         Some(format!("{}: {count:.1} {what} a decision; {most} at most are promised", path.name))
     })
 }

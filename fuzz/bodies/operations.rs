@@ -90,7 +90,6 @@ enum What {
 enum Policy {
     Deny,
     Admit,
-    Share,
 }
 
 #[derive(Debug, Clone, Copy, Arbitrary)]
@@ -291,7 +290,6 @@ impl Policy {
         match self {
             Self::Deny => AtCap::Deny,
             Self::Admit => AtCap::Admit,
-            Self::Share => AtCap::Share,
         }
     }
 }

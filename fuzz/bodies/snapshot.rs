@@ -118,7 +118,7 @@ fn taken(which: usize) -> Vec<u8> {
 }
 
 /// The present version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 
 /// Contents with the head that they have to have.
 fn framed(contents: &[u8], version: u32) -> Vec<u8> {
@@ -159,8 +159,7 @@ pub(crate) fn read(input: &[u8]) -> Result<Read, String> {
     let which = usize::from(what >> 2);
     let bytes = match what & 3 {
         0 => rest.to_vec(),
-        // Of version 1 or of the present one.
-        1 => framed(rest, if which == 0 { 1 } else { VERSION }),
+        1 => framed(rest, VERSION),
         2 => {
             let good = good(which);
             let damaged = damage(good.clone(), rest);

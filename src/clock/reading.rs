@@ -7,18 +7,13 @@
 ///
 /// # Readings that go back
 /// A clock should not go back. Some clocks do, between processor cores or after a virtual machine
-/// has moved. If a reading is earlier than the stamp of the key's newest permit, the limiter uses
-/// that stamp in its place. So it admits no more than it would by a clock that stands still.
+/// has moved. If a reading is earlier than the stamp of the key's newest permit, a log uses that stamp
+/// in its place, and a bucket has had less refilled. So a limiter admits no more than it would by a
+/// clock that stands still.
 ///
-/// Two effects remain:
-/// - A limiter drops stamps when a key expires, when it is forgotten and when its ring grows. By a
-///   clock that went back, the stamp of the next permit may be as late as the newest dropped stamp.
-///   The key's live permits stay live until then. Such a stamp is never later than the latest
-///   reading of any thread.
-/// - After a [change of quotas](crate::Limiter::set_quotas), a sliding window log may admit one
-///   permit too many to one window. This needs a thread that stops halfway through a request, and
-///   another thread that completes the request with an earlier reading. The permit is then early by
-///   the difference of the two readings.
+/// One effect remains: a limiter drops keys that have expired, and those that are forgotten. By a
+/// clock that went back, the permits of a key that has none count as granted when the last of the
+/// keys dropped near it ended. That is never later than the latest reading of any thread.
 ///
 /// # Range
 /// A limiter distinguishes readings up to 109 years after the origin. Later it denies too many

@@ -157,7 +157,7 @@ impl FastDecision {
     }
 
     /// The wait of a denial.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn wait_ns(self) -> u64 {
         self.ns
     }

@@ -219,9 +219,7 @@ pub enum DenialReason {
     /// The key has too many live permits.
     Quota,
     /// The key is new, and the limiter holds as many keys as its cap allows. The
-    /// [wait](Denial::retry_after) is the time until a place may be free. Under
-    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share) this reason means that the cost is also more
-    /// than the limit of the shared quota.
+    /// [wait](Denial::retry_after) is the time until a place may be free.
     KeyCap,
     /// The key is blocked after too many denials; see [`Penalty`](crate::Penalty). The denial that
     /// begins the block has this reason, too.

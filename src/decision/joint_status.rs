@@ -4,12 +4,14 @@ use core::cmp::Reverse;
 use core::time::Duration;
 
 use super::answer::{Admission, Decision};
-use super::denial::Denial;
 use super::left::{Left, PerQuota};
 use super::quota_status::QuotaStatus;
 
 /// A decision on several keys, one for each dimension, with the permits left of each of their
-/// quotas at the same instant.
+/// quotas.
+///
+/// An admission takes the permits of all keys at one instant. The keys of a denial, or of a peek,
+/// are looked at one after the other: each key's numbers are those of one instant.
 ///
 /// Dimensions without a key are not listed. [`Status`](crate::Status) describes the numbers for a
 /// key that found no place.
@@ -109,19 +111,24 @@ impl JointStatus {
         }
     }
 
-    /// Denies the request because the key of a dimension found no place.
-    pub(crate) fn deny_without_place(&mut self, denial: Denial) {
+    /// The key of a dimension is blocked: no permits are left until the block ends.
+    pub(crate) fn block(&mut self, dimension: usize, wait_ns: u64) {
         let inline = self.count.min(INLINE);
-        for item in self.first[..inline].iter_mut().chain(&mut self.others) {
-            if item.dimension() == denial.dimension() {
-                item.status = item.status.none_for(denial.wait_ns());
-                item.is_violated = true;
-            }
+        let items = self.first[..inline].iter_mut().chain(&mut self.others);
+        for item in items.filter(|item| item.dimension() == dimension) {
+            item.status = item.status.blocked_for(wait_ns);
+            item.is_violated = true;
         }
-        self.decision = Decision::Denied(match self.decision {
-            Decision::Denied(other) => other.and(denial),
-            Decision::Admitted(_) => denial,
-        });
+    }
+
+    /// The key of a dimension found no place: no permits are left until there may be one.
+    pub(crate) fn deny_without_place(&mut self, dimension: usize, wait_ns: u64) {
+        let inline = self.count.min(INLINE);
+        let items = self.first[..inline].iter_mut().chain(&mut self.others);
+        for item in items.filter(|item| item.dimension() == dimension) {
+            item.status = item.status.none_for(wait_ns);
+            item.is_violated = true;
+        }
     }
 
     /// The decision.

@@ -23,6 +23,12 @@ impl Left {
     pub(crate) const fn none_for(limit: u32, wait_ns: u64) -> Self {
         Self { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns: wait_ns }
     }
+
+    /// The same, told by a clock that reads so much less.
+    pub(crate) fn after(self, lag: u64) -> Self {
+        let later = |wait: u64| if wait == 0 { 0 } else { wait + lag };
+        Self { next_after_ns: later(self.next_after_ns), reset_after_ns: later(self.reset_after_ns), ..self }
+    }
 }
 
 /// The permits left of each quota, in the given order.
@@ -37,11 +43,6 @@ pub(crate) struct PerQuota {
 impl PerQuota {
     /// An empty list.
     pub(crate) const NONE: Self = Self { first: Left::NOTHING, others: None, count: 0 };
-
-    #[inline]
-    pub(crate) const fn one(first: Left) -> Self {
-        Self { first, others: None, count: 1 }
-    }
 
     pub(crate) fn of(each: impl IntoIterator<Item = Left>) -> Self {
         let mut all = Self::NONE;

@@ -46,6 +46,15 @@ impl QuotaStatus {
         Self { left: Left::none_for(self.left.limit, wait_ns), ..self }
     }
 
+    /// The same quota, with no permits left for at least this long.
+    pub(crate) fn blocked_for(self, wait_ns: u64) -> Self {
+        let Left { limit, remaining, next_after_ns, reset_after_ns } = self.left;
+        // The remaining permits are free once the block has ended.
+        let next_after_ns = if remaining > 0 { wait_ns } else { next_after_ns.max(wait_ns) };
+        let left = Left { limit, remaining: 0, next_after_ns, reset_after_ns: reset_after_ns.max(wait_ns) };
+        Self { left, ..self }
+    }
+
     /// The place of the quota among the quotas of the key, counted from zero in the given order.
     #[must_use]
     pub const fn quota(&self) -> usize {
@@ -67,15 +76,16 @@ impl QuotaStatus {
 
     /// The time until [`remaining`](Self::remaining) grows, if no more permits are granted, to the
     /// nanosecond. Zero when all permits are left. [`Duration::MAX`] for a key on the [deny
-    /// list](crate::Limiter::deny).
+    /// list](crate::Limiter::deny), and for a bucket that [starts](crate::Quota::starting_with) with
+    /// less than all: it fills from the key's first request on.
     #[must_use]
     pub const fn next_after(&self) -> Duration {
         duration(self.left.next_after_ns)
     }
 
     /// The time until all permits of this quota are free, if no more are granted, to the
-    /// nanosecond. Zero when all are free. [`Duration::MAX`] for a key on the [deny
-    /// list](crate::Limiter::deny).
+    /// nanosecond. Zero when all are free. [`Duration::MAX`] as for
+    /// [`next_after`](Self::next_after).
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         duration(self.left.reset_after_ns)

@@ -19,7 +19,6 @@ use crate::quota::Quota;
 ///
 /// Where the key's own permits did not decide, the numbers are these:
 ///
-/// - Without a place, under [`AtKeyCap::Share`](crate::AtKeyCap::Share): those of the shared quota.
 /// - Without a place, under [`AtKeyCap::Deny`](crate::AtKeyCap::Deny): none are left, and all are
 ///   free after the wait of the denial.
 /// - Without a place, under [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), and on the [allow

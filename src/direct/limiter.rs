@@ -12,14 +12,13 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::observer::Observers;
 use crate::quota::Quota;
 use crate::quotas::Shown;
-use crate::single::Single;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 
 /// A rate limiter without keys, for a service or an outgoing connection as a whole.
 ///
 /// Otherwise it is as [`Limiter`](crate::Limiter): exact, lock-free, and shared by reference or
-/// `Arc`. It is a value of about 1.7 KB.
+/// `Arc`. It is a value of about 1.0 KB.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
@@ -39,9 +38,12 @@ pub struct DirectLimiter<C = MonotonicClock> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneKey;
 
+/// The one key of a limiter without keys.
+pub(crate) const THE_KEY: Fingerprint = Fingerprint::new(0, 0);
+
 impl Fingerprinter for OneKey {
     fn fingerprint<Q: Hash + ?Sized>(&self, _: &Q) -> Fingerprint {
-        Single::KEY
+        THE_KEY
     }
 }
 
@@ -63,7 +65,7 @@ impl<C: Clock> DirectLimiter<C> {
         if !self.observers.is_empty() {
             return self.observed(1).decision();
         }
-        self.engine.decide(Single::KEY, 1)
+        self.engine.decide(THE_KEY, 1)
     }
 
     /// Takes `cost` permits now, all of them or none. A cost of zero charges nothing and is always
@@ -87,7 +89,7 @@ impl<C: Clock> DirectLimiter<C> {
         if !self.observers.is_empty() {
             return self.observed_n(cost).map(|status| status.decision());
         }
-        Ok(self.engine.decide(self.engine.checked(Single::KEY, cost)?, cost))
+        Ok(self.engine.decide(self.engine.checked(THE_KEY, cost)?, cost))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota: see
@@ -105,7 +107,7 @@ impl<C: Clock> DirectLimiter<C> {
         if !self.observers.is_empty() {
             return self.observed(1);
         }
-        self.engine.decide_in_full(Single::KEY, 1)
+        self.engine.decide_in_full(THE_KEY, 1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left.
@@ -126,7 +128,7 @@ impl<C: Clock> DirectLimiter<C> {
         if !self.observers.is_empty() {
             return self.observed_n(cost);
         }
-        Ok(self.engine.decide_in_full(self.engine.checked(Single::KEY, cost)?, cost))
+        Ok(self.engine.decide_in_full(self.engine.checked(THE_KEY, cost)?, cost))
     }
 
     /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
@@ -141,7 +143,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self) -> Status {
-        self.engine.peek(Single::KEY, 1)
+        self.engine.peek(THE_KEY, 1)
     }
 
     /// Returns the answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now.
@@ -161,7 +163,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        Ok(self.engine.peek(self.engine.checked(Single::KEY, cost)?, cost))
+        Ok(self.engine.peek(self.engine.checked(THE_KEY, cost)?, cost))
     }
 
     /// Restores the full quota, and ends a [penalty](crate::Penalty).
@@ -177,7 +179,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn clear(&self) {
-        self.engine.forget(Single::KEY);
+        self.engine.forget(THE_KEY);
     }
 
     /// Returns the memory and decisions of the limiter, which counts as a

@@ -1,18 +1,17 @@
 //! What the observers of a limiter without keys see.
 
-use super::limiter::DirectLimiter;
+use super::limiter::{DirectLimiter, THE_KEY};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
 use crate::observer::{NoKeys, Request, Told};
-use crate::single::Single;
 
 impl<C: Clock> DirectLimiter<C> {
     /// Decides a request, and tells the observers. The cost is one, or checked.
     #[cold]
     #[inline(never)]
     pub(super) fn observed(&self, cost: u32) -> Status {
-        let status = self.engine.decide_in_full(Single::KEY, cost);
+        let status = self.engine.decide_in_full(THE_KEY, cost);
         self.tell(cost, &status);
         status
     }
@@ -20,7 +19,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// Checks the cost of a request, decides the request, and tells the observers.
     #[cold]
     pub(super) fn observed_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        if let Err(error) = self.engine.checked(Single::KEY, cost) {
+        if let Err(error) = self.engine.checked(THE_KEY, cost) {
             let answer = Err(error);
             self.tell(cost, &answer);
             return answer;

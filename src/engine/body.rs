@@ -1,11 +1,10 @@
 //! [`Engine`]: a table, a clock, the modes, the answer at the key cap, and changes of quotas.
 
 use core::fmt;
-use std::sync::PoisonError;
 
 use once_cell::race::OnceBox;
 
-use crate::cell::{Scope, Unchanged, time_of};
+use crate::caps::AtKeyCap;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
 use crate::fingerprint::Fingerprint;
@@ -14,13 +13,12 @@ use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
 use crate::modes::Modes;
 use crate::quota::Quota;
+use crate::quotas::Unchanged;
 use crate::reservation::LimiterId;
-use crate::single::Single;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
-use crate::sync::Mutex;
+use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, Ordering};
-use crate::table::Table;
 
 /// A limiter whose keys are fingerprints.
 pub(crate) struct Engine<C, F> {
@@ -28,25 +26,16 @@ pub(crate) struct Engine<C, F> {
     pub(crate) clock: C,
     pub(crate) fingerprinter: F,
     pub(crate) at_cap: AtCap,
-    /// Held while quotas change, so that the keys and the shared quota get the same changes in the
-    /// same order.
-    pub(super) changes: Mutex<()>,
+    /// Whether single keys may have quotas of their own.
+    pub(crate) may_have_own: bool,
     pub(super) tally: Option<Tally>,
     pub(crate) id: LimiterId,
     /// Shadow mode, penalties and lists, if there are any.
     pub(crate) modes: OnceBox<Modes>,
 }
 
-/// The answer to a new key at the key cap.
-pub(crate) enum AtCap {
-    /// Deny it, or admit it uncounted: whether to admit.
-    Answer(AtomicBool),
-    /// Decide by a quota that all such keys share.
-    Share(Box<Single>),
-    /// Try again. The limiter has one key, so there are cells enough, and each attempt sweeps a
-    /// part of the index.
-    Retry,
-}
+/// The answer to a new key at the key cap: whether to admit it, uncounted.
+pub(crate) struct AtCap(pub(crate) AtomicBool);
 
 /// A change of the quotas of a dimension, or of one of its keys. The quotas have been validated.
 #[derive(Debug, Clone, Copy)]
@@ -63,38 +52,26 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// Makes all of these changes, of different dimensions, or none. An error has the index of the
-    /// change that can't be made. Keys keep their permits. A lock makes changes serial; no decision
-    /// takes it. Changes to the quotas that there are cost nothing.
+    /// change that can't be made. Keys keep their permits. Changes to the quotas that there are
+    /// cost nothing.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
-        if self.different(changes).next().is_none() {
-            return Ok(());
-        }
-        let _turn = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         self.can_change(changes)?;
-        for (at, &Change { dimension, scope, quotas }) in self.different(changes) {
-            let mut changed = self.table.change(dimension, scope, quotas, &self.clock);
-            if let (Ok(()), AtCap::Share(shared), Scope::All) = (changed, &self.at_cap, scope) {
-                changed = shared.table.change(0, scope, quotas, &self.clock);
+        for &Change { dimension, scope, quotas } in changes {
+            if !self.table.are(dimension, scope, quotas) {
+                self.table.change(dimension, scope, quotas, &self.clock);
             }
-            changed.map_err(|error| (at, error))?;
         }
         Ok(())
     }
 
-    /// Whether these changes can be made, if no others come between.
+    /// Whether these changes can be made.
     pub(crate) fn can_change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
-        self.different(changes).try_for_each(|(at, &Change { dimension, scope, quotas })| {
-            let versions = self.table.cells.versions(dimension);
-            let can = versions.can_change(scope, quotas, || time_of(self.clock.now()));
-            can.map_err(|error| (at, error))
+        changes.iter().enumerate().try_for_each(|(at, &Change { dimension, scope, quotas })| {
+            if scope != Scope::All && !self.may_have_own {
+                return Err((at, Unchanged::NoneOfItsOwn));
+            }
+            Unchanged::check(self.quotas(dimension), quotas).map_err(|error| (at, error))
         })
-    }
-
-    /// The changes to quotas that there are not, each with its index.
-    fn different<'a>(&self, changes: &'a [Change<'a>]) -> impl Iterator<Item = (usize, &'a Change<'a>)> {
-        let differs =
-            |change: &Change<'_>| !self.table.cells.versions(change.dimension).are(change.scope, change.quotas);
-        changes.iter().enumerate().filter(move |(_, change)| differs(change))
     }
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
@@ -109,24 +86,18 @@ impl<C: Clock, F> Engine<C, F> {
         if let Some(modes) = self.modes.get() {
             modes.all_penalties().for_each(|penalties| penalties.table.clear(&self.clock));
         }
-        if let AtCap::Share(shared) = &self.at_cap {
-            let _ = shared.table.forget(Single::KEY, &self.clock);
-        }
     }
 
     /// The counts of the limiter. `own_bytes` is the size of the limiter without its heap memory.
     pub(crate) fn counts(&self, own_bytes: usize) -> Counts {
         let held = self.table.counts(&self.clock);
         let modes = self.modes.get();
-        let shared =
-            if let AtCap::Share(shared) = &self.at_cap { size_of::<Single>() + shared.table.bytes() } else { 0 };
         let penalties = || modes.into_iter().flat_map(Modes::all_penalties);
         Counts {
             live_keys: held.live_keys,
             cells: held.cells,
             bytes: own_bytes
                 + self.table.bytes()
-                + shared
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
@@ -148,24 +119,23 @@ impl<C: Clock, F: Fingerprinter> Engine<C, F> {
 
     /// Imports, before the first request.
     pub(crate) fn import(&mut self, snapshot: &Snapshot, elapsed: core::time::Duration) -> Result<(), RestoreError> {
-        snapshot.restore_quotas(&mut self.table)?;
+        snapshot.restore_quotas(&self.table, self.may_have_own, &self.clock)?;
         snapshot.restore(&self.table, self.modes.get(), elapsed, &self.clock)
     }
 }
 
 impl AtCap {
+    pub(crate) fn new(answer: AtKeyCap) -> Self {
+        Self(AtomicBool::new(answer == AtKeyCap::Admit))
+    }
+
     pub(crate) fn admits(&self) -> bool {
-        matches!(self, Self::Answer(admits) if admits.load(Ordering::Relaxed))
+        self.0.load(Ordering::Relaxed)
     }
 }
 
 impl fmt::Debug for AtCap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Answer(_) if self.admits() => "Admit",
-            Self::Answer(_) => "Deny",
-            Self::Share(_) => "Share",
-            Self::Retry => "Retry",
-        })
+        f.write_str(if self.admits() { "Admit" } else { "Deny" })
     }
 }

@@ -1,13 +1,12 @@
 //! Decisions on one key.
 
-use super::body::{AtCap, Engine};
-use crate::cell::Ask;
+use super::body::Engine;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
-use crate::single::Single;
-use crate::table::TOGETHER;
+use crate::state::plan::Ask;
+use crate::state::table::TOGETHER;
 
 impl<C: Clock, F> Engine<C, F> {
     /// The key, if its quotas allow this cost, or if a request of any cost has an answer: the key
@@ -23,22 +22,15 @@ impl<C: Clock, F> Engine<C, F> {
 
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
-        if cost == 0 {
-            return self.peek(key, 0).decision;
+        if cost == 0 || self.modes.get().is_some() {
+            return self.decide_in_full(key, cost).decision;
         }
-        if let Some(modes) = self.modes.get() {
-            let status = self.decide_in_modes(modes, key, cost, Ask::Peek, |clock| {
-                let fast = self.table.fast_decide(key, cost, clock);
-                fast.map_or_else(|| self.ask_quota(key, cost, clock), |fast| (Status::bare(fast.into()), true))
-            });
-            return status.decision;
-        }
-        match self.table.fast_decide(key, cost, &self.clock) {
-            Some(fast) => {
-                self.count(fast.is_admitted());
-                fast.into()
+        match self.table.decide(key, cost, &self.clock) {
+            Ok(decision) => {
+                self.count(decision.is_admitted());
+                decision.into()
             }
-            None => self.decide_at_length(key, cost).decision,
+            Err(retry_after_ns) => self.decide_at_cap(key, retry_after_ns).decision,
         }
     }
 
@@ -73,85 +65,66 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 {
             return self.peek(key, 0);
         }
+        if let Some(modes) = self.modes.get() {
+            return self.decide_in_modes(modes, key, cost, Ask::Acquire, |clock| self.ask_quota(key, cost, clock));
+        }
         // Written in place, because to move a status costs as much as to decide.
         let mut status = Status::nothing();
-        let may_be_fast = self.modes.get().is_none();
-        let fast = if may_be_fast { self.table.fast_status(key, cost, &self.clock, &mut status.left) } else { None };
-        if let Some(fast) = fast {
-            self.count(fast.is_admitted());
-            status.decision = fast.into();
-        } else {
-            status = self.decide_at_length(key, cost);
+        match self.table.decide_with_left(key, cost, &self.clock, &mut status.left) {
+            Ok(decision) => {
+                self.count(decision.is_admitted());
+                status.decision = decision.into();
+            }
+            Err(retry_after_ns) => status = self.decide_at_cap(key, retry_after_ns),
         }
-        status
-    }
-
-    /// The slow path of a request of at least one permit.
-    fn decide_at_length(&self, key: Fingerprint, cost: u32) -> Status {
-        if let Some(modes) = self.modes.get() {
-            return self.decide_in_modes(modes, key, cost, Ask::Peek, |clock| self.ask_quota(key, cost, clock));
-        }
-        let (status, _) = self.ask_quota(key, cost, &self.clock);
-        self.count(status.is_admitted());
         status
     }
 
     pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
+        self.peek_as(Ask::Acquire, key, cost)
+    }
+
+    /// The same, as to one of the two kinds of requests.
+    pub(crate) fn peek_as(&self, ask: Ask, key: Fingerprint, cost: u32) -> Status {
         match self.modes.get() {
             // A request of cost zero is always admitted.
-            Some(modes) if cost > 0 => self.peek_in_modes(modes, key, cost),
-            _ if cost > 0 => self.preview_quota(Ask::Peek, key, cost, &self.clock),
-            _ => self.table.peek(key, 0, &self.clock),
+            Some(modes) if cost > 0 => self.peek_in_modes(modes, ask, key, cost),
+            _ if cost > 0 => self.preview_quota(ask, key, cost, &self.clock),
+            _ => self.table.peek_as(ask, key, 0, &self.clock),
         }
     }
 
-    /// The quota's decision on the slow path, and whether it is by the key's own permits.
+    /// The quota's decision, and whether it is by the key's own permits.
     #[inline]
     pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
         match self.table.acquire(key, cost, clock) {
             Ok(status) => (status, true),
-            Err(retry_after_ns) => {
-                match self.decide_at_cap(key, cost, retry_after_ns, |shared| shared.acquire(cost, clock)) {
-                    Some(status) => (status, false),
-                    None => loop {
-                        if let Ok(status) = self.table.acquire(key, cost, clock) {
-                            return (status, true);
-                        }
-                    },
-                }
-            }
+            Err(retry_after_ns) => (self.answer_at_cap(key, retry_after_ns), false),
         }
     }
 
     /// The quota's answer to a peek.
     pub(super) fn preview_quota(&self, ask: Ask, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        self.table.preview(ask, key, cost, clock).unwrap_or_else(|retry_after_ns| {
-            let shared = |shared: &Single| shared.table.peek_as(ask, Single::KEY, cost, clock);
-            let at_cap = self.decide_at_cap(key, cost, retry_after_ns, shared);
-            at_cap.unwrap_or_else(|| self.table.peek_as(ask, key, cost, clock))
-        })
+        let previewed = self.table.preview(ask, key, cost, clock);
+        previewed.unwrap_or_else(|retry_after_ns| self.answer_at_cap(key, retry_after_ns))
     }
 
-    /// The answer to a new key at the key cap; `None` to try again. `shared` asks the quota that
-    /// keys without a place share. It is called only if that quota can ever admit the cost: a key's
-    /// own quota may allow more.
+    /// The answer to a new key at the key cap, counted.
     #[cold]
-    pub(super) fn decide_at_cap(
-        &self,
-        key: Fingerprint,
-        cost: u32,
-        retry_after_ns: u64,
-        shared: impl FnOnce(&Single) -> Status,
-    ) -> Option<Status> {
+    fn decide_at_cap(&self, key: Fingerprint, retry_after_ns: u64) -> Status {
+        let status = self.answer_at_cap(key, retry_after_ns);
+        self.count(status.is_admitted());
+        status
+    }
+
+    /// The answer to a new key at the key cap.
+    #[cold]
+    pub(super) fn answer_at_cap(&self, key: Fingerprint, retry_after_ns: u64) -> Status {
         let quotas = &self.table.version_for(key).quotas;
-        let denied = || Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
-        Some(match &self.at_cap {
-            AtCap::Retry => return None,
-            AtCap::Share(overflow) if overflow.table.version(0).check_cost(cost).is_ok() => shared(overflow),
-            at_cap if at_cap.admits() => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
-            AtCap::Answer(_) | AtCap::Share(_) => {
-                Status::by_other(denied(), quotas, |limit| Left::none_for(limit, retry_after_ns))
-            }
-        })
+        if self.at_cap.admits() {
+            return Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all);
+        }
+        let denied = Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
+        Status::by_other(denied, quotas, |limit| Left::none_for(limit, retry_after_ns))
     }
 }

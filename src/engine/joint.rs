@@ -9,7 +9,8 @@ use crate::fingerprint::Fingerprint;
 use crate::lists::List;
 use crate::modes::Modes;
 use crate::noted::Noted;
-use crate::table::{self, Refundable, TOGETHER};
+use crate::state::joint as table;
+use crate::state::table::{Refundable, TOGETHER};
 
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
@@ -33,12 +34,12 @@ impl<C: Clock, F> Engine<C, F> {
             return Decision::Admitted(Admission::COUNTED);
         }
         let Some(modes) = self.modes.get() else {
-            let decision = self.table.acquire_together(self.asked(keys, cost, true), &self.clock);
+            let decision = self.table.acquire_together(self.asked(keys, cost, true), &self.clock, None, None);
             self.count(decision.is_admitted());
             return decision;
         };
         let status = self.decide_together_in_modes(modes, *keys, cost, true, |asked, clock| {
-            JointStatus::new().with_decision(self.table.acquire_together(asked, clock))
+            JointStatus::new().with_decision(self.table.acquire_together(asked, clock, None, None))
         });
         status.decision
     }
@@ -52,18 +53,29 @@ impl<C: Clock, F> Engine<C, F> {
         refundable: Option<&mut Vec<Refundable>>,
     ) -> JointStatus {
         if cost == 0 {
-            return self.peek_together(keys, 0);
+            return self.peek_together(keys, 0, refundable.is_none());
         }
         // Permits that can be refunded are for now: a queue refunds only its last place.
         let may_wait = refundable.is_none();
         let Some(modes) = self.modes.get() else {
-            let status = self.table.acquire_together_status(self.asked(keys, cost, may_wait), &self.clock, refundable);
+            let status = self.ask_together(self.asked(keys, cost, may_wait), &self.clock, refundable);
             self.count(status.is_admitted());
             return status;
         };
         self.decide_together_in_modes(modes, *keys, cost, may_wait, |asked, clock| {
-            self.table.acquire_together_status(asked, clock, refundable)
+            self.ask_together(asked, clock, refundable)
         })
+    }
+
+    fn ask_together(
+        &self,
+        asked: table::Together<'_>,
+        clock: &impl Clock,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> JointStatus {
+        let mut status = JointStatus::new();
+        status.decision = self.table.acquire_together(asked, clock, Some(&mut status), refundable);
+        status
     }
 
     /// Decides several requests in order, each for one permit of each of its keys.
@@ -87,23 +99,23 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The answer to a peek.
-    pub(crate) fn peek_together(&self, keys: &Together, cost: u32) -> JointStatus {
+    pub(crate) fn peek_together(&self, keys: &Together, cost: u32, may_wait: bool) -> JointStatus {
         match self.modes.get() {
             // A request of cost zero is always admitted.
-            Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost),
-            _ => self.table.preview_together_status(self.asked(keys, cost, true), &self.clock),
+            Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost, may_wait),
+            _ => self.table.preview_together(self.asked(keys, cost, may_wait), &self.clock),
         }
     }
 
     #[inline(never)]
-    fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32) -> JointStatus {
+    fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32, may_wait: bool) -> JointStatus {
         let asked = keys;
         let decided = by_lists(modes, &mut keys).map(|decision| JointStatus::new().with_decision(decision));
         let mut status = match decided.or_else(|| self.by_cost_together(&keys, cost)) {
             Some(status) => status,
             None => {
                 let clock = Noted::new(&self.clock);
-                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost, true), &clock)
+                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost, may_wait), &clock)
             }
         };
         status.decision = modes.preview(status.decision, &asked);
@@ -157,7 +169,9 @@ impl<C: Clock, F> Engine<C, F> {
         let mut blocks = blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
             // Peek at the quotas, too: their wait may be longer than the block.
-            return self.preview_with(&blocks, self.asked(&keys, cost, may_wait), &clock);
+            let asked = self.asked(&keys, cost, may_wait);
+            self.table.open(asked, &clock);
+            return self.preview_with(&blocks, asked, &clock);
         }
         let status = ask(self.asked(&keys, cost, may_wait), &clock);
         let Decision::Denied(denial) = status.decision else { return status };
@@ -169,7 +183,8 @@ impl<C: Clock, F> Engine<C, F> {
             return status;
         }
         let denial = denial.after(denied_until.saturating_sub(clock.last()).max(1));
-        status.with_decision(told_with(&blocks, Decision::Denied(denial), &clock))
+        let decision = told_with(&blocks, Decision::Denied(denial), &clock);
+        with_blocks(status.with_decision(decision), &blocks, &clock)
     }
 
     /// The denial of a cost above a limit, as [`Engine::by_cost`] of one key.
@@ -178,15 +193,15 @@ impl<C: Clock, F> Engine<C, F> {
             Some(self.table.version_for((*key)?).denial_of_cost(cost)?.in_dimension(dimension))
         };
         let denial = keys.iter().enumerate().filter_map(of_key).reduce(Denial::and)?;
-        let status = self.table.preview_together_status(self.asked(keys, 0, true), &self.clock);
+        let status = self.table.preview_together(self.asked(keys, 0, true), &self.clock);
         Some(status.with_decision(Decision::Denied(denial)))
     }
 
     /// The answer of the quotas and the blocks together. Charges nothing.
     fn preview_with(&self, blocks: &Blocks, asked: table::Together<'_>, clock: &Noted<'_, C>) -> JointStatus {
-        let status = self.table.preview_together_status(asked, clock);
+        let status = self.table.preview_together(asked, clock);
         let decision = told_with(blocks, status.decision, clock);
-        status.with_decision(decision)
+        with_blocks(status.with_decision(decision), blocks, clock)
     }
 
     fn asked<'a>(&self, keys: &'a Together, cost: u32, may_wait: bool) -> table::Together<'a> {
@@ -215,6 +230,14 @@ fn by_lists(modes: &Modes, keys: &mut Together) -> Option<Decision> {
 
 fn blocks_of<C: Clock>(modes: &Modes, keys: &Together, clock: &Noted<'_, C>) -> Blocks {
     keys.map(|key| modes.penalties(key?)?.blocked_until(key?, clock))
+}
+
+/// The status with no permits left of the keys that are blocked, until their blocks end.
+fn with_blocks<C: Clock>(mut status: JointStatus, blocks: &Blocks, clock: &Noted<'_, C>) -> JointStatus {
+    for (dimension, until) in blocks.iter().enumerate().filter_map(|(dimension, until)| Some((dimension, (*until)?))) {
+        status.block(dimension, until.saturating_sub(clock.last()).max(1));
+    }
+    status
 }
 
 /// The decision of the quotas and the blocks together: of all denials, the one with the longest

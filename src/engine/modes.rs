@@ -2,7 +2,6 @@
 //! cost, the block and the quota. Shadow mode then turns a denial into an admission.
 
 use super::body::Engine;
-use crate::cell::Ask;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::fingerprint::Fingerprint;
@@ -10,6 +9,7 @@ use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::noted::Noted;
 use crate::penalty::Penalties;
+use crate::state::plan::Ask;
 
 impl<C: Clock, F> Engine<C, F> {
     /// The lists, if there are any.
@@ -46,11 +46,11 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The answer to a peek.
-    pub(super) fn peek_in_modes(&self, modes: &Modes, key: Fingerprint, cost: u32) -> Status {
+    pub(super) fn peek_in_modes(&self, modes: &Modes, ask: Ask, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).or_else(|| self.by_cost(key, cost)).unwrap_or_else(|| {
             let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));
-            let status = self.preview_quota(Ask::Peek, key, cost, &clock);
+            let status = self.preview_quota(ask, key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });
         Status { decision: modes.preview(status.decision, &[Some(key)]), ..status }
@@ -85,8 +85,10 @@ impl<C: Clock, F> Engine<C, F> {
     ) -> Status {
         let clock = Noted::new(&self.clock);
         if let Some(until) = penalties.and_then(|penalties| penalties.blocked_until(key, &clock)) {
-            // Peek at the quota, too: its wait may be longer than the block.
-            return Told::now(self.preview_quota(peek, key, cost, &clock), &clock).and_blocked(until, &clock);
+            // Ask the quota, too: its wait may be longer than the block.
+            let refused = self.table.refuse(key, cost, &clock);
+            let status = refused.unwrap_or_else(|| self.preview_quota(peek, key, cost, &clock));
+            return Told::now(status, &clock).and_blocked(until, &clock);
         }
         match (ask(&clock), penalties) {
             ((status, true), Some(penalties)) if status.is_denied() => {

@@ -1,13 +1,12 @@
 //! Permits that can be refunded.
 
-use super::body::{AtCap, Engine};
-use crate::cell::Ask;
+use super::body::Engine;
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::reservation::Charges;
-use crate::single::Single;
+use crate::state::plan::Ask;
 
 impl<C: Clock, F> Engine<C, F> {
     /// Decides a request that accepts a wait of `within` nanoseconds, and returns its charges.
@@ -23,7 +22,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
         if let Some(modes) = self.modes.get() {
             let mut charges = Charges::Nothing;
-            let status = self.decide_in_modes(modes, key, cost, Ask::PeekReserve { within }, |clock| {
+            let status = self.decide_in_modes(modes, key, cost, Ask::Reserve { within }, |clock| {
                 let status;
                 (status, charges) = self.ask_quota_refundable(key, cost, within, clock);
                 (status, matches!(charges, Charges::One(_)))
@@ -35,41 +34,22 @@ impl<C: Clock, F> Engine<C, F> {
         Ok((status, charges))
     }
 
-    pub(super) fn ask_quota_refundable(
-        &self,
-        key: Fingerprint,
-        cost: u32,
-        within: u64,
-        clock: &impl Clock,
-    ) -> (Status, Charges) {
-        loop {
-            match self.table.acquire_within(key, cost, within, clock) {
-                Ok((status, refundable)) => return (status, Charges::One(refundable)),
-                Err(retry_after_ns) => {
-                    let mut charges = Charges::Nothing;
-                    let shared = |shared: &Single| {
-                        let (status, refundable) = shared.acquire_within(cost, within, clock);
-                        charges = Charges::Overflow(refundable);
-                        status
-                    };
-                    if let Some(status) = self.decide_at_cap(key, cost, retry_after_ns, shared) {
-                        return (status, charges);
-                    }
-                }
-            }
+    fn ask_quota_refundable(&self, key: Fingerprint, cost: u32, within: u64, clock: &impl Clock) -> (Status, Charges) {
+        match self.table.acquire_within(key, cost, within, clock) {
+            Ok((status, refundable)) => (status, Charges::One(refundable)),
+            Err(retry_after_ns) => (self.answer_at_cap(key, retry_after_ns), Charges::Nothing),
         }
     }
 
     /// Refunds the permits of these charges that still count, and returns how many. Of several
     /// keys, the count of the key with the most.
     pub(crate) fn refund(&self, charges: &Charges) -> u32 {
-        match (charges, &self.at_cap) {
-            (Charges::One(refundable), _) => self.table.refund(refundable, &self.clock),
-            (Charges::Overflow(refundable), AtCap::Share(shared)) => shared.table.refund(refundable, &self.clock),
-            (Charges::Several(charges), _) => {
+        match charges {
+            Charges::Nothing => 0,
+            Charges::One(refundable) => self.table.refund(refundable, &self.clock),
+            Charges::Several(charges) => {
                 charges.iter().map(|refundable| self.table.refund(refundable, &self.clock)).max().unwrap_or(0)
             }
-            (Charges::Overflow(_) | Charges::Nothing, _) => 0,
         }
     }
 }

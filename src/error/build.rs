@@ -71,9 +71,6 @@ pub enum BuildError {
         /// The number of dimensions.
         dimensions: usize,
     },
-    /// [`AtKeyCap::Share`](crate::AtKeyCap::Share) was set for several dimensions, whose keys can't
-    /// share a quota.
-    NothingToShare,
     /// A quota of a joint limiter counts denied requests. There a denied request leaves no trace in
     /// any dimension.
     CountingRefusedAlone,
@@ -128,7 +125,6 @@ texts! { BuildError {
         name: rename one";
     NoSuchDimension { dimension, dimensions } => "there is no dimension {dimension} for a penalty: there are \
         {dimensions}, counted from zero";
-    NothingToShare => "keys of several dimensions can't share a quota at the key cap: deny them or admit them";
     CountingRefusedAlone => "a joint limiter can't count refused requests: use a `Limiter` for that quota";
     NoPercentage { percent } => "limits can't be enforced for {percent} % of the keys: give a number from 0 to 100";
     Penalty(error) => "{error}";
@@ -151,6 +147,6 @@ mod tests {
     #[test]
     fn messages_name_the_allowed_values() {
         let text = BuildError::from(QuotaError::LimitTooLarge { limit: 99_000_000 }).to_string();
-        assert!(text.contains("99000000") && text.contains("8388608"), "{text}");
+        assert!(text.contains("99000000") && text.contains("1048576"), "{text}");
     }
 }

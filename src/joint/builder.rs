@@ -85,8 +85,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     }
 
     /// The answer to a request with a new key at the cap; [`AtKeyCap::Deny`] by default. With
-    /// [`AtKeyCap::Admit`] only the other keys of the request decide. [`AtKeyCap::Share`] is not
-    /// possible here.
+    /// [`AtKeyCap::Admit`] only the other keys of the request decide.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self
@@ -266,7 +265,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - A penalty is not valid, or its dimension does not exist.
     /// - The key cap or the list cap is zero or too large.
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
-    /// - [`at_key_cap`](Self::at_key_cap) is [`AtKeyCap::Share`].
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
         let Self { dimensions, mut settings, clock, fingerprinter, keys } = self;
         let observers = mem::take(&mut settings.observers);

@@ -4,7 +4,6 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::caps::MAX_DIMENSIONS;
-use crate::cell::MAX_CELLS;
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::{Decision, JointStatus};
 use crate::engine::{Engine, Together};
@@ -51,9 +50,9 @@ use crate::quotas::Shown;
 /// The decision is atomic. No key is ever over a quota of its dimension. A denied request takes no
 /// permit from any key. No request is denied because of permits that another request took and gave
 /// back. No thread waits for another: a thread that finds an unfinished request finishes it.
-/// [`design::algorithms`](crate::design::algorithms) tells how.
+/// [`design::internals`](crate::design::internals) tells how.
 ///
-/// A limiter is a value of about 1.9 KB.
+/// A limiter is a value of about 1.2 KB.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -84,8 +83,6 @@ pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter>
     pub(super) names: Box<[Box<str>]>,
     pub(super) keys: PhantomData<fn(&D)>,
 }
-
-const _: () = assert!(MAX_DIMENSIONS == MAX_CELLS);
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Takes one permit for each of the keys now, or denies the request.
@@ -268,7 +265,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
-        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost))
+        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost, true))
     }
 
     /// Restores the full quota of each of these keys, in its own dimension, and ends its

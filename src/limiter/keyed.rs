@@ -25,7 +25,7 @@ use crate::snapshot::Snapshot;
 /// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
 /// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows.
 ///
-/// A limiter is a value of about 1.9 KB. Put it into an `Arc`, a `static` or the state of the
+/// A limiter is a value of about 1.2 KB. Put it into an `Arc`, a `static` or the state of the
 /// application. [`counts`](Self::counts) has the bytes that it takes.
 ///
 /// ```
@@ -226,8 +226,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.forget(self.fingerprint(key))
     }
 
-    /// Forgets every key with its penalties, and the permits of the quota that keys beyond the cap
-    /// share ([`AtKeyCap::Share`](crate::AtKeyCap::Share)). Changes no list.
+    /// Forgets every key with its penalties. Changes no list.
     ///
     /// Each key is forgotten at some instant of the call, and not all at the same instant. The time
     /// is proportional to the number of cells.
@@ -259,7 +258,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
-        self.engine.table.cells.versions(0).may_have_own()
+        self.engine.may_have_own
     }
 
     /// Counts the keys, memory and decisions of the limiter. The time is proportional to the number

@@ -19,7 +19,7 @@ impl Policy {
     ///
     /// What the policy does not say is as in a new limiter of it: no shadow mode, no penalty, and
     /// new keys are denied at the cap. Only a `key_cap` that it does not say is left to the program,
-    /// and so are keys with quotas of their own, and a quota that new keys at the cap share.
+    /// and so are keys with quotas of their own.
     ///
     /// - A penalty with other numbers: denials and blocks count on. A block lasts as long as the new
     ///   penalty says, from the time at which it began. One that is over does not come back.
@@ -47,8 +47,7 @@ impl Policy {
     /// # Errors
     ///
     /// [`ApplyError`] when the dimensions of the policy are not those of the limiters, it has another
-    /// key cap, or quotas that a limiter can't change to. Nothing has changed then, unless the
-    /// program has made its last possible [change](crate::ChangeError::TooManyChanges) meanwhile.
+    /// key cap, or quotas that a limiter can't change to. Nothing has changed then.
     pub fn apply(&self, target: &(impl Target + ?Sized)) -> Result<(), ApplyError> {
         if let Some(other) = self.dimensions.iter().find(|it| !target.takes(&it.name)) {
             return Err(ApplyError::NotInLimiter { dimension: other.name.to_string() });

@@ -44,9 +44,6 @@ pub enum ApplyError {
         /// That of the policy.
         asked: usize,
     },
-    /// The policy has an answer to new keys at the cap, and the limiter was built to decide them by
-    /// [a quota that they share](crate::AtKeyCap::Share).
-    Shared,
     /// A [`Target`](crate::policy::Target) of the program refuses it.
     Refused {
         /// The name of the dimension, if it is because of one.
@@ -65,7 +62,7 @@ impl ApplyError {
                 Some(dimension)
             }
             Self::Refused { dimension, .. } => dimension.as_deref(),
-            Self::KeyCap { .. } | Self::Shared => None,
+            Self::KeyCap { .. } => None,
         }
     }
 }
@@ -78,7 +75,6 @@ texts! { ApplyError {
     Change { dimension, error } => "dimension {dimension:?}: {error}";
     KeyCap { is, asked } => "`key_cap` can't change from {is} to {asked} in use: write {is}, or restart to build a \
         limiter with {asked}";
-    Shared => "`at_key_cap` can't change: new keys at the cap share a quota; remove it from the policy";
     Refused { dimension, reason } => "{}{reason}", dimension.as_ref().map_or(String::new(), |it| format!("dimension {it:?}: "));
 } }
 

@@ -56,11 +56,13 @@ struct FileQuota {
     capacity: Option<Spanned<u32>>,
     refill: Option<Spanned<u32>>,
     leak: Option<Spanned<u32>>,
+    rate: Option<Spanned<u32>>,
     per: Option<Spanned<DurationText>>,
     max_delay: Option<Spanned<DurationText>>,
     start: Option<Spanned<u32>>,
     phase: Option<Spanned<DurationText>>,
     resolution: Option<Spanned<DurationText>>,
+    warm_up: Option<Spanned<DurationText>>,
 }
 
 /// The place of a problem in bytes, and the problem.
@@ -111,10 +113,19 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
             .find(|known| known.0 == name.get_ref())
             .ok_or_else(|| at(name, PolicyProblem::UnknownAlgorithm { name: name.get_ref().clone() }))?,
     };
-    let FileQuota { name, limit, capacity, refill, leak, per, max_delay, start, phase, resolution, .. } = quota;
-    let numbers = [("limit", limit), ("capacity", capacity), ("refill", refill), ("leak", leak), ("start", start)];
-    let durations = [("per", per), ("max_delay", max_delay), ("phase", phase), ("resolution", resolution)];
-    for field in ["limit", "capacity", "refill", "leak", "per", "max_delay", "start", "phase", "resolution"] {
+    let FileQuota { name, limit, capacity, refill, leak, rate, per, max_delay, start, phase, resolution, .. } = quota;
+    let numbers = [
+        ("limit", limit),
+        ("capacity", capacity),
+        ("refill", refill),
+        ("leak", leak),
+        ("rate", rate),
+        ("start", start),
+    ];
+    let warm_up = &quota.warm_up;
+    let durations =
+        [("per", per), ("max_delay", max_delay), ("phase", phase), ("resolution", resolution), ("warm_up", warm_up)];
+    for field in numbers.map(|(field, _)| field).into_iter().chain(durations.map(|(field, _)| field)) {
         let place = named(field, &numbers).map(Spanned::span).or_else(|| named(field, &durations).map(Spanned::span));
         if let (Some(place), false) = (place, fields.contains(&format!("`{field}`"))) {
             return Err((place.start, PolicyProblem::ForeignField { field, algorithm, fields }));
@@ -170,7 +181,6 @@ fn with_remedy(message: &str) -> String {
 pub(super) fn line_of(text: &str, error: &ApplyError) -> usize {
     let place = toml::from_str(text).ok().and_then(|file: File| match error {
         ApplyError::KeyCap { .. } => Some(file.key_cap?.span().start),
-        ApplyError::Shared => Some(file.at_key_cap?.span().start),
         _ => {
             let mut names = file.dimension.iter().map(|dimension| &dimension.get_ref().name);
             Some(names.find(|name| error.dimension() == Some(name.get_ref()))?.span().start)

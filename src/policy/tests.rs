@@ -71,6 +71,10 @@ fn every_kind_of_quota_is_read_and_printed_and_read() {
         ),
         (r#"{ algorithm = "sliding-counter", limit = 50, per = "1m" }"#, Quota::sliding_counter(50, minute)),
         (
+            r#"{ algorithm = "warm-up", limit = 5, rate = 2, per = "1s", warm_up = "4s" }"#,
+            Quota::warm_up(5, 2, SECOND, 4 * SECOND),
+        ),
+        (
             r#"{ algorithm = "quantised-log", limit = 50, per = "1m", resolution = "1s" }"#,
             Quota::quantised_log(50, minute, Duration::from_secs(1)),
         ),
@@ -172,6 +176,7 @@ fn missing_fields() {
         (r#"{ algorithm = "fixed-window", limit = 5 }"#, "per"),
         (r#"{ algorithm = "sliding-counter", per = "5s" }"#, "limit"),
         (r#"{ algorithm = "quantised-log", limit = 5, per = "5s" }"#, "resolution"),
+        (r#"{ algorithm = "warm-up", limit = 5, rate = 2, per = "1s" }"#, "warm_up"),
     ];
     for (quota, expected) in cases {
         match refused(&with_quotas(quota)) {
@@ -192,6 +197,8 @@ fn fields_of_other_algorithms() {
         (r#"{ algorithm = "leaky-queue", leak = 1, per = "1s", max_delay = "1s", limit = 1 }"#, "limit"),
         (r#"{ algorithm = "fixed-window", limit = 1, per = "1s", max_delay = "1s" }"#, "max_delay"),
         (r#"{ limit = 1, per = "1s", resolution = "1s" }"#, "resolution"),
+        (r#"{ limit = 1, per = "1s", warm_up = "1s" }"#, "warm_up"),
+        (r#"{ limit = 1, per = "1s", rate = 1 }"#, "rate"),
     ];
     for (quota, expected) in cases {
         match refused(&with_quotas(quota)) {

@@ -3,12 +3,13 @@
 use super::apply_error::ApplyError;
 use super::model::{Dimension, Policy};
 use crate::caps::AtKeyCap;
-use crate::cell::{Scope, Unchanged};
 use crate::change::ChangeError;
 use crate::clock::Clock;
-use crate::engine::{AtCap, Change, Engine};
+use crate::engine::{Change, Engine};
 use crate::modes::Modes;
 use crate::penalty::{Penalties, Penalty};
+use crate::quotas::Unchanged;
+use crate::state::table::Scope;
 use crate::sync::plain::Ordering;
 
 /// What a policy says of one limiter.
@@ -28,19 +29,11 @@ impl<'a> Wanted<'a> {
 
     /// Checks all of it. Changes nothing.
     pub(super) fn check<C: Clock, F>(&self, engine: &Engine<C, F>) -> Result<(), ApplyError> {
-        let is = engine.table.cells.key_cap();
+        let is = engine.table.key_cap();
         if let Some(asked) = self.policy.key_cap.filter(|&asked| asked != is) {
             return Err(ApplyError::KeyCap { is, asked });
         }
-        if self.policy.at_key_cap.is_some() && !matches!(engine.at_cap, AtCap::Answer(_)) {
-            return Err(ApplyError::Shared);
-        }
         engine.can_change(&self.changes()).map_err(|(dimension, error)| self.error(engine, dimension, error))?;
-        for (dimension, penalty) in self.penalties() {
-            let there_is = engine.modes.get().and_then(|modes| modes.penalties_of(dimension));
-            let can = there_is.zip(penalty).map_or(Ok(()), |(it, penalty)| it.can_change(penalty, &engine.clock));
-            can.map_err(|error| self.error(engine, dimension, error))?;
-        }
         Ok(())
     }
 
@@ -55,22 +48,17 @@ impl<'a> Wanted<'a> {
         for (dimension, penalty) in self.penalties() {
             let there_is = engine.modes.get().and_then(|modes| modes.penalties_of(dimension));
             match (there_is, penalty) {
-                (Some(there_is), _) => {
-                    let changed = there_is.change(penalty, &engine.clock);
-                    changed.map_err(|error| self.error(engine, dimension, error))?;
-                }
+                (Some(there_is), _) => there_is.change(penalty, &engine.clock),
                 (None, Some(penalty)) => {
                     // It was validated when the policy was read, as it was before.
-                    if let Ok(penalties) = Penalties::new(penalty, engine.table.cells.key_cap()) {
+                    if let Ok(penalties) = Penalties::new(penalty, engine.table.key_cap()) {
                         self.modes(engine).add_penalties(dimension, penalties);
                     }
                 }
                 (None, None) => {}
             }
         }
-        if let AtCap::Answer(admits) = &engine.at_cap {
-            admits.store(self.policy.at_key_cap == Some(AtKeyCap::Admit), Ordering::Relaxed);
-        }
+        engine.at_cap.0.store(self.policy.at_key_cap == Some(AtKeyCap::Admit), Ordering::Relaxed);
         if let Some(modes) = engine.modes.get() {
             modes.enforce(percent);
         }

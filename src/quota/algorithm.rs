@@ -38,6 +38,8 @@ pub enum Algorithm {
     /// A count is kept for each step of time, for one window
     /// ([`Quota::quantised_log`](crate::Quota::quantised_log)).
     QuantisedLog,
+    /// An idle limiter is cold, and rises to its rate ([`Quota::warm_up`](crate::Quota::warm_up)).
+    WarmUp,
 }
 
 texts! { Algorithm {
@@ -48,4 +50,5 @@ texts! { Algorithm {
     FixedWindow => "fixed window";
     SlidingCounter => "sliding window counter";
     QuantisedLog => "quantised log";
+    WarmUp => "warm-up";
 } }

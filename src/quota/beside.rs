@@ -255,8 +255,8 @@ impl Quota {
     /// A request of cost n that comes `elapsed` after the start of the current window is admitted
     /// if and only if `current + previous * (window - elapsed) / window + n <= limit`, in exact
     /// arithmetic. The rule assumes that the permits of the previous window are evenly spread. If
-    /// they are not, a moving window may hold more than `limit`. A key takes two words, where the
-    /// log takes one per permit.
+    /// they are not, a moving window may hold more than `limit`. A key takes its cell, where the
+    /// log takes 8 bytes more per permit.
     ///
     /// - `limit()`: the given limit, at most [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT). No
     ///   request can be granted more.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 /// See [`Quota::MAX_LIMIT`](crate::Quota::MAX_LIMIT).
-pub(super) const MAX_LIMIT: u32 = 1 << 23;
+pub(super) const MAX_LIMIT: u32 = 1 << 20;
 
 /// See [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW).
 pub(super) const MAX_WINDOW: Duration = Duration::from_nanos((1 << 60) - 1);

@@ -37,6 +37,9 @@ impl fmt::Display for Quota {
             Kind::QuantisedLog { window, resolution } => {
                 write!(f, "{algorithm}, {limit} per {} in steps of {}", Plain(window), Plain(resolution))?;
             }
+            Kind::WarmUp { rate, per, warm_up } => {
+                write!(f, "{algorithm} of {} to {rate} per {}, at most {limit} at once", Plain(warm_up), Plain(per))?;
+            }
         }
         if let Some(start) = self.start {
             write!(f, ", starting with {start}")?;

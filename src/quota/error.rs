@@ -106,6 +106,14 @@ pub enum QuotaError {
         /// The number of steps.
         steps: u128,
     },
+    /// The warm-up is zero.
+    ZeroWarmUp,
+    /// The warm-up is longer than [`Quota::MAX_WINDOW`](crate::Quota::MAX_WINDOW), or more than
+    /// [`Quota::MAX_CAPACITY`](crate::Quota::MAX_CAPACITY) permits flow in it.
+    WarmUpTooLong {
+        /// The given warm-up.
+        warm_up: Duration,
+    },
     /// The name has no characters.
     EmptyName,
     /// The name is longer than [`Quota::MAX_NAME`](crate::Quota::MAX_NAME).
@@ -144,6 +152,9 @@ texts! { QuotaError {
     UnevenResolution { resolution, window } => "a window of {window:?} is not a multiple of {resolution:?}: give a \
         resolution that divides it";
     TooManySteps { steps } => "a window of {steps} steps is too fine: at most {MAX_STEPS}; give a longer resolution";
+    ZeroWarmUp => "the warm-up is zero: give at least one nanosecond, or a leaky bucket";
+    WarmUpTooLong { warm_up } => "a warm-up of {warm_up:?} is too long: at most {MAX_WINDOW:?}, and {MAX_CAPACITY} \
+        permits at the given rate";
     EmptyName => "the name is empty: give at least one character, or no name";
     NameTooLong { length } => "a name of {length} bytes is too long: at most {MAX_NAME}";
     NameCharacter { at } => "the name has a character that is not allowed, after {at} bytes: give printable ASCII \

@@ -32,6 +32,9 @@ impl Quota {
             Kind::LeakyQueue { leak, per, max_delay } => {
                 vec![number("leak", leak), duration("per", per), duration("max_delay", max_delay)]
             }
+            Kind::WarmUp { rate, per, warm_up } => {
+                vec![limit, number("rate", rate), duration("per", per), duration("warm_up", warm_up)]
+            }
         };
         let mut fields = Vec::from_iter(self.name().map(|name| ("name", Value::Text(name.to_owned()))));
         fields.push(("algorithm", Value::Algorithm(self.algorithm())));
@@ -59,6 +62,10 @@ impl Quota {
             Algorithm::QuantisedLog => {
                 let resolution = duration("resolution")?;
                 Self::quantised_log(number("limit")?, duration("per")?, resolution)
+            }
+            Algorithm::WarmUp => {
+                let warm_up = duration("warm_up")?;
+                Self::warm_up(number("limit")?, number("rate")?, duration("per")?, warm_up)
             }
         })
     }

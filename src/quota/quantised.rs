@@ -36,10 +36,10 @@ impl Quota {
     /// [`MAX_STEPS`](Self::MAX_STEPS) steps. A hundred to a thousand steps are a good choice. With
     /// a thousand, a permit is free again at most a thousandth of the window late.
     ///
-    /// A key takes its cell, three words, and a word for each step of the last window in which it
-    /// was granted a permit. Blocks have 4, 16, 128, 1024 ... words, up to the most that a window
-    /// needs. An admission costs one compare-and-swap. The first admission in a step also copies
-    /// the words of the steps that count. A [refund](crate::Limiter::refund) is exact. Permits
+    /// A key takes its cell, and 8 bytes for each step of the last window in which it was granted a
+    /// permit, in rings of 2, 4, 8 ... slots. An admission costs one compare-and-swap. The first
+    /// admission in a step also writes the step before to the ring, or copies the ring if that is
+    /// full. A [refund](crate::Limiter::refund) is exact, and copies the ring. Permits
     /// cannot be reserved ahead.
     ///
     /// ```

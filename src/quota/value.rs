@@ -54,10 +54,11 @@ pub(crate) enum Kind {
     FixedWindow,
     SlidingCounter { window: Duration },
     QuantisedLog { window: Duration, resolution: Duration },
+    WarmUp { rate: u32, per: Duration, warm_up: Duration },
 }
 
 impl Quota {
-    /// The largest limit of a sliding window log: 8,388,608 permits per window (2^23).
+    /// The largest limit of a sliding window log: 1,048,576 permits per window (2^20).
     ///
     /// ```
     /// use tollgate::{Quota, QuotaError};
@@ -184,6 +185,7 @@ impl Quota {
             Kind::FixedWindow => Algorithm::FixedWindow,
             Kind::SlidingCounter { .. } => Algorithm::SlidingCounter,
             Kind::QuantisedLog { .. } => Algorithm::QuantisedLog,
+            Kind::WarmUp { .. } => Algorithm::WarmUp,
         }
     }
 
@@ -207,6 +209,8 @@ impl Quota {
     /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - for a quantised log, a window that is not a multiple of the resolution, or that has more
     ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps;
+    /// - a warm-up that is zero, or in which more than [`MAX_CAPACITY`](Self::MAX_CAPACITY) permits
+    ///   flow;
     /// - numbers by which [`window`](Self::window) is above [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - a [start](Self::starting_with) above the capacity.
     ///
@@ -233,6 +237,9 @@ impl Quota {
             Kind::QuantisedLog { resolution, .. } if resolution.is_zero() => Err(QuotaError::ZeroResolution),
             Kind::QuantisedLog { window, resolution } => {
                 all(&[past, check_window(window), reset, check_steps(window, resolution)])
+            }
+            Kind::WarmUp { rate, per, warm_up } => {
+                all(&[past, check_rate(rate, per), check_warm_up(rate, per, warm_up), reset])
             }
         };
         let start = match (self.start, self.kind) {
@@ -346,6 +353,16 @@ const fn check_window(window: Duration) -> Result<(), QuotaError> {
     all(&[
         error_if(window.is_zero(), QuotaError::ZeroWindow),
         error_if(is_long(window), QuotaError::WindowTooLong { window }),
+    ])
+}
+
+/// A cold limiter has stored at most as many permits as the largest limit.
+const fn check_warm_up(rate: u32, per: Duration, warm_up: Duration) -> Result<(), QuotaError> {
+    let stored = warm_up.as_nanos().saturating_mul(rate as u128);
+    let most = per.as_nanos().saturating_mul(Quota::MAX_CAPACITY as u128);
+    all(&[
+        error_if(warm_up.is_zero(), QuotaError::ZeroWarmUp),
+        error_if(is_long(warm_up) || stored > most, QuotaError::WarmUpTooLong { warm_up }),
     ])
 }
 

@@ -27,14 +27,25 @@ written! {
     limit: u32, capacity: u32, refill: u32, leak: u32,
     per: DurationText, max_delay: DurationText, resolution: DurationText,
     start: u32, phase: DurationText, counting_refused: bool,
+    rate: u32, warm_up: DurationText,
 }
 
 impl Written {
     fn quota(self) -> Result<Quota, String> {
         let algorithm = self.algorithm.unwrap_or(Algorithm::SlidingWindowLog);
-        let numbers =
-            [("limit", self.limit), ("capacity", self.capacity), ("refill", self.refill), ("leak", self.leak)];
-        let durations = [("per", self.per), ("max_delay", self.max_delay), ("resolution", self.resolution)];
+        let numbers = [
+            ("limit", self.limit),
+            ("capacity", self.capacity),
+            ("refill", self.refill),
+            ("leak", self.leak),
+            ("rate", self.rate),
+        ];
+        let durations = [
+            ("per", self.per),
+            ("max_delay", self.max_delay),
+            ("resolution", self.resolution),
+            ("warm_up", self.warm_up),
+        ];
         let duration =
             |field, text: DurationText| parse_duration(&text.0).map_err(|error| format!("`{field}`: {error}"));
         // Of several fields that are missing, the error names `per`.

@@ -8,13 +8,14 @@ use super::sealed::Refund;
 use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
 use crate::decision::{JointStatus, Status};
-use crate::direct::DirectLimiter;
+use crate::direct::{DirectLimiter, THE_KEY};
 use crate::engine::Engine;
+use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
-use crate::single::Single;
+use crate::state::plan::Ask;
 
 /// Charges permits to one key. Returns the receipt, the delay and the status.
 fn charge<C: Clock, F>(
@@ -26,6 +27,17 @@ fn charge<C: Clock, F>(
     let (status, charges) = engine.acquire_within(key, cost, u64::try_from(within.as_nanos()).unwrap_or(u64::MAX))?;
     let receipt = Receipt { limiter: Some(engine.id), cost, charges };
     Ok((receipt, status.decision.into_result()?.delay(), status))
+}
+
+/// Answers as a reservation would.
+fn peek<C: Clock, F>(
+    engine: &Engine<C, F>,
+    key: Fingerprint,
+    cost: u32,
+    within: Duration,
+) -> Result<Status, CostExceedsLimit> {
+    let within = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
+    Ok(engine.peek_as(Ask::Reserve { within }, engine.checked(key, cost)?, cost))
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
@@ -76,6 +88,29 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
         let charged = self.charged(key, cost, |key| charge(&self.engine, key, cost, within))?;
         Ok(Reservation::new(self, charged))
+    }
+
+    /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. Its
+    /// numbers are those of requests that wait no longer than `within`: while a request in front of
+    /// a [leaky queue](crate::Quota::leaky_queue) would have to wait longer, no permits are left.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let queue = Quota::leaky_queue(1, Duration::from_secs(1), Duration::from_secs(5));
+    /// let limiter = Limiter::<String>::builder(queue).clock(MockClock::new()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert_eq!(limiter.peek_reserve("alice", 1, Duration::from_secs(5))?.remaining(), 6);
+    /// assert_eq!(limiter.peek_reserve("alice", 1, Duration::ZERO)?.remaining(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    pub fn peek_reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
+        peek(&self.engine, self.fingerprint(key), cost, within)
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -129,23 +164,17 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// All other permits are refunded, with these exceptions. In each of them fewer permits are
-    /// free than could be, and never more:
+    /// All other permits are refunded, with these exceptions:
     ///
     /// - A queue refunds only its last place. The requests behind any other place have been given
     ///   their delays.
     /// - A bucket that owes permits to reservations refunds at most its capacity, less the permits
     ///   that it granted after those of the receipt. If it has refunded other permits since, it
     ///   refunds none.
-    /// - A bucket recognises a receipt during at least the next 262,144 permits that it grants.
-    ///   Later it refunds none.
-    /// - Other threads may complete a claim on a log, and replace its ring, before the claimant
-    ///   reads the stamp of its permit. Then the refunded permit is the oldest that could be its
-    ///   own, or none if that one has expired.
-    /// - Several threads may take permits from a bucket, a queue or a counter while its account is
-    ///   opened. If another thread refunds permits at that time, they may stay charged.
-    /// - A limiter rebuilds its index of keys as new keys come. A receipt from 255 rebuilds ago
-    ///   refunds none if its key was in constant use since.
+    /// - A window or a counter refunds none after a [change of quotas](Self::set_quotas) has moved its
+    ///   window, and a bucket or a queue none after one that changed it.
+    /// - A log that [counts refused requests](crate::Quota::counting_refused) does not tell permits
+    ///   and refused requests of one stamp apart: it may take off either.
     ///
     /// # Errors
     ///
@@ -187,8 +216,29 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let charged = self.charged(cost, || charge(&self.engine, Single::KEY, cost, within))?;
+        let charged = self.charged(cost, || charge(&self.engine, THE_KEY, cost, within))?;
         Ok(Reservation::new(self, charged))
+    }
+
+    /// Returns the answer that [`reserve`](Self::reserve) would give now, as
+    /// [`Limiter::peek_reserve`] does. Charges nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_hour(3))?;
+    /// assert!(limiter.try_acquire_n(2)?.is_admitted());
+    /// assert!(limiter.peek_reserve(2, Duration::ZERO)?.is_denied());
+    /// assert!(limiter.peek_reserve(2, Duration::from_secs(3600))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CostExceedsLimit`] when `cost` is more than the limit.
+    pub fn peek_reserve(&self, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
+        peek(&self.engine, THE_KEY, cost, within)
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -215,7 +265,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let charged = self.charged(cost, || charge(&self.engine, Single::KEY, cost, within))?;
+        let charged = self.charged(cost, || charge(&self.engine, THE_KEY, cost, within))?;
         Ok(Reservation::new(Arc::clone(self), charged))
     }
 
@@ -280,6 +330,29 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// number of keys than dimensions, or when `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
         Ok(Reservation::new(self, self.charge(keys, cost)?))
+    }
+
+    /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. While a
+    /// request would have to wait in a [leaky queue](crate::Quota::leaky_queue), the queue has no
+    /// permits left.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let queue = Quota::leaky_queue(1, Duration::from_secs(60), Duration::from_secs(300));
+    /// let limiter = JointLimiter::<(String,)>::builder().dimension("user", [queue]).build()?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// assert!(limiter.peek(("alice",))?.is_admitted());
+    /// assert!(limiter.peek_reserve(("alice",), 1)?.decision().is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub fn peek_reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
+        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost, false))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by

@@ -6,15 +6,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::quotas::{Numbers, OwnQuota, compared, number, numbers};
-use crate::cell::{Export, Unchanged, Version};
 use crate::clock::Clock;
 use crate::duration::nanos;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;
 use crate::quota::{Algorithm, Quota};
+use crate::quotas::Unchanged;
 use crate::quotas::validate;
-use crate::table::{ImportError, Table};
+use crate::state::export::{Export, ImportError};
+use crate::state::table::Table;
+use crate::state::versions::Version;
 use crate::texts::{texts, wraps};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
@@ -92,23 +94,19 @@ pub struct Snapshot {
     pub(super) dimensions: Vec<Vec<Numbers>>,
     pub(super) keys: Exports,
     /// The quotas of keys that have quotas of their own.
-    pub(super) own: Vec<(Key, Vec<OwnQuota>)>,
+    pub(super) own: Vec<(u64, Vec<OwnQuota>)>,
     /// For each dimension with a penalty, the denials and blocks of its keys.
     pub(super) penalties: Vec<(usize, Exports)>,
 }
 
 /// The two halves of a fingerprint.
 type Key = (u64, u64);
-type Exports = Vec<(Key, Export)>;
+type Exports = Vec<(u64, Export)>;
 
 const PROBE: &str = "tollgate";
 
 fn halves(Fingerprint { low, high }: Fingerprint) -> Key {
     (low, high)
-}
-
-fn fingerprint(&(low, high): &Key) -> Fingerprint {
-    Fingerprint::new(low, high)
 }
 
 impl Snapshot {
@@ -119,30 +117,31 @@ impl Snapshot {
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let versions = || (0..dimensions).map(|dimension| table.version(dimension));
-        // The quotas and the permits, as of one version of the quotas of all keys: a change of
-        // these quotas meanwhile starts it anew. After a change of the quotas of one key, the
-        // quotas are those that its permits count under.
-        let (of_all, own, keys) = loop {
-            let of_all: Vec<&Version> = versions().collect();
-            let mut own: BTreeMap<Key, &Version> =
-                table.cells.of_single_keys().map(|(key, version)| (halves(key), version)).collect();
-            let mut keys: BTreeMap<Key, Export> = BTreeMap::new();
-            // A key may appear twice. The later entry replaces the earlier.
-            for (key, export, version) in table.export(clock) {
-                if version.number != of_all[key.plan()].number {
-                    own.insert(halves(key), version);
-                }
-                keys.insert(halves(key), export);
-            }
-            if versions().zip(&of_all).all(|(now, then)| now.number == then.number) {
-                break (of_all, own, keys);
-            }
-        };
+        let current = || (0..dimensions).map(|dimension| table.version(dimension)).collect::<Vec<&Version>>();
         let exports = |table: &Table| {
-            let keys: BTreeMap<_, _> = table.export(clock).map(|(key, export, _)| (halves(key), export)).collect();
-            keys.into_iter().collect()
+            let keys = table.export(clock).into_iter().map(|(tag, export, _)| (tag, export));
+            keys.collect::<BTreeMap<_, _>>().into_iter().collect()
         };
+        let (of_all, exported) = loop {
+            let of_all = current();
+            let exported = table.export(clock);
+            // If quotas of all keys changed meanwhile, some keys are as under the old ones.
+            if of_all.iter().zip(current()).all(|(before, after)| before.number == after.number) {
+                break (of_all, exported);
+            }
+        };
+        let mut own: BTreeMap<u64, &Version> = table.own_versions().into_iter().collect();
+        for (tag, _, version) in &exported {
+            // The key's permits are as under the quotas that it had when it was exported.
+            if own.get(tag).is_none_or(|own| own.number != version.number) {
+                own.remove(tag);
+                if of_all.iter().all(|of_all| of_all.number != version.number) {
+                    own.insert(*tag, version);
+                }
+            }
+        }
+        let keys = exported.into_iter().map(|(tag, export, _)| (tag, export)).collect::<BTreeMap<_, _>>();
+        let keys = keys.into_iter().collect();
         let penalties = modes.into_iter().flat_map(Modes::tables_of_penalties);
         let penalties = penalties.map(|(dimension, table)| (dimension, exports(table))).collect();
         let own_quotas = |version: &Version| version.quotas.iter().map(OwnQuota::of).collect();
@@ -153,7 +152,7 @@ impl Snapshot {
             secret: fingerprinter.secret(),
             probe: halves(fingerprinter.fingerprint(PROBE)),
             dimensions: of_all.iter().map(|version| version.quotas.iter().map(numbers).collect()).collect(),
-            keys: keys.into_iter().collect(),
+            keys,
             own: own.into_iter().map(|(key, version)| (key, own_quotas(version))).collect(),
             penalties,
         }
@@ -234,20 +233,33 @@ impl Snapshot {
     }
 
     /// Gives keys of a new limiter the quotas of their own.
-    pub(crate) fn restore_quotas(&self, table: &mut Table) -> Result<(), RestoreError> {
-        let of_key = |(key, quotas): &(Key, Vec<OwnQuota>)| {
-            let key = fingerprint(key);
+    pub(crate) fn restore_quotas(
+        &self,
+        table: &Table,
+        may_have_own: bool,
+        clock: &impl Clock,
+    ) -> Result<(), RestoreError> {
+        let Some(quotas) = self.own_quotas() else { return Err(RestoreError::Contradictory) };
+        if !quotas.is_empty() && !may_have_own {
+            return Err(RestoreError::KeysWithQuotas { keys: quotas.len() });
+        }
+        for (tag, quotas) in quotas {
+            let imported = table.import_own(tag, &quotas, clock);
+            imported.map_err(|unchanged| match unchanged {
+                Some(Unchanged::OtherRefused) => RestoreError::OtherQuotas,
+                _ => RestoreError::Contradictory,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The quotas of single keys, if they can be any.
+    fn own_quotas(&self) -> Option<Vec<(u64, Vec<Quota>)>> {
+        let of_key = |(tag, quotas): &(u64, Vec<OwnQuota>)| {
             let quotas: Vec<Quota> = quotas.iter().map(OwnQuota::quota).collect::<Option<_>>()?;
-            (key.plan() < self.dimensions.len() && validate(&quotas).is_ok()).then_some((key, quotas))
+            validate(&quotas).is_ok().then_some((*tag, quotas))
         };
-        let own: Option<Vec<_>> = self.own.iter().map(of_key).collect();
-        let own = own.ok_or(RestoreError::Contradictory)?;
-        let exports = self.keys.iter().map(|(key, export)| (fingerprint(key), export));
-        table.cells.restore_quotas(&own, exports).map_err(|unchanged| match unchanged {
-            Unchanged::NoneOfItsOwn => RestoreError::KeysWithQuotas { keys: self.own.len() },
-            Unchanged::OtherRefused => RestoreError::OtherQuotas,
-            _ => RestoreError::Contradictory,
-        })
+        self.own.iter().map(of_key).collect()
     }
 
     /// Imports the permits of all keys, and what the limiter has penalties for.
@@ -260,7 +272,7 @@ impl Snapshot {
     ) -> Result<(), RestoreError> {
         let import = |table: &Table, exports: &Exports, keys: usize| {
             exports.iter().try_for_each(|(key, export)| {
-                let imported = table.import(fingerprint(key), export, nanos(elapsed), clock);
+                let imported = table.import(*key, export, nanos(elapsed), clock);
                 imported.map_err(|error| match error {
                     ImportError::Contradictory => RestoreError::Contradictory,
                     ImportError::NoRoom => RestoreError::TooManyKeys { keys },

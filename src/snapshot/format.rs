@@ -7,18 +7,13 @@
 //! Numbers are little-endian. The checksum is SipHash-1-3 with a 128-bit result and no key. It
 //! finds accidents; it does not prevent forgery.
 
-use std::borrow::Cow;
-
 use siphasher::sip128::SipHasher13;
 
 use super::contents::Snapshot;
 use crate::texts::texts;
 
 const MAGIC: &[u8; 8] = b"tollgate";
-/// Version 1 ends before the quotas of single keys and the penalties.
-const VERSION: u32 = 2;
-/// Two empty lists.
-const MISSING_IN_VERSION_1: [u8; 2] = [0, 0];
+const VERSION: u32 = 1;
 const HEAD: usize = 8 + 4 + 8 + 16;
 
 /// Why bytes cannot be read as a snapshot.
@@ -106,11 +101,7 @@ impl Snapshot {
         if found > length || checksum(contents) != part(head, 20) {
             return Err(SnapshotError::Corrupted);
         }
-        let contents = match version {
-            1 => Cow::Owned([contents, &MISSING_IN_VERSION_1].concat()),
-            _ => Cow::Borrowed(contents),
-        };
-        match postcard::take_from_bytes(&contents) {
+        match postcard::take_from_bytes(contents) {
             Ok((snapshot, [])) if version > 0 => Ok(snapshot),
             _ => Err(SnapshotError::Corrupted),
         }
@@ -186,28 +177,19 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_version_1_has_no_quotas_of_single_keys_and_no_penalties() {
-        let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
-        let bytes = written(quota);
-        let contents = bytes[HEAD..].strip_suffix(&MISSING_IN_VERSION_1).unwrap();
-        let mut old = framed(contents);
-        assert_eq!(Snapshot::from_bytes(&old).unwrap_err(), SnapshotError::Corrupted);
-        old[8] = 1;
-        let snapshot = Snapshot::from_bytes(&old).unwrap();
-        assert_eq!(snapshot.to_bytes(), bytes);
-        old[8] = 0;
-        assert_eq!(Snapshot::from_bytes(&old).unwrap_err(), SnapshotError::Corrupted);
-        // The version is not in the checksum.
-        let mut other = bytes.clone();
-        other[8] = 1;
-        assert_eq!(Snapshot::from_bytes(&other).unwrap_err(), SnapshotError::Corrupted);
+    fn a_version_that_there_never_was_is_an_error() {
+        let mut bytes = written(Quota::per_hour(3));
+        bytes[8] = 0;
+        assert_eq!(Snapshot::from_bytes(&bytes).unwrap_err(), SnapshotError::Corrupted);
+        bytes[8] = 2;
+        assert_eq!(Snapshot::from_bytes(&bytes).unwrap_err(), SnapshotError::Newer { version: 2 });
     }
 
     #[test]
     fn quotas_that_a_key_cannot_have_are_a_contradiction() {
         let second = core::time::Duration::from_secs(1);
         let quota = Quota::token_bucket(3, 1, second);
-        let restored = |key: (u64, u64), quotas: &[OwnQuota]| {
+        let restored = |key: u64, quotas: &[OwnQuota]| {
             let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
             snapshot.own = vec![(key, quotas.to_vec())];
             let snapshot = Snapshot::from_bytes(&snapshot.to_bytes()).unwrap();
@@ -215,17 +197,17 @@ mod tests {
             builder.restore(&snapshot).map(drop)
         };
         let mut other = OwnQuota::of(&quota);
-        assert_eq!(restored((1, 0), &[other.clone()]), Ok(()));
+        assert_eq!(restored(16, &[other.clone()]), Ok(()));
         other.name = Some(String::new());
         let contradictory = [
             // A dimension that there is not.
-            ((1, 1), vec![OwnQuota::of(&quota)]),
-            ((1, 0), vec![]),
-            ((1, 0), vec![OwnQuota::of(&quota); 2]),
-            ((1, 0), vec![OwnQuota::of(&Quota::token_bucket(0, 1, second))]),
-            ((1, 0), vec![OwnQuota::of(&Quota::leaky_bucket(3, 1, second))]),
-            ((1, 0), vec![OwnQuota::of(&Quota::new(3, second))]),
-            ((1, 0), vec![other]),
+            (17, vec![OwnQuota::of(&quota)]),
+            (16, vec![]),
+            (16, vec![OwnQuota::of(&quota); 2]),
+            (16, vec![OwnQuota::of(&Quota::token_bucket(0, 1, second))]),
+            (16, vec![OwnQuota::of(&Quota::leaky_bucket(3, 1, second))]),
+            (16, vec![OwnQuota::of(&Quota::new(3, second))]),
+            (16, vec![other]),
         ];
         for (at, (key, quotas)) in contradictory.into_iter().enumerate() {
             assert_eq!(restored(key, &quotas), Err(RestoreError::Contradictory), "{at}");
@@ -236,21 +218,21 @@ mod tests {
     fn denials_that_no_penalty_can_have_counted_are_a_contradiction() {
         let quota = Quota::per_hour(3);
         let minute = core::time::Duration::from_secs(60);
-        let stamps = crate::cell::Export::Stamps(vec![1]);
-        let account = crate::cell::Export::Account { age: 0, used: 1 };
+        let stamps = crate::state::export::Export::Stamps(vec![1]);
+        let account = crate::state::export::Export::Account { at: 1, state: 1 };
         for (dimension, key, export, is_possible) in [
-            (0, (1, 0), &stamps, true),
-            (0, (1, 1), &stamps, true),
-            (0, (1, 2), &stamps, false),
-            (0, (1, 0), &account, false),
-            (1, (1, 0), &stamps, false),
+            (0, 16, &stamps, true),
+            (0, 17, &stamps, true),
+            (0, 18, &stamps, false),
+            (0, 16, &account, false),
+            (1, 16, &stamps, false),
         ] {
             let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
             snapshot.penalties = vec![(dimension, vec![(key, export.clone())])];
             let builder = Limiter::<u32>::builder(quota).penalty(crate::Penalty::new(3, minute, minute));
             let restored = builder.clock(MockClock::new()).restore(&snapshot).map(drop);
             let expected = if is_possible { Ok(()) } else { Err(RestoreError::Contradictory) };
-            assert_eq!(restored, expected, "{dimension} {key:?}");
+            assert_eq!(restored, expected, "{dimension} {key}");
         }
     }
 
@@ -259,7 +241,7 @@ mod tests {
         let quota = Quota::per_hour(3);
         let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
         snapshot.keys.truncate(1);
-        snapshot.keys[0].1 = crate::cell::Export::Stamps(vec![0; 2 * Quota::MAX_LIMIT as usize + 1]);
+        snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![0; 2 * Quota::MAX_LIMIT as usize + 1]);
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
     }
 
@@ -267,11 +249,11 @@ mod tests {
     fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
         let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
         let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
-        snapshot.keys[0].1 = crate::cell::Export::Stamps(vec![1]);
+        snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![1]);
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
-        snapshot.keys[0].1 = crate::cell::Export::Account { age: 0, used: u64::MAX };
+        snapshot.keys[0].1 = crate::state::export::Export::Account { at: 0, state: u128::MAX };
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
-        snapshot.keys[0].0 = (1, 5);
+        snapshot.keys[0].0 = 21;
         assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
     }
 }

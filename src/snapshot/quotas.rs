@@ -25,6 +25,7 @@ pub(super) fn numbers(quota: &Quota) -> Numbers {
             (permits, per, Duration::ZERO)
         }
         Kind::LeakyQueue { leak, per, max_delay } => (leak, per, max_delay),
+        Kind::WarmUp { rate, per, warm_up } => (rate, per, warm_up),
         Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
         Kind::QuantisedLog { window, resolution } => (0, window, resolution),
     };
@@ -78,6 +79,7 @@ impl OwnQuota {
             5 => Quota::fixed_window(limit, window),
             6 => Quota::sliding_counter(limit, per),
             7 => Quota::quantised_log(limit, per, most),
+            8 => Quota::warm_up(limit, permits, per, most),
             _ => return None,
         };
         if let Some(start) = start.checked_sub(1) {
@@ -114,6 +116,7 @@ mod tests {
             Quota::fixed_window(7, second).aligned(Duration::ZERO),
             Quota::sliding_counter(7, second).aligned(second / 4),
             Quota::quantised_log(7, second, second / 10),
+            Quota::warm_up(7, 3, second, 5 * second),
         ] {
             assert_eq!(OwnQuota::of(&quota).quota(), Some(quota));
         }

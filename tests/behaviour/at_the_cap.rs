@@ -88,38 +88,13 @@ fn a_joint_request_that_is_denied_loses_no_place() {
     assert!(ask(&limiter, &[Some(&"w"), Some(&"A")]).is_admitted());
 }
 
-#[test]
-fn a_cost_above_the_shared_quota_is_denied_for_lack_of_a_place() {
-    let clock = MockClock::new();
-    let builder = Limiter::<str>::builder(Quota::per_minute(2)).key_cap(1).keys_with_quotas(1).clock(clock.clone());
-    let limiter = builder.at_key_cap(AtKeyCap::Share).build().unwrap();
-    limiter.set_quotas_of("vip", &[Quota::per_minute(10)]).unwrap();
-    assert!(limiter.try_acquire("alice").is_admitted());
-    clock.advance(seconds(15));
-    let peeked = limiter.peek_n("vip", 5).unwrap();
-    for told in [peeked.decision(), limiter.try_acquire_n("vip", 5).unwrap()] {
-        let denial = denial(told);
-        assert_eq!(denial.reason(), DenialReason::KeyCap);
-        assert!((seconds(44)..=seconds(45)).contains(&denial.retry_after()), "{denial:?}");
-    }
-    let reserved = limiter.reserve("vip", 5, Duration::MAX).unwrap_err().denial().unwrap();
-    assert_eq!(reserved.reason(), DenialReason::KeyCap);
-    assert!(limiter.try_acquire_n("vip", 11).is_err(), "its own quota");
-    // What the shared quota can admit, it decides.
-    assert!(limiter.try_acquire_n("vip", 2).unwrap().is_admitted());
-    let denial = denial(limiter.try_acquire_n("vip", 1).unwrap());
-    assert_eq!((denial.reason(), denial.retry_after()), (DenialReason::Quota, seconds(60)));
-    clock.advance(seconds(45));
-    assert!(limiter.try_acquire_n("vip", 10).unwrap().is_admitted(), "alice's place is free");
-}
-
 fn numbers(status: Status) -> (Decision, u32, u32, Duration) {
     (status.decision(), status.limit(), status.remaining(), status.reset_after())
 }
 
 #[test]
 fn a_peek_at_a_new_key_at_the_cap_gets_the_answer_of_a_request() {
-    for policy in [AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share] {
+    for policy in [AtKeyCap::Deny, AtKeyCap::Admit] {
         for shadow in [false, true] {
             let clock = MockClock::new();
             let builder = Limiter::<str>::builder(Quota::per_minute(2)).key_cap(2).at_key_cap(policy).shadow(shadow);
@@ -133,9 +108,7 @@ fn a_peek_at_a_new_key_at_the_cap_gets_the_answer_of_a_request() {
             assert_eq!(limiter.counts().refused_at_cap, refused, "a peek is not counted");
             let told = limiter.try_acquire_status("carol");
             assert_eq!(peeked.decision(), told.decision(), "{policy:?} {shadow}");
-            if policy != AtKeyCap::Share {
-                assert_eq!(numbers(peeked), numbers(told));
-            }
+            assert_eq!(numbers(peeked), numbers(told));
             // A cell that has expired and was not swept makes way.
             clock.advance(seconds(30));
             assert_eq!((limiter.peek("carol").remaining(), limiter.counts().live_keys), (2, 1));

@@ -7,8 +7,8 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use tollgate::{
-    Absent, Algorithm, AtKeyCap, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, JointError,
-    JointLimiter, Limiter, MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Quota, QuotaError, ReserveError,
+    Absent, Algorithm, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, JointError, JointLimiter, Limiter,
+    MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Quota, QuotaError, ReserveError,
 };
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -44,7 +44,7 @@ fn a_limit_past_the_maximum() {
     for limit in [Quota::MAX_LIMIT + 1, u32::MAX] {
         let (error, text) = refused(Quota::per_second(limit));
         assert_eq!(error, BuildError::Quota(QuotaError::LimitTooLarge { limit }));
-        let expected = "is too large for a sliding window log: at most 8388608; a quantised log counts to 1073741824";
+        let expected = "is too large for a sliding window log: at most 1048576; a quantised log counts to 1073741824";
         assert_eq!(text, format!("the limit {limit} {expected}"));
     }
 }
@@ -202,6 +202,10 @@ fn the_largest_limit_is_reserved_ahead_and_counts_refused_requests() {
         assert_eq!(reserved.is_ok(), !quota.is_counting_refused());
         drop(reserved);
         assert_eq!(limiter.peek("alice").retry_after(), Some(second));
+        // Refused, and so counted, if refused requests are.
+        let refused = limiter.try_acquire_n("alice", Quota::MAX_LIMIT).expect("of that cost");
+        assert_eq!((refused.retry_after(), limiter.peek("alice").remaining()), (Some(second), 0));
+        assert_eq!(limiter.try_acquire("alice").retry_after(), Some(second));
     }
 }
 

@@ -12,6 +12,7 @@ mod hanging_up;
 mod keys;
 mod many_at_once;
 mod observed;
+mod old_wrongs;
 #[cfg(feature = "policy")]
 mod policies;
 mod reservations;
@@ -24,4 +25,5 @@ mod serde;
 #[cfg(feature = "snapshot")]
 mod snapshot;
 mod stalled_through_incarnations;
+mod warm_up;
 mod within_the_window;

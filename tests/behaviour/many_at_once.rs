@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tollgate::{AtKeyCap, Decision, DefaultFingerprinter, Limiter, MockClock, Quota};
 
 fn limiter(quota: Quota, clock: &MockClock, key_cap: usize) -> Limiter<u16, MockClock> {
-    let builder = Limiter::builder(quota).clock(clock.clone()).key_cap(key_cap).at_key_cap(AtKeyCap::Share);
+    let builder = Limiter::builder(quota).clock(clock.clone()).key_cap(key_cap).at_key_cap(AtKeyCap::Deny);
     builder.fingerprinter(DefaultFingerprinter::with_seed(1, 2)).build().expect("a quota that is allowed")
 }
 

@@ -108,12 +108,6 @@ fn a_window_passes(_: &Shared, clock: &MockClock, _: &[String; 2]) {
     clock.advance(WINDOW);
 }
 
-fn forget_both(limiter: &Shared, _: &MockClock, keys: &[String; 2]) {
-    for key in keys {
-        assert!(limiter.forget(key.as_str()));
-    }
-}
-
 #[test]
 fn a_request_is_charged_to_its_own_key() {
     for case in cases() {
@@ -128,19 +122,5 @@ fn a_peek_is_at_its_own_key() {
     for case in cases() {
         let status = case.stalled(a_window_passes, |limiter| limiter.peek("alice"));
         assert!(!status.is_admitted(), "{}: alice had two of two", case.about);
-    }
-}
-
-/// A receipt distinguishes 256 incarnations of a cell. If its key returns to the cell after exactly
-/// so many, the receipt is taken for one of the new incarnation: see "Receipts and 256
-/// incarnations" in `docs/limitations.md`.
-#[test]
-fn a_refund_is_of_the_same_key() {
-    for case in cases() {
-        let receipt = case.limiter.reserve("alice", 1, Duration::ZERO).unwrap().commit();
-        let back = case.stalled(forget_both, |limiter| limiter.refund(receipt).unwrap());
-        assert_eq!(case.limiter.peek("bob").remaining(), 1, "{}", case.about);
-        assert_eq!(case.limiter.peek("alice").remaining(), back, "{}", case.about);
-        assert!(back == 0 || case.incarnations % 256 == 0, "{}", case.about);
     }
 }

@@ -33,17 +33,6 @@ fn every_seed_of_the_corpus() {
     );
 }
 
-/// The corpus has a whole snapshot of each kind that was written by version 1.
-#[test]
-fn good_ones_of_version_1_are_restored() {
-    let kinds = ["log", "log-of-one", "token-bucket", "token-bucket-from-two", "leaky-queue", "fixed-window"];
-    for kind in kinds.into_iter().chain(["sliding-counter", "leaky-bucket", "two-dimensions"]) {
-        let bytes = fs::read(corpus().join(format!("good-{kind}"))).expect("part of the corpus");
-        assert_eq!(bytes[..13], *b"\0tollgate\x01\0\0\0", "{kind}");
-        assert_eq!(bodies::snapshot::read(&bytes), Ok(Read::Restored), "{kind}");
-    }
-}
-
 #[test]
 fn good_ones_are_restored() {
     for which in 0..9 {

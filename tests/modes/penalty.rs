@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Penalty, Quota};
+use tollgate::{Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Penalty, Quota};
 
 fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
@@ -135,19 +135,15 @@ fn denials_by_the_block_do_not_count_towards_the_next() {
 }
 
 #[test]
-fn denials_at_the_key_cap_and_by_the_shared_quota_do_not_count() {
-    for at_key_cap in [AtKeyCap::Deny, AtKeyCap::Share] {
-        let (_, builder) = builder(2, 1000, 1000);
-        let limiter = builder.key_cap(1).at_key_cap(at_key_cap).build().expect("good");
-        assert_eq!(told(limiter.try_acquire("a")), None);
-        let _ = limiter.try_acquire("b");
-        for _ in 0..10 {
-            let reason = told(limiter.try_acquire("b")).map(|(reason, _)| reason);
-            let right = if at_key_cap == AtKeyCap::Deny { DenialReason::KeyCap } else { QUOTA };
-            assert_eq!(reason, Some(right));
-        }
-        assert_eq!((limiter.counts().penalties, limiter.counts().penalties_refused), (0, 0));
+fn denials_at_the_key_cap_do_not_count() {
+    let (_, builder) = builder(2, 1000, 1000);
+    let limiter = builder.key_cap(1).build().expect("good");
+    assert_eq!(told(limiter.try_acquire("a")), None);
+    for _ in 0..10 {
+        let reason = told(limiter.try_acquire("b")).map(|(reason, _)| reason);
+        assert_eq!(reason, Some(DenialReason::KeyCap));
     }
+    assert_eq!((limiter.counts().penalties, limiter.counts().penalties_refused), (0, 0));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
 }
 
 fn policies() -> impl Strategy<Value = AtCap> {
-    prop_oneof![Just(AtCap::Deny), Just(AtCap::Admit), Just(AtCap::Share)]
+    prop_oneof![Just(AtCap::Deny), Just(AtCap::Admit)]
 }
 
 fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {

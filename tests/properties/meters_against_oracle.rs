@@ -48,13 +48,21 @@ fn meters(most: u32) -> impl Strategy<Value = Meter> {
         .prop_filter("a quota that is allowed", |&meter| crate::metered::quota(meter).validate().is_ok())
 }
 
+/// The same for clocks that go back: of a queue that is full at once, each status tells where it is.
+fn told(most: u32) -> impl Strategy<Value = Meter> {
+    meters(most).prop_map(|meter| match meter {
+        Meter::LeakyQueue { leak, per, .. } => Meter::LeakyQueue { leak, per, max_delay: 0 },
+        meter => meter,
+    })
+}
+
 /// Without those that set the clock back.
 fn forward_ops(keys: u32) -> impl Strategy<Value = Op> {
     prop_oneof![40 => ops(keys), 1 => Just(Op::Clear), 1 => (0..20 * YEAR).prop_map(Op::Leap)]
 }
 
 fn policies() -> impl Strategy<Value = AtKeyCap> {
-    prop_oneof![Just(AtKeyCap::Deny), Just(AtKeyCap::Admit), Just(AtKeyCap::Share)]
+    prop_oneof![Just(AtKeyCap::Deny), Just(AtKeyCap::Admit)]
 }
 
 fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
@@ -86,7 +94,7 @@ proptest! {
 
     #[test]
     fn few_keys_and_a_clock_that_goes_back(
-        meter in meters(FEW), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250),
+        meter in told(FEW), start in starts(), ops in prop::collection::vec(nasty_ops(3), 1..250),
     ) {
         apply_all(&mut Pair::keyed(meter, start, None), &ops)?;
     }
@@ -98,7 +106,7 @@ proptest! {
 
     #[test]
     fn direct_and_a_clock_that_goes_back(
-        meter in meters(FEW), start in starts(), ops in prop::collection::vec(nasty_ops(1), 1..250),
+        meter in told(FEW), start in starts(), ops in prop::collection::vec(nasty_ops(1), 1..250),
     ) {
         apply_all(&mut Pair::direct(meter, start), &ops)?;
     }
@@ -106,7 +114,7 @@ proptest! {
     /// More keys than there is room for, under each policy.
     #[test]
     fn at_the_key_cap(
-        meter in meters(FEW),
+        meter in told(FEW),
         start in starts(),
         cap in 1_usize..=8,
         policy in policies(),
@@ -140,14 +148,14 @@ proptest! {
     /// Hundreds of keys, so that tables grow, and sweep, and take back what is as new. No decision
     /// shows it.
     #[test]
-    fn hundreds_of_keys(meter in meters(20), start in starts(), ops in prop::collection::vec(nasty_ops(400), 500..1500)) {
+    fn hundreds_of_keys(meter in told(20), start in starts(), ops in prop::collection::vec(nasty_ops(400), 500..1500)) {
         apply_all(&mut Pair::keyed(meter, start, None), &ops)?;
     }
 
     /// A stream of keys that are never seen again flows past a few that stay.
     #[test]
     fn a_stream_of_new_keys(
-        meter in meters(FEW),
+        meter in told(FEW),
         cap in prop_oneof![1_usize..=8, 9_usize..=256],
         policy in policies(),
         at_once in 1_u32..300,

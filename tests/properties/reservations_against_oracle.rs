@@ -127,7 +127,11 @@ fn agree<N: Naive>(ways: &[Way<N>], tick: u64, ops: &[Op]) -> Result<(), TestCas
             Op::Reserve { cost, within, keep } => {
                 let cost = cost.min(limit);
                 asked += cost;
+                let peeked = limiter.peek_reserve(KEY, cost, nanos(within)).expect("within the limit").decision();
+                let peeked = peeked.into_result().map(|it| it.delay()).map_err(|it| it.retry_after());
                 let expected = key.request(now, cost, Some(within));
+                let answer = expected.map(|(delay, _)| nanos(delay)).map_err(nanos);
+                prop_assert_eq!(peeked, answer, "a peek in step {} at {}: {:?}", step, now, op);
                 match (limiter.reserve(KEY, cost, nanos(within)), expected) {
                     (Ok(reservation), Ok((delay, number))) => {
                         prop_assert_eq!(reservation.delay(), nanos(delay), "step {} at {}: {:?}", step, now, op);
@@ -268,7 +272,7 @@ proptest! {
         agree(&logs(&quotas, false), tick, &ops)?;
     }
 
-    /// The first quota has the largest limit: of what a larger one than any before would count, not
+    /// All have a quota with the largest limit: of what a larger one than any before would count, not
     /// all is remembered.
     #[test]
     fn logs_that_count_refused_requests(
@@ -278,8 +282,14 @@ proptest! {
         ops in ops(),
     ) {
         let (most, _) = first;
-        let no_more = |quotas: Vec<(u32, u64)>| quotas.into_iter().map(|(limit, window)| (limit.min(most), window)).collect();
+        let no_more = |mut quotas: Vec<(u32, u64)>| {
+            quotas.iter_mut().for_each(|(limit, _)| *limit = most.min(*limit));
+            quotas[0].0 = most;
+            quotas
+        };
         let quotas: Vec<_> = core::iter::once(vec![first]).chain(others.into_iter().map(no_more)).collect();
+        // Permits and refused requests of one stamp are not told apart: `refused_against_oracle` has refunds.
+        let ops: Vec<Op> = ops.into_iter().filter(|op| !matches!(op, Op::Refund(_))).collect();
         agree(&logs(&quotas, true), tick, &ops)?;
     }
 
@@ -340,6 +350,9 @@ proptest! {
             let quota = Quota::sliding_counter(limit, nanos(window));
             Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, Kind::Counter(0))) as Box<dyn Fn() -> Windows> }
         }).collect();
+        // Counts that a change moves to other windows are not refunded.
+        let changes = ops.iter().any(|op| matches!(op, Op::Change(_) | Op::ChangeOwn(_)));
+        let ops: Vec<Op> = ops.into_iter().filter(|op| !changes || !matches!(op, Op::Refund(_))).collect();
         agree(&ways, tick, &ops)?;
     }
 }

@@ -1,7 +1,6 @@
 //! Keys that many threads see for the first time at once, while the clock stands still: each has
 //! one quota, not one per thread, also while the table grows under them; and the cap on keys holds.
 
-use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -86,21 +85,5 @@ fn the_cap_holds_and_no_key_gets_more_than_its_quota() {
             refused_before = counts.refused_at_cap;
             clock.advance(limiter.quotas()[0].window());
         }
-    }
-}
-
-/// All keys without a place have one quota between them.
-#[test]
-fn keys_without_a_place_share_one_quota() {
-    let (limit, cap, keys) = (5, 4, 64);
-    let (clock, builder) = builder(limit);
-    let limiter = builder.key_cap(cap).at_key_cap(AtKeyCap::Share).build().expect("a good quota and cap");
-    let places: HashSet<u32> = (keys..keys + 4).collect();
-    for tick in 0..10 {
-        // Taken by keys that nobody else asks for.
-        assert!(places.iter().all(|key| limiter.try_acquire(key).is_admitted()), "at tick {tick}");
-        let admitted: u32 = ask_for_all(&limiter, keys, 1).iter().sum();
-        assert_eq!(admitted, limit, "at tick {tick}");
-        clock.advance(limiter.quotas()[0].window());
     }
 }

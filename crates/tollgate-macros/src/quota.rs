@@ -11,7 +11,7 @@ use crate::duration;
 
 /// `tollgate::Quota::MAX_LIMIT`, for messages at the literal. Expansions check each quota again, in
 /// a constant.
-const MAX_LIMIT: u32 = 1 << 23;
+const MAX_LIMIT: u32 = 1 << 20;
 
 /// `tollgate::Quota::MAX_WINDOW`.
 const MAX_WINDOW: Duration = Duration::from_nanos((1 << 60) - 1);

@@ -26,22 +26,22 @@ pub(crate) struct Guard {
     pub(crate) policies: Policies,
     /// The policies of the dimensions before each.
     before: Vec<usize>,
-    /// Whether each dimension has a queue, whose permits come with a wait.
-    queues: Vec<bool>,
+    /// Whether there is a queue, whose permits come with a wait.
+    has_queue: bool,
     pub(crate) counts: Counts,
 }
 
 impl Guard {
     pub(crate) fn new(limiter: PolicyLimiter, fields: Fields, policies: Policies) -> Self {
-        let (mut before, mut queues, mut names, mut sum) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut before, mut has_queue, mut names, mut sum) = (Vec::new(), false, Vec::new(), 0);
         for (name, quotas) in limiter.dimensions() {
             before.push(sum);
             sum += quotas.len();
-            queues.push(quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue));
+            has_queue |= quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
             names.extend(quotas.iter().map(|_| name));
         }
         let counts = Counts::new(limiter.dimensions().map(|(name, _)| name), names.into_iter().zip(&*policies));
-        Self { limiter, fields, policies, before, queues, counts }
+        Self { limiter, fields, policies, before, has_queue, counts }
     }
 
     /// Decides a request with these values: charges all dimensions that have a key, or none.
@@ -78,9 +78,9 @@ impl Guard {
     fn ask(&self, keys: &[Option<OfDimension<'_>>], ask: Ask) -> Result<Box<JointStatus>, Verdict> {
         let cost = ask.cost;
         if ask.is_peek {
-            return self.limiter.peek_n(keys, cost).map(Box::new).map_err(|error| refused(&error));
+            return self.limiter.peek_reserve(keys, cost).map(Box::new).map_err(|error| refused(&error));
         }
-        if !self.queues.contains(&true) {
+        if !self.has_queue {
             return self.limiter.try_acquire_n_status(keys, cost).map(Box::new).map_err(|error| refused(&error));
         }
         // Nobody waits here, so a request that a queue would make wait is denied.
@@ -91,7 +91,7 @@ impl Guard {
                 Ok(status)
             }
             Err(ReserveError::Denied(denial)) => {
-                let now = self.limiter.peek_n(keys, cost).ok();
+                let now = self.limiter.peek_reserve(keys, cost).ok();
                 Err(Verdict::Denied(self.refusal(denial, now.as_ref(), cost)))
             }
             Err(ReserveError::Joint(error)) => Err(refused(&error)),
@@ -101,10 +101,6 @@ impl Guard {
 
     fn verdict(&self, status: Box<JointStatus>, cost: u32) -> Verdict {
         match status.decision() {
-            // A look does not ask for permits without a wait.
-            Decision::Admitted(admission) if !admission.delay().is_zero() => {
-                Verdict::Denied(self.queued(&status, admission.delay(), cost))
-            }
             Decision::Admitted(admission) => match admission.overruled() {
                 Some(denial) => Verdict::Overruled(self.refusal(denial, Some(&status), cost)),
                 None if admission.is_counted() => Verdict::Admitted(status),
@@ -112,17 +108,6 @@ impl Guard {
             },
             Decision::Denied(denial) => Verdict::Denied(self.refusal(denial, Some(&status), cost)),
         }
-    }
-
-    /// The refusal of a request that a queue would make wait.
-    fn queued(&self, status: &JointStatus, wait: Duration, cost: u32) -> Refusal {
-        let short = status.items().map(|item| (item, self.left(item))).filter(|(_, usage)| usage.remaining < cost);
-        let violated: Vec<Violated> = short
-            .filter_map(|(item, usage)| {
-                Some(Violated { dimension: item.dimension(), policy: self.place(item)?, usage })
-            })
-            .collect();
-        Refusal { kind: DenialKind::Quota, wait, decides: violated.first().map(|it| it.policy), violated }
     }
 
     /// The refusal of a request by a denial, with the violated quotas. The one that decides the wait
@@ -135,9 +120,9 @@ impl Guard {
             if kind != DenialKind::Quota || !(item.is_violated() || decides(&item)) {
                 return None;
             }
-            let usage = match self.left(item) {
+            let usage = match left(item) {
                 usage if usage.remaining < cost => usage,
-                // A refund since, or a queue.
+                // A refund since.
                 _ => Usage { remaining: cost - 1, next_after: wait },
             };
             Some(Violated { dimension: item.dimension(), policy: self.place(item)?, usage })
@@ -150,7 +135,7 @@ impl Guard {
     /// The tightest limit of an admitted request in the dimensions that are `wanted`.
     pub(crate) fn tightest(&self, status: &JointStatus, wanted: impl Fn(usize) -> bool) -> Option<ServiceLimit<'_>> {
         let items = status.items().filter(|item| wanted(item.dimension()));
-        let left = items.map(|item| (item, self.left(item)));
+        let left = items.map(|item| (item, left(item)));
         let (item, usage) = left.min_by_key(|(_, usage)| (usage.remaining, Reverse(usage.next_after)))?;
         Some(self.policies.get(self.place(item)?)?.admitted(usage))
     }
@@ -163,16 +148,6 @@ impl Guard {
     ) -> impl Iterator<Item = ServiceLimit<'a>> {
         let violated = refusal.violated.iter().filter(move |it| wanted(it.dimension));
         violated.filter_map(|it| Some(self.policies.get(it.policy)?.violated(it.usage, refusal.wait)))
-    }
-
-    /// The permits left of a quota. Of a queue nothing is left until it is empty, since nobody waits
-    /// here.
-    fn left(&self, item: JointQuotaStatus) -> Usage {
-        let is_queue = self.queues.get(item.dimension()).is_some_and(|is_queue| *is_queue);
-        if is_queue && !item.reset_after().is_zero() {
-            return Usage { remaining: 0, next_after: item.reset_after() };
-        }
-        Usage { remaining: item.remaining(), next_after: item.next_after() }
     }
 
     /// The place of a quota's policy.
@@ -200,6 +175,11 @@ impl Guard {
             }
         }
     }
+}
+
+/// The permits left of a quota.
+fn left(item: JointQuotaStatus) -> Usage {
+    Usage { remaining: item.remaining(), next_after: item.next_after() }
 }
 
 /// The verdict in place of which the limiter has an error.

@@ -76,11 +76,8 @@ fn a_dimension_has_quotas_that_can_be_used_together() {
 }
 
 #[test]
-fn keys_of_several_dimensions_share_nothing_at_the_cap() {
+fn the_keys_of_several_dimensions_have_one_cap() {
     let builder = || JointLimiter::<(u32,)>::builder().dimension("one", [Quota::per_second(1)]);
-    let error = builder().at_key_cap(AtKeyCap::Share).build().expect_err("nothing to share");
-    assert_eq!(error, BuildError::NothingToShare);
-    assert!(error.to_string().contains("deny them or admit them"), "{error}");
     assert_eq!(builder().key_cap(0).build().expect_err("no keys"), BuildError::ZeroKeyCap);
     let error = builder().key_cap(2).expected_keys(3).build().expect_err("too many are expected");
     assert_eq!(error, BuildError::ExpectedKeysPastCap { expected_keys: 3, key_cap: 2 });

@@ -163,9 +163,6 @@ impl<S: Subject> Pair<S> {
     fn acquire(&mut self, key: u32, cost: u32, call: Call) -> Result<(), String> {
         let (place, lags) = (self.oracle.place(&key, self.now), self.oracle.lags(self.now));
         let refused = self.refused_if(place == Place::Either);
-        // The stamps that keys without a place share are told to nobody later. (Without a place all
-        // calls do the same.)
-        let call = if lags && cost > 0 && place != Place::Certain { Call::Status } else { call };
         let said = call.make(&self.subject, key, cost);
         let placed = match place {
             Place::Certain => true,
@@ -176,7 +173,7 @@ impl<S: Subject> Pair<S> {
         if placed && admitted.is_some_and(Said::is_counted) {
             self.lived.grant(key, cost, self.oracle.rules())?;
         }
-        let granted = if lags { self.granted(key, cost, placed, admitted)? } else { None };
+        let granted = if lags { self.granted(key, cost, admitted)? } else { None };
         let expected = self.oracle.acquire(&key, self.now, cost, Seen { placed, granted });
         match said {
             Ok(Said { status: Some(status), .. }) => self.same_status(Ok(status), expected),
@@ -202,17 +199,18 @@ impl<S: Subject> Pair<S> {
     /// What has just been granted; by when the last of all permits is said to be free again its
     /// stamp is known. It must be something that the oracle allows. `None` of permits that are not
     /// counted.
-    fn granted(&self, key: u32, cost: u32, placed: bool, said: Option<&Said>) -> Result<Option<Granted>, String> {
-        let Some(said) = said.filter(|said| said.is_counted()) else { return Ok(None) };
-        let own = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
-        let Some(status) = (if placed { Some(own) } else { said.status }) else { return Ok(None) };
+    fn granted(&self, key: u32, cost: u32, said: Option<&Said>) -> Result<Option<Granted>, String> {
+        if !said.is_some_and(Said::is_counted) {
+            return Ok(None);
+        }
+        let status = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
         let window = longest(self.oracle.rules());
         let reset = status.quotas().map(|quota| quota.reset_after()).max().expect("a quota");
         let end = u128::from(self.now) + reset.as_nanos();
         let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
         let left = left_by(status);
         match stamp.map(|stamp| Granted { cost, stamp, left }) {
-            Some(granted) if self.oracle.may_grant(&key, placed, granted, self.now) => Ok(Some(granted)),
+            Some(granted) if self.oracle.may_grant(&key, granted, self.now) => Ok(Some(granted)),
             _ => Err(format!("granted until {end} and then {left:?} remains, which the oracle rules out")),
         }
     }
@@ -294,7 +292,7 @@ impl<S: Subject> Pair<S> {
         if unknown.is_ok() || cost == 0 || self.oracle.place(&key, self.now) == Place::Certain {
             return unknown.or(own);
         }
-        self.same_status(status, self.oracle.peek_without_a_place(&key, self.now, cost))
+        self.same_status(status, Ok(self.oracle.peek_without_a_place(&key, self.now)))
     }
 
     fn same_counts(&mut self) -> Result<(), String> {
@@ -345,6 +343,5 @@ fn policy(at_cap: AtCap) -> AtKeyCap {
     match at_cap {
         AtCap::Deny => AtKeyCap::Deny,
         AtCap::Admit => AtKeyCap::Admit,
-        AtCap::Share => AtKeyCap::Share,
     }
 }

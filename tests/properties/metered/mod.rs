@@ -46,8 +46,6 @@ pub(crate) struct Pair<S> {
     passed: u64,
     /// What each key may be: at least one thing.
     keys: HashMap<u32, Vec<Naive>>,
-    /// What the keys without a place may be.
-    shared: Vec<Naive>,
     lived: HashMap<u32, Lived>,
     cap: Option<(usize, AtKeyCap)>,
     admitted: u64,
@@ -88,7 +86,6 @@ impl<S: Subject> Pair<S> {
             latest: 0,
             passed: 0,
             keys: HashMap::new(),
-            shared: vec![],
             lived: HashMap::new(),
             cap,
             admitted: 0,
@@ -170,7 +167,7 @@ impl<S: Subject> Pair<S> {
             }
             _ => {
                 self.subject.clear();
-                (self.keys, self.lived, self.shared) = (HashMap::new(), HashMap::new(), vec![]);
+                (self.keys, self.lived) = (HashMap::new(), HashMap::new());
                 Ok(())
             }
         }
@@ -217,14 +214,10 @@ impl<S: Subject> Pair<S> {
             self.keys.insert(key, after);
             return if said.decision.is_admitted() { self.lives_up(key, cost) } else { Ok(()) };
         }
-        if self.cap.is_some_and(|(_, policy)| policy == AtKeyCap::Share) {
-            self.shared = self.decided(&self.shared, cost, &said)?;
-            return Ok(());
-        }
         self.same_without_a_place(key, said.decision)
     }
 
-    /// Whether this is what a key without a place must be told, unless such keys share a quota.
+    /// Whether this is what a key without a place must be told.
     fn same_without_a_place(&self, key: u32, decision: Decision) -> Checked {
         let Some((cap, policy)) = self.cap else { return Err("no cap".to_owned()) };
         match (policy, decision) {
@@ -259,8 +252,8 @@ impl<S: Subject> Pair<S> {
             if said.decision.is_admitted() {
                 after.grant(time, cost);
             }
-            let numbers = || said.status.map_or(Ok(()), |status| self.same_numbers(&after, status));
-            match self.same(&before, cost, said.decision).and_then(|()| numbers()) {
+            let numbers = || said.status.map_or(Ok(()), |status| self.same_numbers(&after, time, status));
+            match self.same(&before, time, cost, said.decision).and_then(|()| numbers()) {
                 Ok(()) if said.decision.is_admitted() && !before.admits(self.latest, cost) => {
                     return Err(format!("a clock that stood still would not have admitted it: {before:?}"));
                 }
@@ -281,7 +274,9 @@ impl<S: Subject> Pair<S> {
             |permits: u32, rate: u32, per: u64| (u128::from(permits) * u128::from(per)).div_ceil(u128::from(rate));
         let takes = match self.meter {
             Meter::TokenBucket { capacity, refill, per, start } => takes(capacity - start + granted, refill, per),
-            Meter::LeakyBucket { leak, per, .. } | Meter::LeakyQueue { leak, per, .. } => takes(granted, leak, per),
+            Meter::LeakyBucket { leak, per, .. } => takes(granted, leak, per),
+            // Until there is another place.
+            Meter::LeakyQueue { leak, per, max_delay } => takes(granted, leak, per).saturating_sub(max_delay.into()),
             Meter::FixedWindow { .. } | Meter::SlidingCounter { .. } => self.quota.window().as_nanos(),
             // To the stamp.
             Meter::QuantisedLog { window, .. } => window.into(),
@@ -299,9 +294,9 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// Whether this is what the key must be told of a request.
-    fn same(&self, key: &Naive, cost: u32, decision: Decision) -> Checked {
-        let admitted = key.admits(self.now, cost);
+    /// Whether this is what the key must be told of a request that is judged at `time`.
+    fn same(&self, key: &Naive, time: u64, cost: u32, decision: Decision) -> Checked {
+        let admitted = key.admits(time, cost);
         match decision {
             Decision::Admitted(admission) => {
                 let delay = key.delay(self.now);
@@ -320,10 +315,19 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    fn same_numbers(&self, key: &Naive, status: Status) -> Checked {
+    /// Whether these are the numbers of a request that is judged at `time`; waits are from the
+    /// reading on.
+    fn same_numbers(&self, key: &Naive, time: u64, status: Status) -> Checked {
+        if status.reset_after() == Duration::MAX {
+            // A bucket that starts low fills from its first request on.
+            let is_new = Naive::new(self.meter, 0, self.now);
+            let is_told = (status.remaining(), status.next_after()) == (is_new.most(self.now), Duration::MAX);
+            let is_right = self.meter.starts_low() && is_told && key.most(time) == status.remaining();
+            return if is_right { Ok(()) } else { Err(format!("{status:?} of {key:?}")) };
+        }
         let free = u128::from(self.now) + status.reset_after().as_nanos();
-        let is_first = free == u128::from(self.now) || !key.is_free(free - 1);
-        let remaining = key.most(self.now);
+        let is_first = free == u128::from(self.now) || !key.admits_at(free - 1, self.meter.limit());
+        let remaining = key.most(time);
         let quota = status.tightest();
         let numbers = |quota: QuotaStatus| (quota.limit(), quota.remaining(), quota.next_after(), quota.reset_after());
         let short = (status.limit(), status.remaining(), status.next_after(), status.reset_after());
@@ -340,7 +344,11 @@ impl<S: Subject> Pair<S> {
         if !is_next {
             return Err(format!("{status:?}, but not more than {remaining} remain from {next} on of {key:?}"));
         }
-        if status.limit() == self.meter.limit() && status.remaining() == remaining && key.is_free(free) && is_first {
+        if status.limit() == self.meter.limit()
+            && status.remaining() == remaining
+            && key.admits_at(free, self.meter.limit())
+            && is_first
+        {
             Ok(())
         } else {
             Err(format!("{status:?}, but {remaining} remain of {key:?}"))
@@ -358,16 +366,14 @@ impl<S: Subject> Pair<S> {
         let same_as = |known: &[Naive]| {
             let unknown = is_as_new(known, self.latest).then(|| Naive::new(self.meter, 0, self.now));
             let same = |naive: &Naive| {
-                self.same(naive, cost, status.decision()).and_then(|()| self.same_numbers(naive, status))
+                self.same(naive, self.now, cost, status.decision())
+                    .and_then(|()| self.same_numbers(naive, self.now, status))
             };
             let compared: Vec<Checked> = known.iter().chain(&unknown).map(same).collect();
             if compared.iter().any(Result::is_ok) { Ok(()) } else { Err(format!("{status:?}: {compared:?}")) }
         };
         let own = || same_as(self.may_be(key));
-        let without_a_place = || match self.cap {
-            Some((_, AtKeyCap::Share)) => same_as(&self.shared),
-            _ => self.same_without_a_place(key, status.decision()),
-        };
+        let without_a_place = || self.same_without_a_place(key, status.decision());
         match self.has_place(key) {
             Some(true) => own(),
             _ if cost == 0 => own(),

@@ -1,6 +1,4 @@
-//! The stamps of one key, and those of all keys.
-
-use std::collections::HashSet;
+//! The stamps of one key.
 
 use super::{Answer, Granted, Left, NeverPossible, Rule, least, longest};
 
@@ -112,16 +110,21 @@ impl Log {
         self.acquire_at(rules, self.base(reading), cost)
     }
 
-    /// The log of a key whose next permits are postponed to `time`. Under each rule, permits that
-    /// are live at the base are live at `time` for a last nanosecond. A rule that another rule
-    /// implies changes nothing.
-    fn postponed_to(&self, rules: &[Rule], base: Moment, time: u64) -> Self {
-        let postponed = |&stamp: &u64| {
-            let is_live = |rule: &&Rule| base.time - stamp < rule.window;
-            let oldest = |rule: &Rule| (time + 1).saturating_sub(rule.window);
-            rules.iter().filter(|&&rule| !is_implied(rule, rules)).filter(is_live).map(oldest).fold(stamp, u64::max)
+    /// The log just before it was granted these permits at this reading. `None` if the grant is not
+    /// possible.
+    pub(super) fn before(&self, rules: &[Rule], latest: u64, granted: Granted, reading: u64) -> Option<Self> {
+        let Granted { stamp, cost, left } = granted;
+        let base = self.base(reading);
+        let fits = self.peek(rules, base, cost).is_ok_and(|answer| answer.admitted);
+        let known = self.newest().is_some() && fits && stamp == base.time;
+        let may_begin = reading <= stamp && stamp <= latest.max(reading);
+        let is_over = |newest: u64| stamp.saturating_sub(newest) >= longest(rules) && !self.is_live(rules, latest);
+        let unknown = may_begin && self.newest().is_none_or(is_over);
+        let is_right = |log: &Self| {
+            let after = log.clone().acquire_at(rules, Moment { reading, time: stamp }, cost);
+            after.is_ok_and(|after| after.admitted && after.left == left)
         };
-        Self { stamps: self.stamps.iter().map(postponed).collect() }
+        known.then(|| self.clone()).into_iter().chain(unknown.then(Self::default)).find(is_right)
     }
 
     pub(super) fn acquire_at(&mut self, rules: &[Rule], now: Moment, cost: u32) -> Result<Answer, NeverPossible> {
@@ -139,51 +142,4 @@ impl Log {
 fn is_implied(rule: Rule, rules: &[Rule]) -> bool {
     let implies = |one: Rule, other: Rule| one.limit <= other.limit && one.window >= other.window;
     rules.iter().any(|&other| implies(other, rule) && !implies(rule, other))
-}
-
-/// The times to which permits may be postponed: all earlier stamps, of any key.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Past {
-    /// Every stamp, including those of forgotten keys.
-    stamps: HashSet<u64>,
-    /// The latest time to which a permit is known to be postponed: the timestamp floor, as far as
-    /// it shows.
-    floor: u64,
-}
-
-impl Past {
-    fn may_postpone_to(&self, time: u64, rules: &[Rule], latest: u64) -> bool {
-        let ends_a_stamp = || time.checked_sub(longest(rules)).is_some_and(|stamp| self.stamps.contains(&stamp));
-        time >= self.floor && (self.stamps.contains(&time) || time <= latest && ends_a_stamp())
-    }
-
-    /// The log of a key just before it was granted these permits at this reading. `None` if the
-    /// grant is not possible.
-    pub(super) fn before(&self, log: &Log, rules: &[Rule], latest: u64, granted: Granted, reading: u64) -> Option<Log> {
-        let Granted { stamp, cost, left } = granted;
-        let base = log.base(reading);
-        let postponed = stamp > base.time && self.may_postpone_to(stamp, rules, latest);
-        let fits = log.peek(rules, base, cost).is_ok_and(|answer| answer.admitted);
-        let (known, unknown) = match log.newest() {
-            None => (None, postponed || stamp == reading && reading >= self.floor),
-            Some(newest) => {
-                let known = if postponed { log.postponed_to(rules, base, stamp) } else { log.clone() };
-                let known = (fits && (postponed || stamp == base.time)).then_some(known);
-                let expired = stamp.saturating_sub(newest) >= longest(rules);
-                (known, postponed && expired && !log.is_live(rules, latest))
-            }
-        };
-        let is_right = |log: &Log| {
-            let after = log.clone().acquire_at(rules, Moment { reading, time: stamp }, cost);
-            after.is_ok_and(|after| after.admitted && after.left == left)
-        };
-        known.into_iter().chain(unknown.then(Log::default)).find(is_right)
-    }
-
-    pub(super) fn note(&mut self, log: &Log, stamp: u64, reading: u64) {
-        self.stamps.insert(stamp);
-        if stamp > log.base(reading).time {
-            self.floor = stamp;
-        }
-    }
 }

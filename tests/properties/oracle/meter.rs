@@ -7,12 +7,11 @@
 //! type of the library's is known here: any test can include this file by path.
 //!
 //! # A clock that was set back
-//! Nothing is credited twice, so a time counts as no earlier than what the state is known from: the
-//! moment at which a bucket was last full, or the start of the newest window that stands still in
-//! which anything was granted. A bucket that has been charged since it was full is taken back to
-//! what it held at that time, all that was taken from it later included. A queue says how long it
-//! takes from the time that is shown. Of a quantised log it is the first moment of the newest step
-//! in which anything was granted.
+//! Nothing is credited twice. A bucket has less by what flows in from the time that is shown to its
+//! last change, and may lack more than it can hold. A queue says how long it takes from the time
+//! that is shown. Of windows a time counts as no earlier than what the state is known from: the start of
+//! the newest window that stands still in which anything was granted. Of a quantised log it is the
+//! first moment of the newest step in which anything was granted.
 #![allow(dead_code, reason = "every test that includes this file uses a different part of it")]
 
 /// An algorithm and its numbers; times are in nanoseconds.
@@ -68,7 +67,7 @@ impl Meter {
     }
 
     /// Whether a key that was never seen finds less than one that is left alone.
-    fn starts_low(self) -> bool {
+    pub(crate) fn starts_low(self) -> bool {
         matches!(self, Self::TokenBucket { capacity, start, .. } if start < capacity)
     }
 }
@@ -79,13 +78,14 @@ pub(crate) struct Naive {
     meter: Meter,
     limit: i128,
     state: State,
-    /// Where times begin to count.
+    /// Where times begin to count, of windows and quantised logs.
     since: i128,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
-    /// What it holds, in units of 1/period of a permit, as of the last grant.
+    /// What it holds, in units of 1/period of a permit, as of the last grant: less than nothing if
+    /// the clock went back.
     Bucket {
         permits: i128,
         period: i128,
@@ -157,8 +157,7 @@ impl Naive {
                 grants: vec![],
             },
         };
-        let since = if matches!(state, State::Bucket { .. }) { time.into() } else { 0 };
-        Self { meter, limit: meter.limit().into(), state, since }
+        Self { meter, limit: meter.limit().into(), state, since: 0 }
     }
 
     pub(crate) fn admits(&self, time: u64, cost: u32) -> bool {
@@ -218,11 +217,7 @@ impl Naive {
         let held_now = matches!(self.state, State::Bucket { .. }).then(|| self.held_at(now));
         match &mut self.state {
             State::Bucket { period, held, last, .. } => {
-                let held_now = held_now.expect("a bucket");
-                if held_now == self.limit * *period {
-                    self.since = now;
-                }
-                *held = held_now - cost * *period;
+                *held = held_now.expect("a bucket") - cost * *period;
                 *last = now;
             }
             State::Queue { permits, period, next, .. } => *next = (*next).max(now * *permits) + cost * *period,

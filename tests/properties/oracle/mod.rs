@@ -14,12 +14,8 @@
 //! - A key is admitted or denied at its *base*: the reading, or its own newest stamp if that is
 //!   later. But a key whose permits had all expired by the latest reading may be *unknown*. It is
 //!   then treated as a new key.
-//! - A permit's stamp is the base, or the *timestamp floor* if that is later. The floor is an
-//!   earlier stamp of any key, even a forgotten one, or the end (by the longest window) of a stamp
-//!   that had expired by the latest reading. The floor never goes back. Stamps of an unknown key
-//!   are not before the floor, nor before the end of the key's earlier permits. If the key is
-//!   known, its permits that were live at the base are postponed as well, where needed, to be live
-//!   at the stamp for a last nanosecond, under each rule that no other rule implies.
+//! - A permit's stamp is the base. An unknown key may begin at a later time, but not before the end
+//!   of its earlier permits.
 //! - Under a cap, an unknown key may find a place once the keys that are live at the latest reading
 //!   leave a place. It must find one once the keys that are live at this reading do.
 //!
@@ -37,7 +33,7 @@ use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 pub(crate) use log::Log;
-use log::{Moment, Past};
+use log::Moment;
 
 /// A limit and a window in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +110,6 @@ fn all_left(rules: &[Rule]) -> [Option<Left>; 8] {
 pub(crate) enum AtCap {
     Deny,
     Admit,
-    Share,
 }
 
 /// An answer, and what it was decided by.
@@ -131,8 +126,6 @@ pub(crate) enum By {
     OwnQuota,
     /// The key's own permits, of which none are charged.
     Peek,
-    /// The permits shared by all keys without a place.
-    SharedQuota,
     /// No place, and so denied. `retry_after` is then how long until a place is free, the most that
     /// may be advised.
     NoPlaceDenied,
@@ -184,9 +177,6 @@ pub(crate) struct Oracle<K> {
     cap: usize,
     at_cap: AtCap,
     logs: HashMap<K, Log>,
-    past: Past,
-    shared: Log,
-    past_of_shared: Past,
     latest_reading: u64,
     refused_at_cap: u64,
     admitted: u64,
@@ -204,9 +194,6 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
             cap,
             at_cap,
             logs: HashMap::new(),
-            past: Past::default(),
-            shared: Log::default(),
-            past_of_shared: Past::default(),
             latest_reading: 0,
             refused_at_cap: 0,
             admitted: 0,
@@ -251,14 +238,10 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
     }
 
     /// Whether these permits may have been granted at this reading.
-    pub(crate) fn may_grant(&self, key: &K, placed: bool, granted: Granted, reading: u64) -> bool {
+    pub(crate) fn may_grant(&self, key: &K, granted: Granted, reading: u64) -> bool {
         let nothing = Log::default();
-        let (log, past) = if placed {
-            (self.logs.get(key).unwrap_or(&nothing), &self.past)
-        } else {
-            (&self.shared, &self.past_of_shared)
-        };
-        past.before(log, &self.rules, self.latest_reading, granted, reading).is_some()
+        let log = self.logs.get(key).unwrap_or(&nothing);
+        log.before(&self.rules, self.latest_reading, granted, reading).is_some()
     }
 
     pub(crate) fn acquire(&mut self, key: &K, reading: u64, cost: u32, seen: Seen) -> Result<Outcome, NeverPossible> {
@@ -268,20 +251,11 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         let latest = self.latest_reading;
         let outcome = if seen.placed {
             let log = self.logs.entry(key.clone()).or_default();
-            let answer = Self::charge(log, &mut self.past, &self.rules, latest, reading, cost, seen.granted)?;
+            let answer = Self::charge(log, &self.rules, latest, reading, cost, seen.granted)?;
             Outcome { answer, by: By::OwnQuota }
         } else {
             self.refused_at_cap += 1;
-            let outcome = self.peek_without_a_place(key, reading, cost)?;
-            if outcome.by == By::SharedQuota {
-                let (log, past) = (&mut self.shared, &mut self.past_of_shared);
-                Outcome {
-                    answer: Self::charge(log, past, &self.rules, latest, reading, cost, seen.granted)?,
-                    ..outcome
-                }
-            } else {
-                outcome
-            }
+            self.peek_without_a_place(key, reading)
         };
         if outcome.answer.admitted {
             self.admitted += 1;
@@ -293,7 +267,6 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
 
     fn charge(
         log: &mut Log,
-        past: &mut Past,
         rules: &[Rule],
         latest: u64,
         reading: u64,
@@ -304,20 +277,19 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
         let mut before = log.clone();
         if let Some(granted) = granted {
             time = granted.stamp;
-            before = past.before(log, rules, latest, granted, reading).expect("the driver has asked whether it may be");
+            before = log.before(rules, latest, granted, reading).expect("the driver has asked whether it may be");
         }
         let answer = before.acquire_at(rules, Moment { reading, time }, cost)?;
         if answer.admitted {
-            past.note(log, time, reading);
             *log = before;
         }
         Ok(answer)
     }
 
     /// What the policy would answer a key without a place.
-    pub(crate) fn peek_without_a_place(&self, key: &K, reading: u64, cost: u32) -> Result<Outcome, NeverPossible> {
+    pub(crate) fn peek_without_a_place(&self, key: &K, reading: u64) -> Outcome {
         let left = all_left(&self.rules);
-        Ok(match self.at_cap {
+        match self.at_cap {
             AtCap::Deny => {
                 let wait = self.a_place_is_free_after(key, reading);
                 let none = |left: Left| Left { remaining: 0, next_after: wait, reset_after: wait, ..left };
@@ -329,11 +301,7 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
                 let answer = Answer { admitted: true, retry_after: None, in_the_way: 0, left };
                 Outcome { answer, by: By::NoPlaceAdmitted }
             }
-            AtCap::Share => {
-                let answer = self.shared.peek(&self.rules, self.shared.base(reading), cost)?;
-                Outcome { answer, by: By::SharedQuota }
-            }
-        })
+        }
     }
 
     /// How long until the first of the keys that hold the places has no live permit left. Where
@@ -370,7 +338,6 @@ impl<K: Hash + Eq + Clone> Oracle<K> {
 
     pub(crate) fn clear(&mut self) {
         self.logs.clear();
-        self.shared = Log::default();
     }
 
     /// How many keys have a live permit: at least those that do at the latest reading, at most

@@ -8,6 +8,7 @@ pub(crate) struct Bucket {
     permits: i128,
     period: i128,
     held: i128,
+    start: i128,
     /// Of a key that was never seen, that is when it is.
     as_of: Option<i128>,
     /// Charges since it was full, and what has been given back of any of them.
@@ -24,6 +25,7 @@ impl Bucket {
             permits: permits.into(),
             period,
             held: i128::from(start) * period,
+            start: start.into(),
             as_of: None,
             since_full: vec![],
             refunded: vec![],
@@ -62,6 +64,9 @@ impl Naive for Bucket {
     }
 
     fn refund(&mut self, now: u64, number: Number) -> u32 {
+        if self.as_of.is_none() {
+            return 0;
+        }
         self.move_to(now);
         let Some(place) = self.since_full.iter().position(|&(charge, _)| charge == number) else { return 0 };
         let (_, cost) = self.since_full[place];
@@ -90,11 +95,29 @@ impl Naive for Bucket {
         if self.as_of.is_none() {
             return Self { charges: self.charges, ..fresh };
         }
+        let same_rate = self.permits * fresh.period == fresh.permits * self.period;
+        if same_rate && (self.capacity, self.start) == (fresh.capacity, fresh.start) {
+            // As many permits flow, in as few parts: it is the same bucket.
+            let parts = |amount: i128| amount * fresh.period / self.period;
+            return Self { held: parts(self.held), permits: fresh.permits, period: fresh.period, ..self };
+        }
+        // A key whose bucket is full is a new key, unless new keys have less.
+        if self.start == self.capacity && self.held_at(now) == self.capacity * self.period {
+            return Self { charges: self.charges, ..fresh };
+        }
+        // In the parts in which the new bucket flows, rounded up.
+        let divisor = greatest_common_divisor(fresh.permits, fresh.period);
+        let parts = |amount: i128| {
+            let (times, by) = (fresh.period / divisor, self.period);
+            ((amount * times + by - 1) / by * divisor).min(fresh.capacity * fresh.period)
+        };
         let lacks = self.capacity * self.period - self.held_at(now);
-        let lacks = (lacks + self.period - 1) / self.period;
-        let owes = (lacks - self.capacity).max(0);
-        let lacks = (lacks - owes).min(fresh.capacity) + owes.min(fresh.capacity);
-        let held = (fresh.capacity - lacks) * fresh.period;
+        let owes = (lacks - self.capacity * self.period).max(0);
+        let held = fresh.capacity * fresh.period - parts(lacks - owes) - parts(owes);
         Self { held, as_of: Some(now.into()), charges: self.charges, ..fresh }
     }
+}
+
+fn greatest_common_divisor(greater: i128, less: i128) -> i128 {
+    if less == 0 { greater } else { greatest_common_divisor(less, greater % less) }
 }

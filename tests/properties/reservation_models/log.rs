@@ -52,9 +52,31 @@ impl Naive for Log {
     }
 
     fn refund(&mut self, now: u64, number: Number) -> u32 {
-        let (widest, before) = (self.widest(), self.permits.len());
-        self.permits.retain(|&(charge, stamp)| charge != number || now >= stamp + widest);
-        u32::try_from(before - self.permits.len()).expect("few")
+        let Some(&(_, stamp)) = self.permits.iter().find(|&&(charge, _)| charge == number) else { return 0 };
+        if now >= stamp + self.widest() {
+            return 0;
+        }
+        let cost = self.permits.iter().filter(|&&(charge, _)| charge == number).count();
+        // Of refused requests, no more are remembered. Permits with one stamp are as good as each
+        // other.
+        let most = self.quotas.iter().map(|&(limit, _)| 2 * limit as usize).max().expect("a quota");
+        let mut first = if self.counts_refused { self.permits.len().saturating_sub(most) } else { 0 };
+        let mut back = 0;
+        for wanted in [Some(number), Some(0), None] {
+            let mut place = first;
+            while place < self.permits.len() && back < cost {
+                let (charge, at) = self.permits[place];
+                let is_other = wanted.is_some_and(|wanted| charge != wanted) || at != stamp;
+                if is_other || !self.counts_refused && charge != number {
+                    place += 1;
+                } else {
+                    self.permits.remove(place);
+                    back += 1;
+                    first = first.min(self.permits.len());
+                }
+            }
+        }
+        u32::try_from(back).expect("few")
     }
 
     fn remaining(&self, now: u64) -> u32 {

@@ -57,8 +57,15 @@ impl Naive for Queue {
     }
 
     fn changed(self, now: u64, fresh: Self) -> Self {
-        let places = i128::from(self.delay(now)) * fresh.permits;
-        let places = ((places + fresh.period - 1) / fresh.period).min(2 * i128::from(fresh.limit));
-        Self { next: i128::from(now) * fresh.permits + places * fresh.period, charges: self.charges, ..fresh }
+        if self.permits * fresh.period == fresh.permits * self.period && self.max_delay == fresh.max_delay {
+            let next = self.next * fresh.permits / self.permits;
+            return Self { next, permits: fresh.permits, period: fresh.period, ..self };
+        }
+        // The next place leaves when it would have.
+        let divisor = (1..=fresh.permits).rev().find(|by| fresh.permits % by == 0 && fresh.period % by == 0);
+        let (divisor, by) = (divisor.expect("one divides them"), self.permits);
+        let next = (self.next * (fresh.permits / divisor) + by - 1).div_euclid(by) * divisor;
+        let longest = i128::from(now) * fresh.permits + 2 * i128::from(fresh.limit) * fresh.period;
+        Self { next: next.min(longest), charges: self.charges, ..fresh }
     }
 }

@@ -139,22 +139,66 @@ impl Naive for Windows {
     }
 
     fn changed(self, now: u64, fresh: Self) -> Self {
-        let after = if matches!(self.kind, Kind::Counter(_)) { self.window } else { 0 };
-        let is_over = self.opened.is_none_or(|opened| self.end_of(opened) + after <= now.into());
-        if is_over || sum(&self.current) + sum(&self.previous) == 0 {
-            return Self { charges: self.charges, changes: self.changes + 1, changes_at: self.changes_at, ..fresh };
+        let now = i128::from(now);
+        let is_same = self.window == fresh.window
+            && match (self.kind, fresh.kind) {
+                (Kind::Floating, Kind::Floating) => true,
+                (Kind::Aligned(before), Kind::Aligned(phase)) | (Kind::Counter(before), Kind::Counter(phase)) => {
+                    (before - phase).rem_euclid(self.window) == 0
+                }
+                _ => false,
+            };
+        if is_same {
+            return Self { limit: fresh.limit, ..self };
         }
-        let mut after =
-            Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, changes: self.changes + 1, ..self };
-        if let (Kind::Aligned(before), Kind::Aligned(phase)) = (self.kind, fresh.kind)
-            && self.window == fresh.window
-            && (before - phase).rem_euclid(self.window) != 0
-        {
-            // The permits count in the window of the change, and do not come back.
-            let is_moved = after.opened < Some(now.into());
-            after.current.iter_mut().filter(|_| is_moved).for_each(|grant| grant.0 = 0);
-            after.opened = Some(now.into());
+        let charges = self.charges;
+        let Some(view) = self.view(now) else { return Self { charges, changes_at: self.changes_at, ..fresh } };
+        let start =
+            if let Kind::Floating = self.kind { self.opened.expect("it is open") } else { view.end - self.window };
+        if !matches!(self.kind, Kind::Counter(_)) {
+            let mut after = Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, ..self };
+            if start + after.window <= now {
+                return Self { charges, changes_at: after.changes_at, ..Self::new(after.limit, 1, after.kind) }
+                    .of(fresh.window);
+            }
+            after.opened = Some(start);
+            let begins = |time: i128| matches!(after.kind, Kind::Floating) || after.end_of(time) == time + after.window;
+            if !begins(start) {
+                // The permits count in the window of the change, and do not come back.
+                after.current.iter_mut().for_each(|grant| grant.0 = 0);
+                after.opened = Some(now);
+            }
+            return after;
         }
+        let mut after = Self { limit: fresh.limit, window: fresh.window, kind: fresh.kind, ..self };
+        if view.is_next {
+            after.previous = std::mem::take(&mut after.current);
+        }
+        let mut end = start + after.window;
+        if end <= now {
+            after.previous = std::mem::take(&mut after.current);
+            end += after.window;
+        }
+        let (previous, current) = (sum(&after.previous), sum(&after.current));
+        if end <= now || previous + current == 0 {
+            return Self { charges, changes_at: after.changes_at, ..Self::new(after.limit, 1, after.kind) }
+                .of(fresh.window);
+        }
+        let earlier = (end - after.end_of(now)).max(0);
+        let lost = (previous * earlier + after.window - 1) / after.window;
+        let lost = lost.min((i128::from(after.limit) - current).max(0));
+        if start != after.end_of(now) - after.window {
+            after.previous.iter_mut().chain(&mut after.current).for_each(|grant| grant.0 = 0);
+        }
+        after.current.push((0, u32::try_from(lost).expect("few")));
+        after.opened = Some(now);
         after
+    }
+}
+
+impl Windows {
+    /// With windows of another length.
+    fn of(self, window: i128) -> Self {
+        Self { window, ..self }
     }
 }

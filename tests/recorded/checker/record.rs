@@ -79,7 +79,8 @@ pub(crate) fn told(decision: Decision) -> Told {
         Decision::Admitted(_) => Told::Admitted,
         Decision::Denied(denial) if denial.reason() == DenialReason::KeyCap => Told::NoPlace,
         Decision::Denied(denial) => Told::Denied {
-            retry_after: u64::try_from(denial.retry_after().as_nanos()).expect("short windows"),
+            // No wait helps a cost above a limit that was lowered meanwhile.
+            retry_after: u64::try_from(denial.retry_after().as_nanos()).unwrap_or(u64::MAX),
             quota: denial.quota(),
         },
     }

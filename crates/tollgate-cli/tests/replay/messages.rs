@@ -28,7 +28,7 @@ fn bounds_are_those_of_limits_and_windows_in_units_of_people() {
         let output = replay(&["--limit", limit, "--per", "1s", SAMPLE]);
         let complaint = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2));
-        assert!(complaint.contains("at least 1 and at most 8,388,608 (sliding-window-log)"), "{complaint}");
+        assert!(complaint.contains("at least 1 and at most 1,048,576 (sliding-window-log)"), "{complaint}");
         assert!(complaint.contains(&format!("'{limit}'")), "{complaint}");
     }
     assert!(text(&replay(&["--limit", "many", "--per", "1s", SAMPLE]).stderr).contains("not a whole number"));

@@ -25,7 +25,7 @@ fn records_without_the_key_are_counted_apart() {
 fn a_limit_that_the_library_refuses_is_shown_with_its_reason() {
     let cases = [
         (["--limit", "0", "--per", "1s"], "the limit is zero"),
-        (["--limit", "8388609", "--per", "1s"], "at most 8388608"),
+        (["--limit", "1048577", "--per", "1s"], "at most 1048576"),
         (["--limit", "4294967296", "--per", "1s"], "4294967296"),
         (["--limit", "-1", "--per", "1s"], "-1"),
         (["--limit", "1", "--per", "0s"], "the window is zero"),

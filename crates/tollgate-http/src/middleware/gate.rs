@@ -138,31 +138,21 @@ impl Item {
     const fn exhausted(limit: u32, next_after: Duration) -> Self {
         Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0 }
     }
-
-    /// A leaky queue as middleware uses it. Middleware does not wait, so nothing is left until the
-    /// queue is empty. Then one request can have all.
-    fn of_queue(status: QuotaStatus) -> Self {
-        let (item, empty_after) = (Self::from(status), status.reset_after());
-        if empty_after.is_zero() {
-            return item;
-        }
-        Self { usage: Usage { remaining: 0, next_after: empty_after }, ..item }
-    }
 }
 
 impl Items {
     pub(crate) const NONE: Self = Self::Several(Vec::new());
 
-    /// The items of a status to show, of which one is the tightest.
-    fn told<T, I>(tell: Tell, tightest: impl FnOnce() -> Option<T>, items: impl FnOnce() -> I) -> Option<Self>
-    where
-        Item: From<T>,
-        I: Iterator<Item = T>,
-    {
+    /// The items to show, of which one is the tightest.
+    fn told<I: Iterator<Item = Item>>(
+        tell: Tell,
+        tightest: impl FnOnce() -> Option<Item>,
+        items: impl FnOnce() -> I,
+    ) -> Option<Self> {
         match tell {
             Tell::Nothing => None,
-            Tell::Tightest => tightest().map(|item| Self::One(item.into())),
-            Tell::All => Some(items().map(Item::from).collect()),
+            Tell::Tightest => tightest().map(Self::One),
+            Tell::All => Some(items().collect()),
         }
     }
 }

@@ -90,8 +90,9 @@ kinds.B = function(key, place)
         return math.ceil(permits * period / flow)
     end
     -- What was refilled since, in units of 1/period of a permit; no more than all of it and a little.
+    -- By a clock that lags behind the anchor, it is less than nothing.
     local function refilled(anchor, used)
-        return math.min(math.max(0, now - anchor), time_for(used) + 1) * flow
+        return math.min(math.max(-time_for(limit), now - anchor), time_for(used) + 1) * flow
     end
 
     function rule.all_free_at(anchor, used) return anchor + time_for(used) end
@@ -99,7 +100,7 @@ kinds.B = function(key, place)
 
     function rule.wait(anchor, used, permits)
         local has = refilled(anchor, used)
-        local owed = math.max(0, used + permits - limit)
+        local owed = used + permits - limit
         if used * period <= has or owed * period <= has then
             return 0
         end

@@ -33,7 +33,7 @@ impl Plan {
         let limit = [1, 2, 3, 5, 8][chance.below(5) as usize];
         let window = [1, 4, 20, 100][chance.below(4) as usize];
         let cap = [1, 2, 3, 8][chance.below(4) as usize];
-        let at_cap = [AtKeyCap::Deny, AtKeyCap::Deny, AtKeyCap::Admit, AtKeyCap::Share][chance.below(4) as usize];
+        let at_cap = [AtKeyCap::Deny, AtKeyCap::Deny, AtKeyCap::Admit][chance.below(3) as usize];
         let keys = cap + 1 + chance.below(cap + 1);
         Self { limit, window, cap, keys, at_cap, changes: chance.one_in(4), cancels: chance.one_in(4) }
     }
@@ -125,12 +125,10 @@ fn note(notes: &mut Notes, clock: &Ticks, key: u32, cost: u32, before: u64, told
 }
 
 fn check(seed: u64, plan: Plan, mut events: Vec<Event>, taken: &[Taken]) {
-    // A key that found no place has its share of what such keys have in common, beside its own.
-    let most = if plan.at_cap == AtKeyCap::Share { 2 * plan.limit } else { plan.limit };
     if !plan.is_plain() {
         events.retain(|event| event.told == Told::Admitted);
     }
-    let limits = vec![Limit { permits: most, window: plan.window }];
+    let limits = vec![Limit { permits: plan.limit, window: plan.window }];
     let run = Run { limits, events, reading_error: 0, expiry: Expiry::EachOnItsOwn };
     run.check().unwrap_or_else(|fault| panic!("seed {seed}, {plan:?}: {fault:?}"));
     let mut granted: BTreeMap<u32, Vec<Event>> = BTreeMap::new();

@@ -21,7 +21,7 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     }
 
     fn look(&self, (): &(), cost: u32) -> Option<Decision> {
-        self.peek_n(cost).ok().map(|status| status.decision())
+        self.peek_reserve(cost, Duration::ZERO).ok().map(|status| status.decision())
     }
 
     fn reading(&self) -> u64 {
@@ -49,7 +49,7 @@ impl<C: Clock> Single for DirectLimiter<C> {
     }
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.peek_n(cost)
+        self.peek_reserve(cost, Duration::ZERO)
     }
 
     fn limit(&self) -> Option<u32> {

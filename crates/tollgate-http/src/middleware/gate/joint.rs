@@ -8,7 +8,7 @@ use tollgate::{
     Receipt, ReserveError,
 };
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, octet, sealed, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated_by};
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
 /// `Option`s.
@@ -73,7 +73,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         match self.try_acquire_n_status(keys.refs(), request.cost) {
             Ok(status) => match status.decision() {
                 Decision::Admitted(admission) if admission.is_counted() => {
-                    Verdict::Admitted(Granted { left: of(self, &status, request.tell), receipt: None })
+                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
                 }
                 Decision::Admitted(_) => Verdict::Uncounted,
                 Decision::Denied(denial) => Refusal::of(&denial, || violated(&status)),
@@ -83,7 +83,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 
     fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
-        self.peek(keys.refs()).ok().and_then(|status| of(self, &status, tell))
+        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| of(&status, tell))
     }
 
     fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
@@ -109,32 +109,10 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 }
 
-/// The permits left that middleware grants: those of a status, but of queues without a wait.
-fn of<D, C, F>(limiter: &JointLimiter<D, C, F>, status: &JointStatus, tell: Tell) -> Option<Items>
-where
-    D: Dimensions,
-    C: Clock,
-    F: Fingerprinter,
-{
+fn of(status: &JointStatus, tell: Tell) -> Option<Items> {
     let tightness = |item: &Item| (item.usage.remaining, Reverse(item.usage.next_after));
-    Items::told(tell, || items(limiter, status).min_by_key(tightness), || items(limiter, status))
-}
-
-/// All quotas of a status as middleware sees them.
-fn items<D, C, F>(limiter: &JointLimiter<D, C, F>, status: &JointStatus) -> impl Iterator<Item = Item>
-where
-    D: Dimensions,
-    C: Clock,
-    F: Fingerprinter,
-{
-    let has_queues = queues(limiter).next().is_some();
-    status.items().map(move |item| {
-        if has_queues && queues(limiter).any(|queue| queue == item.dimension()) {
-            Item { dimension: octet(item.dimension()), ..Item::of_queue(item.status()) }
-        } else {
-            item.into()
-        }
-    })
+    let items = || status.items().map(Item::from);
+    Items::told(tell, || items().min_by_key(tightness), items)
 }
 
 fn violated(status: &JointStatus) -> Items {
@@ -150,15 +128,15 @@ where
     match limiter.reserve(keys.refs(), request.cost) {
         Ok(reservation) => match reservation.status().decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
-                let left = of(limiter, reservation.status(), request.tell);
+                let left = of(reservation.status(), request.tell);
                 let receipt = reservation.commit();
                 Verdict::Admitted(Granted { left, receipt: request.refundable.then(|| Box::new(receipt)) })
             }
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: JointStatus| violated_by(items(limiter, &status), &denial, request.cost);
-            let now = || limiter.peek_n(keys.refs(), request.cost);
+            let violated = |status: JointStatus| violated_by(status.items().map(Item::from), &denial, request.cost);
+            let now = || limiter.peek_reserve(keys.refs(), request.cost);
             Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }
         Err(_) => Refusal::cost(),

@@ -57,7 +57,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
     }
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.limiter.peek_n(self.key, cost)
+        self.limiter.peek_reserve(self.key, cost, Duration::ZERO)
     }
 
     fn limit(&self) -> Option<u32> {

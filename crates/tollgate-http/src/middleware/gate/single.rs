@@ -1,6 +1,6 @@
 //! A limiter with one key, or the key of a request.
 
-use tollgate::{CostExceedsLimit, Decision, Denial, QuotaStatus, Receipt, ReserveError, Status};
+use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
 
 use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated_by};
 
@@ -10,6 +10,7 @@ pub(super) trait Single {
     /// As `acquire`, without the permits left.
     fn acquire_only(&self, cost: u32) -> Result<Decision, CostExceedsLimit>;
     fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError>;
+    /// As `reserve`, without a charge.
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
     /// The limit, if there is one quota.
     fn limit(&self) -> Option<u32>;
@@ -28,7 +29,7 @@ pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
     let Ok(status) = &limiter.acquire(request.cost) else { return Refusal::cost() };
     match status.decision() {
         Decision::Admitted(admission) if admission.is_counted() => {
-            Verdict::Admitted(Granted { left: of(limiter, status, request.tell), receipt: None })
+            Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
         }
         Decision::Admitted(_) => Verdict::Uncounted,
         Decision::Denied(denial) => Refusal::of(&denial, || violated(status, request.cost).collect()),
@@ -53,7 +54,7 @@ fn one_violated(limiter: &impl Single, denial: &Denial, cost: u32) -> Items {
         // No permit is left of the only quota, and the next one is what the request waits for.
         Some(limit) if cost == 1 => Items::One(Item::exhausted(limit, denial.retry_after())),
         _ => {
-            let violated = |status: Status| violated_by(status.quotas().map(item(limiter)), denial, cost);
+            let violated = |status: Status| violated_by(status.quotas().map(Item::from), denial, cost);
             limiter.peek(cost).map_or(Items::NONE, violated)
         }
     }
@@ -64,12 +65,12 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
         Ok((status, receipt)) => match status.decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
                 let receipt = request.refundable.then(|| Box::new(receipt));
-                Verdict::Admitted(Granted { left: of(limiter, &status, request.tell), receipt })
+                Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
             }
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by(status.quotas().map(item(limiter)), &denial, request.cost);
+            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
             Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated))
         }
         Err(_) => Refusal::cost(),
@@ -78,17 +79,11 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
 
 /// The permits left now.
 pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
-    limiter.peek(1).ok().and_then(|status| of(limiter, &status, tell))
+    limiter.peek(1).ok().and_then(|status| of(&status, tell))
 }
 
-fn of(limiter: &impl Single, status: &Status, tell: Tell) -> Option<Items> {
-    // A queue has no other quota beside it, so it is the tightest in either view.
-    Items::told(tell, || Some(item(limiter)(status.tightest())), || status.quotas().map(item(limiter)))
-}
-
-/// Makes the items of this limiter.
-fn item(limiter: &impl Single) -> fn(QuotaStatus) -> Item {
-    if limiter.has_queue() { Item::of_queue } else { Item::from }
+fn of(status: &Status, tell: Tell) -> Option<Items> {
+    Items::told(tell, || Some(status.tightest().into()), || status.quotas().map(Item::from))
 }
 
 /// The quotas that have fewer permits left than a request costs.

@@ -1,0 +1,99 @@
+//! Accounts: the algorithms whose whole state fits in a key's word, as pure functions of
+//! (state, now, cost).
+//!
+//! Nothing is rounded in a decision: integers, products of 128 bits, and divisions only for times
+//! and numbers that are shown, and for aligned windows. A file that rounds says so in its head.
+//!
+//! # What an author shows
+//!
+//! For a validated quota, a state that the algorithm made, and times of at least 2^60 and below
+//! 2^62:
+//!
+//! 1. **An earlier `now` admits no more**, so a clock that lags is granted nothing that a later one
+//!    would be denied. `now` may be before the last decision.
+//! 2. **The wait is exact**: without other traffic the request is admitted after it, and not one
+//!    nanosecond sooner.
+//! 3. **The state stays below 2^125**, and a decision that writes never writes zero.
+//! 4. **The bound of the algorithm**, which the head of the file states, holds for any sequence of
+//!    decisions. The head says what refunds do to it.
+//!
+//! For other numbers the answer is meaningless, but there is no panic.
+
+pub(crate) mod any;
+mod bucket;
+mod counter;
+mod queue;
+mod rate;
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;
+mod warm_up;
+mod window;
+
+use crate::decision::Left;
+
+/// The bits of a word that an account may use. Zero is a key that was never asked.
+pub(crate) const STATE_BITS: u32 = 125;
+
+/// The decision on a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Admitted: the state after it, and the wait before the request may go on (zero except for
+    /// queues and reservations).
+    Admit { state: u128, delay_ns: u64 },
+    /// Denied. Without other traffic the same request passes after exactly `wait_ns`. `state` is to
+    /// be written all the same, if the first request of a key starts its account.
+    Deny { wait_ns: u64, state: Option<u128> },
+}
+
+/// An algorithm whose state is one number. Every function is pure and exact, in integers.
+pub(crate) trait Account {
+    /// Decides a request of `cost` permits, at least 1 and at most the limit.
+    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict;
+
+    /// Decides a request that accepts a wait of `within` nanoseconds. By default there is none to
+    /// be had: it is decided as any other.
+    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
+        let _ = within;
+        self.decide(state, now, cost)
+    }
+
+    /// The state after a refund of the permits of one request, and how many were refunded; `None`
+    /// if they no longer count. `after` is the state that the request left behind, and `cost` its
+    /// permits. The caller refunds a request once, and only to its own key.
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)>;
+
+    /// The state with all its times moved by so many nanoseconds, as far as such a state can be at
+    /// `now`. For snapshots, under a clock with another origin.
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128;
+
+    /// The permits left.
+    fn left(&self, state: u128, now: u64) -> Left;
+
+    /// The permits left to requests that wait at most so long.
+    fn left_within(&self, state: u128, now: u64, _within: u64) -> Left {
+        self.left(state, now)
+    }
+
+    /// The first time from which the state is no different from that of a new key; `u64::MAX` if
+    /// there is none.
+    fn over_at(&self, state: u128) -> u64;
+}
+
+/// So many bits of a state, at most 64, from that one on.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the bits are masked")]
+fn field(state: u128, at: u32, bits: u32) -> u64 {
+    (state >> at) as u64 & (u64::MAX >> (64 - bits))
+}
+
+/// A time in ticks moved by so many ticks: at least one, and at most `most`.
+#[cfg(feature = "snapshot")]
+fn moved(ticks: u128, by: i128, most: u128) -> u128 {
+    ticks.saturating_add_signed(by).clamp(1, most)
+}
+
+/// A count of permits, or the largest number of 32 bits.
+fn count(permits: u64) -> u32 {
+    u32::try_from(permits).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,119 @@
+//! Any of the accounts.
+
+use core::time::Duration;
+
+use super::bucket::Bucket;
+use super::counter::Counter;
+use super::queue::Queue;
+use super::warm_up::WarmUp;
+use super::window::Window;
+use super::{Account, Verdict};
+use crate::decision::Left;
+use crate::duration::nanos;
+use crate::quota::{Kind, Quota};
+
+/// An account with its numbers. Two that are equal decide alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AnyAccount {
+    Bucket(Bucket),
+    Queue(Queue),
+    Window(Window),
+    Counter(Counter),
+    WarmUp(WarmUp),
+}
+
+/// Calls the same function of whichever account it is.
+macro_rules! ask {
+    ($account:expr, $question:ident($($with:expr),*)) => {
+        match $account {
+            AnyAccount::Bucket(bucket) => bucket.$question($($with),*),
+            AnyAccount::Queue(queue) => queue.$question($($with),*),
+            AnyAccount::Window(window) => window.$question($($with),*),
+            AnyAccount::Counter(counter) => counter.$question($($with),*),
+            AnyAccount::WarmUp(warm_up) => warm_up.$question($($with),*),
+        }
+    };
+}
+
+impl AnyAccount {
+    /// The account of a validated quota. `origin` is the time of the clock's origin. `None` for
+    /// logs.
+    pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
+        debug_assert!(quota.validate().is_ok());
+        let limit = quota.limit();
+        let boundary = |phase: Duration, window: u64| {
+            // A phase may be longer than every clock.
+            let first = phase.as_nanos() % u128::from(window.max(1));
+            origin.saturating_add(u64::try_from(first).unwrap_or_default())
+        };
+        Some(match quota.kind() {
+            Kind::Log | Kind::QuantisedLog { .. } => return None,
+            Kind::TokenBucket { refill, per } => {
+                Self::Bucket(Bucket::new(limit, refill, nanos(per), quota.start().unwrap_or(limit)))
+            }
+            Kind::LeakyBucket { leak, per } => Self::Bucket(Bucket::new(limit, leak, nanos(per), limit)),
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
+            }
+            Kind::WarmUp { rate, per, warm_up } => {
+                let warm_up = WarmUp::new(limit, rate, nanos(per), nanos(warm_up));
+                Self::WarmUp(warm_up.expect("a validated quota"))
+            }
+            Kind::FixedWindow => {
+                let window = quota.window_ns();
+                Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
+            }
+            Kind::SlidingCounter { window } => {
+                let window = nanos(window);
+                Self::Counter(Counter::new(limit, window, boundary(quota.phase().unwrap_or_default(), window)))
+            }
+        })
+    }
+
+    /// The state under this account of a key that was under another one. It is the same state if
+    /// the accounts are equal, and that of a new key if they are of different algorithms.
+    pub(crate) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        match (self, from) {
+            (Self::Bucket(to), Self::Bucket(from)) => to.converted(from, state, now),
+            (Self::Queue(to), Self::Queue(from)) => to.converted(from, state, now),
+            (Self::Window(to), Self::Window(from)) => to.converted(from, state, now),
+            (Self::Counter(to), Self::Counter(from)) => to.converted(from, state, now),
+            (Self::WarmUp(to), Self::WarmUp(from)) => to.converted(from, state, now),
+            _ => 0,
+        }
+    }
+}
+
+/// A request of no permits is admitted by any account, at once, and leaves the state as it is.
+impl Account for AnyAccount {
+    #[inline(always)]
+    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
+        if cost == 0 { Verdict::Admit { state, delay_ns: 0 } } else { ask!(self, decide(state, now, cost)) }
+    }
+
+    #[inline]
+    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
+        if cost == 0 { Verdict::Admit { state, delay_ns: 0 } } else { ask!(self, reserve(state, now, cost, within)) }
+    }
+
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+        if cost == 0 { None } else { ask!(self, refund(state, now, after, cost)) }
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        if state == 0 { 0 } else { ask!(self, moved_in_time(state, by, now)) }
+    }
+
+    fn left(&self, state: u128, now: u64) -> Left {
+        ask!(self, left(state, now))
+    }
+
+    fn left_within(&self, state: u128, now: u64, within: u64) -> Left {
+        ask!(self, left_within(state, now, within))
+    }
+
+    fn over_at(&self, state: u128) -> u64 {
+        ask!(self, over_at(state))
+    }
+}

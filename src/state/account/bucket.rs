@@ -1,0 +1,205 @@
+//! The token bucket, and the leaky bucket as a meter. The arithmetic is the same: free space is
+//! permits.
+//!
+//! # Decisions
+//!
+//! A bucket of capacity C is refilled with r permits every P nanoseconds. Its state is the time F
+//! at which it is full again, in ticks ([`Rate`]): at t it lacks `max(F - t, 0) / P` permits. A
+//! request of cost c at t moves F to `max(F, t) + c * P`. It is admitted if and only if the bucket
+//! then lacks no more than it holds: `F - t <= C * P`. So it admits at most `C + x * r / P` permits
+//! in any x nanoseconds.
+//!
+//! A reservation may leave it lacking more: then its permits are there when F - t has come down to
+//! `C * P`, which is its delay. The delay is at most the time in which the bucket fills.
+//!
+//! F is less than 2^93 ticks: `t` is below 2^62 ns, and F at most two fillings later, each below
+//! 2^60 ns.
+//!
+//! # Refunds
+//!
+//! ```text
+//! { refunds: 8, opened: 24, full_at: 93 }
+//! ```
+//!
+//! A refund pours permits back: F goes back by `c * P`. They count until the bucket has been full.
+//! `opened` is a hash of the time at which it was full last, so a receipt of an earlier filling is
+//! told apart (but for one in 2^24). What has flowed in since the charge stays. So the bound holds
+//! for intervals that have the charge and the refund in them.
+//!
+//! A bucket that lacks more than C owes the difference to reservations, which have their delays.
+//! Once the last of them passes, the bucket must lack what was charged after the refunded permits.
+//! So F goes back by at most C less those, and not at all if something was refunded since.
+//! `refunds` counts refunds. At its largest it stays, and a bucket that owes refunds nothing, until
+//! it has been full.
+//!
+//! Sources: J. S. Turner, "New directions in communications (or which way to the information
+//! age?)", IEEE Communications Magazine 24 (10), 1986 (the leaky bucket as a counter); RFC 2215,
+//! `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic cell rate algorithm, whose
+//! theoretical arrival time is `F - (C - 1) * P`).
+
+#[cfg(feature = "snapshot")]
+use super::moved;
+use super::rate::Rate;
+use super::{Account, Verdict, count, field};
+use crate::decision::Left;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bucket {
+    capacity: u32,
+    rate: Rate,
+    /// The ticks in which an empty bucket fills.
+    fills_in: u128,
+    /// What a new key lacks of a full bucket, in ticks.
+    lacks_at_first: u128,
+}
+
+/// The fields of a state.
+#[derive(Clone, Copy)]
+struct Fields {
+    full_at: u128,
+    opened: u64,
+    refunds: u64,
+}
+
+const FULL_AT_BITS: u32 = 93;
+const OPENED_BITS: u32 = 24;
+const REFUNDS_AT: u32 = FULL_AT_BITS + OPENED_BITS;
+const REFUNDS_BITS: u32 = super::STATE_BITS - REFUNDS_AT;
+const MOST_REFUNDS: u64 = (1 << REFUNDS_BITS) - 1;
+
+impl Fields {
+    fn of(state: u128) -> Self {
+        Self {
+            full_at: state & ((1 << FULL_AT_BITS) - 1),
+            opened: field(state, FULL_AT_BITS, OPENED_BITS),
+            refunds: field(state, REFUNDS_AT, REFUNDS_BITS),
+        }
+    }
+
+    /// A bucket that was full, or as a new one is, at `now`.
+    fn opened(full_at: u128, now: u64) -> Self {
+        // Fibonacci hashing: times that are round numbers get hashes that differ.
+        let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED_BITS);
+        Self { full_at, opened, refunds: 0 }
+    }
+
+    fn state(self) -> u128 {
+        let full_at = self.full_at.min((1 << FULL_AT_BITS) - 1);
+        u128::from(self.refunds) << REFUNDS_AT | u128::from(self.opened) << FULL_AT_BITS | full_at
+    }
+}
+
+impl Bucket {
+    /// A bucket with `start` permits for a new key, refilled with `permits` every `period`.
+    pub(crate) fn new(capacity: u32, permits: u32, period: u64, start: u32) -> Self {
+        let rate = Rate::new(permits, period);
+        let lacks_at_first = rate.ticks_of(capacity.saturating_sub(start));
+        Self { capacity, rate, fills_in: rate.ticks_of(capacity), lacks_at_first }
+    }
+
+    /// The bucket at a time: full no earlier than then.
+    #[inline]
+    fn at(&self, state: u128, now: u64) -> Fields {
+        let ticks = self.rate.ticks(now);
+        let fields = Fields::of(state);
+        match state {
+            0 => Fields::opened(ticks + self.lacks_at_first, now),
+            _ if fields.full_at <= ticks => Fields::opened(ticks, now),
+            _ => fields,
+        }
+    }
+
+    /// The time from `now` until a bucket that is full at `full_at` owes nothing.
+    #[inline]
+    fn owes_for(&self, full_at: u128, now: u64) -> u64 {
+        self.rate.ns_up(full_at.saturating_sub(self.rate.ticks(now) + self.fills_in))
+    }
+
+    /// The state under this quota. As many permits are missing as from the other bucket, at most
+    /// all of them; and as many are owed to reservations, at most as many again. Permits that the
+    /// other bucket granted are not refunded to this one.
+    pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        if self == from || state == 0 {
+            return state;
+        }
+        let (fields, ticks) = (Fields::of(state), from.rate.ticks(now));
+        let lacks = fields.full_at.saturating_sub(ticks);
+        let owes = lacks.saturating_sub(from.fills_in);
+        let same = |ticks| self.rate.same_permits(from.rate, ticks).min(self.fills_in);
+        let full_at = self.rate.ticks(now) + same(lacks - owes) + same(owes);
+        Fields { full_at, opened: (fields.opened + 1) % (1 << OPENED_BITS), refunds: 0 }.state()
+    }
+}
+
+impl Account for Bucket {
+    #[inline]
+    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
+        self.reserve(state, now, cost, 0)
+    }
+
+    #[inline]
+    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
+        let before = self.at(state, now);
+        let full_at = before.full_at + self.rate.ticks_of(cost);
+        let wait_ns = self.owes_for(full_at, now);
+        if wait_ns == 0 {
+            return Verdict::Admit { state: Fields { full_at, ..before }.state(), delay_ns: 0 };
+        }
+        let longest = if within == 0 { 0 } else { self.rate.ns_down(self.fills_in).min(within) };
+        if wait_ns > longest {
+            // A key that starts with too little begins to earn.
+            return Verdict::Deny { wait_ns: wait_ns - longest, state: (state == 0).then(|| before.state()) };
+        }
+        Verdict::Admit { state: Fields { full_at, ..before }.state(), delay_ns: wait_ns }
+    }
+
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+        let (held, then, ticks) = (Fields::of(state), Fields::of(after), self.rate.ticks(now));
+        if held.opened != then.opened || held.full_at <= ticks {
+            return None;
+        }
+        let later = self.rate.permits_up(held.full_at.saturating_sub(then.full_at));
+        let permits = if held.full_at <= ticks + self.fills_in {
+            cost
+        } else if held.refunds == then.refunds && held.refunds < MOST_REFUNDS {
+            cost.min(count(u64::from(self.capacity).saturating_sub(later)))
+        } else {
+            0
+        };
+        let full_at = held.full_at.saturating_sub(self.rate.ticks_of(permits));
+        let refunds = MOST_REFUNDS.min(held.refunds + 1);
+        (permits > 0).then(|| (Fields { full_at, refunds, ..held }.state(), permits))
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        let fields = Fields::of(state);
+        let most = self.rate.ticks(now) + 2 * self.fills_in.max(self.lacks_at_first);
+        Fields { full_at: moved(fields.full_at, self.rate.ticks_by(by), most), ..fields }.state()
+    }
+
+    /// A key that was never asked and starts low earns nothing until it is.
+    fn left(&self, state: u128, now: u64) -> Left {
+        let full_at = self.at(state, now).full_at;
+        let lacks = count(self.rate.permits_up(full_at.saturating_sub(self.rate.ticks(now))));
+        let (limit, remaining) = (self.capacity, self.capacity.saturating_sub(lacks));
+        if remaining == limit {
+            return Left::all(limit);
+        }
+        if state == 0 {
+            return Left { limit, remaining, next_after_ns: u64::MAX, reset_after_ns: u64::MAX };
+        }
+        let next_after_ns = self.owes_for(full_at + self.rate.ticks_of(remaining + 1), now);
+        Left { limit, remaining, next_after_ns, reset_after_ns: self.rate.ns_up(full_at).saturating_sub(now) }
+    }
+
+    /// Never, if a new key starts with less than a full bucket: a full one then tells that the key
+    /// is not new.
+    fn over_at(&self, state: u128) -> u64 {
+        match state {
+            0 => 0,
+            _ if self.lacks_at_first > 0 => u64::MAX,
+            _ => self.rate.ns_up(Fields::of(state).full_at),
+        }
+    }
+}

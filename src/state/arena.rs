@@ -1,0 +1,362 @@
+//! An arena: the cells of a shard's keys, and their rings.
+//!
+//! # Cells
+//!
+//! A cell has a key's *tag*, 64 bits of its fingerprint, and its word. Cells lie in one table with
+//! open addressing and linear probing. A tag is written once, by compare-and-swap of the first
+//! empty cell of the key's probe sequence. So two threads that insert one key meet at the same
+//! cell (INV-ONE-CELL).
+//!
+//! # A rebuild
+//!
+//! Growth, shrinking and collection are one mechanism. A *successor* is linked behind the arena,
+//! and threads sweep the cells page by page. Each word is *frozen*: it never changes again
+//! (INV-FROZEN). If it is live, it is copied to the successor. An empty cell is *sealed*, so that no
+//! key is inserted behind the sweep. A request that meets a frozen word or a sealed cell moves its
+//! key first, and goes on in the successor. When every page is swept, the root of the shard is
+//! swapped.
+//!
+//! A key is copied at most once (INV-COPIED-ONCE): its copy is the first word of its new cell,
+//! swapped in for `Word::NEW`, and no word becomes new again. A thread that stops in the middle of
+//! a copy and goes on later finds another word there.
+//!
+//! A page whose thread stops is swept again by others. So a thread that stops delays nobody
+//! (INV-SWEPT).
+//!
+//! # Orderings
+//!
+//! - The link to the successor comes before every frozen word and sealed cell: freezing and sealing
+//!   release, and loads of words and tags acquire. A thread that did not see the link would only
+//!   look again, so no model turns red without these.
+//! - The bits and the number of swept pages release and acquire, so that a thread that sees the new
+//!   root sees all that was moved.
+
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
+
+use super::hint::Hint;
+use super::key::Key;
+use super::plan::Place;
+use super::ring::Rings;
+use super::root::{ARC, Root};
+use super::sync::{AtomicU64, Ordering};
+use super::versions::Plans;
+use super::word::AtomicWord;
+
+/// Cells of a page, which is allocated when first needed: 2 KiB. Tests want many small ones.
+pub(super) const PAGE: usize = if cfg!(tollgate_loom) {
+    2
+} else if cfg!(test) {
+    4
+} else {
+    64
+};
+
+/// The cells and slots of the smallest arena.
+pub(super) const LEAST_CELLS: usize = if cfg!(tollgate_loom) {
+    2
+} else if cfg!(test) {
+    4
+} else {
+    64
+};
+pub(super) const LEAST_SLOTS: usize = if cfg!(test) { 16 } else { 256 };
+
+/// The cells of a sample.
+const SAMPLE: usize = 256;
+
+/// The tags of cells without a key.
+const EMPTY: u64 = 0;
+const SEALED: u64 = 1;
+
+/// A key's place in the table: 32 bytes, half a cache line.
+#[derive(Debug)]
+#[cfg_attr(not(tollgate_loom), repr(align(32)))]
+pub(super) struct Cell {
+    tag: AtomicU64,
+    pub(super) hint: Hint,
+    pub(super) word: AtomicWord,
+}
+
+#[cfg(not(tollgate_loom))]
+const _: () = assert!(size_of::<Cell>() == 32);
+
+/// The result of a search.
+pub(super) enum Found {
+    /// The place of its cell.
+    Cell(usize),
+    /// The key is not here. This is the place where its probe sequence ends.
+    End(usize),
+    /// The key is not here, and no key can be inserted here.
+    Sealed,
+    /// The key is not here, and every cell is taken.
+    Full,
+}
+
+/// What follows an arena.
+#[derive(Clone, Debug)]
+pub(super) enum Next {
+    None,
+    Arena(Arc<Arena>),
+    /// The arena is not the root. Its successor is.
+    Gone,
+}
+
+#[derive(Debug)]
+pub(super) struct Arena {
+    /// Its number in the shard.
+    pub(super) number: u64,
+    /// The quotas of its keys. Keys are copied to another arena to change them.
+    pub(super) plans: Arc<Plans>,
+    pages: Box<[OnceBox<[Cell; PAGE]>]>,
+    pub(super) rings: Rings,
+    next: Root<Next>,
+    /// Whether there is a successor, as far as this thread knows.
+    moving: AtomicU64,
+    /// The cells with a tag.
+    pub(super) used: AtomicU64,
+    sweep: Sweep,
+}
+
+/// How far a sweep is.
+#[derive(Debug)]
+struct Sweep {
+    handed: AtomicU64,
+    swept: AtomicU64,
+    /// A bit for each page that is swept.
+    done: Box<[AtomicU64]>,
+}
+
+impl Arena {
+    /// An empty arena with so many cells and slots, or a few more.
+    pub(super) fn new(number: u64, plans: Arc<Plans>, cells: usize, slots: usize) -> Arc<Self> {
+        let pages = cells.div_ceil(PAGE).max(1);
+        let page = || {
+            let page = OnceBox::new();
+            if cfg!(tollgate_loom) {
+                let _ = page.get_or_init(new_page);
+            }
+            page
+        };
+        let zeros = |count| core::iter::repeat_with(|| AtomicU64::new(0)).take(count).collect();
+        Arc::new(Self {
+            number,
+            plans,
+            pages: core::iter::repeat_with(page).take(pages).collect(),
+            rings: Rings::with_room(slots),
+            next: Root::new(Arc::new(Next::None)),
+            moving: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            sweep: Sweep { handed: AtomicU64::new(0), swept: AtomicU64::new(0), done: zeros(pages.div_ceil(64)) },
+        })
+    }
+
+    /// The number of cells.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.pages.len() * PAGE
+    }
+
+    /// The cell at a place.
+    #[inline]
+    pub(super) fn cell(&self, place: usize) -> &Cell {
+        &self.pages[place / PAGE].get_or_init(new_page)[place % PAGE]
+    }
+
+    /// The places at which a key may be, first to last: all, from a place that its tag chooses.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the length")]
+    fn places(&self, key: Key) -> impl Iterator<Item = usize> {
+        // Tags of keys at equal distances are at equal distances, too. The product spreads them.
+        let spread = (key.tag ^ (key.tag >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let start = ((u128::from(spread) * self.len() as u128) >> 64) as usize;
+        (start..self.len()).chain(0..start)
+    }
+
+    /// The cell of a key that has one.
+    #[inline]
+    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
+        for place in self.places(key) {
+            let cell = &self.pages[place / PAGE].get()?[place % PAGE];
+            match cell.tag.load(Ordering::Acquire) {
+                tag if tag == key.tag => return Some(cell),
+                EMPTY | SEALED => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The cell at a place, unless no cell near it was ever used.
+    pub(super) fn allocated(&self, place: usize) -> Option<&Cell> {
+        Some(&self.pages[place / PAGE].get()?[place % PAGE])
+    }
+
+    /// The place at which the key probably is. Reads the tag there.
+    #[inline]
+    pub(super) fn likely(&self, key: Key) -> Option<usize> {
+        let place = self.places(key).next()?;
+        let tag = self.allocated(place)?.tag.load(Ordering::Relaxed);
+        core::hint::black_box(tag);
+        Some(place)
+    }
+
+    #[inline]
+    pub(super) fn place_of<'a>(&'a self, cell: &'a Cell) -> Place<'a> {
+        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings }
+    }
+
+    /// Looks for the key.
+    pub(super) fn find(&self, key: Key) -> Found {
+        for place in self.places(key) {
+            match self.cell(place).tag.load(Ordering::Acquire) {
+                tag if tag == key.tag => return Found::Cell(place),
+                EMPTY => return Found::End(place),
+                SEALED => return Found::Sealed,
+                _ => {}
+            }
+        }
+        Found::Full
+    }
+
+    /// Takes the end of a probe sequence for the key. Returns whether it was still empty.
+    pub(super) fn insert(&self, end: usize, key: Key) -> bool {
+        let is_inserted =
+            self.cell(end).tag.compare_exchange(EMPTY, key.tag, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_inserted {
+            self.used.fetch_add(1, Ordering::Relaxed);
+        }
+        is_inserted
+    }
+
+    /// Whether a rebuild is due: nearly all cells are taken, or the rings that were handed out take
+    /// more room than planned.
+    pub(super) fn is_full(&self) -> bool {
+        let used = usize::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        used >= self.len() / 16 * 13 + self.len() % 16 / 2 || self.rings.is_full()
+    }
+
+    /// Whether a sweep is under way, as far as this thread knows.
+    #[inline]
+    pub(super) fn is_moving(&self) -> bool {
+        self.moving.load(Ordering::Relaxed) != 0
+    }
+
+    /// What follows this arena.
+    pub(super) fn next(&self) -> Next {
+        Next::clone(&self.next.load())
+    }
+
+    /// Links a successor, unless there is one or the arena is gone. Returns whether it did.
+    pub(super) fn link(&self, successor: impl FnOnce() -> Arc<Self>) -> bool {
+        let next = self.next.load();
+        if !matches!(Next::clone(&next), Next::None) {
+            return false;
+        }
+        let linked = self.next.swap(&next, Arc::new(Next::Arena(successor())));
+        self.moving.store(1, Ordering::Relaxed);
+        linked
+    }
+
+    /// Lets the successor go, which is the root.
+    pub(super) fn unlink(&self) {
+        let next = self.next.load();
+        if let Next::Arena(_) = Next::clone(&next) {
+            let _ = self.next.swap(&next, Arc::new(Next::Gone));
+        }
+    }
+
+    /// Sweeps one page: passes its cells to `each`, and says whether all pages are swept.
+    pub(super) fn sweep_page(&self, mut each: impl FnMut(&Cell)) -> bool {
+        let pages = self.pages.len() as u64;
+        if self.sweep.swept.load(Ordering::Acquire) == pages {
+            return true;
+        }
+        let handed = self.sweep.handed.fetch_add(1, Ordering::Relaxed);
+        // Once all are handed out, those of threads that stopped are swept again.
+        let Some(page) = (0..pages).map(|step| (handed + step) % pages).find(|&page| !self.is_swept(page)) else {
+            // A thread that has marked its page may have stopped before it counts it.
+            return true;
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
+        let cells = &self.pages[page as usize];
+        cells.get_or_init(new_page).iter().for_each(&mut each);
+        let (word, bit) = self.done(page);
+        if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            return self.sweep.swept.fetch_add(1, Ordering::AcqRel) + 1 == pages;
+        }
+        self.sweep.swept.load(Ordering::Acquire) == pages
+    }
+
+    fn is_swept(&self, page: u64) -> bool {
+        let (word, bit) = self.done(page);
+        word.load(Ordering::Acquire) & bit != 0
+    }
+
+    /// Marks a page as a thread that stops before it counts it.
+    #[cfg(all(test, not(tollgate_loom)))]
+    pub(super) fn mark(&self, page: u64) {
+        let (word, bit) = self.done(page);
+        word.fetch_or(bit, Ordering::AcqRel);
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
+    fn done(&self, page: u64) -> (&AtomicU64, u64) {
+        (&self.sweep.done[page as usize / 64], 1 << (page % 64))
+    }
+
+    /// All cells that have been allocated.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.pages.iter().filter_map(OnceBox::get).flatten()
+    }
+
+    /// The cells of a sample, and how many they are: neighbours, which are those of any keys,
+    /// because fingerprints are random.
+    pub(super) fn sample(&self, start: u64) -> (usize, impl Iterator<Item = &Cell>) {
+        let pages = SAMPLE.div_ceil(PAGE).min(self.pages.len());
+        let start = usize::try_from(start % self.pages.len() as u64).unwrap_or(0);
+        let sample = (0..pages).map(move |page| &self.pages[(start + page) % self.pages.len()]);
+        (pages * PAGE, sample.filter_map(OnceBox::get).flatten())
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().filter(|page| page.get().is_some()).count();
+        2 * ARC
+            + size_of::<Self>()
+            + size_of::<Next>()
+            + size_of_val(&*self.pages)
+            + size_of_val(&*self.sweep.done)
+            + pages * size_of::<[Cell; PAGE]>()
+            + self.plans.bytes() / Arc::strong_count(&self.plans)
+            + self.rings.bytes()
+    }
+}
+
+impl Cell {
+    /// The key, if there is one.
+    pub(super) fn key(&self) -> Option<Key> {
+        Some(self.tag.load(Ordering::Acquire)).filter(|&tag| tag > SEALED).map(|tag| Key { tag })
+    }
+
+    /// Lets no key be inserted here. Returns whether it is so.
+    pub(super) fn seal(&self) -> bool {
+        match self.tag.compare_exchange(EMPTY, SEALED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(tag) => tag == SEALED,
+        }
+    }
+}
+
+/// The cells and slots of an arena for so many keys.
+pub(super) fn room_for(keys: usize) -> (usize, usize) {
+    ((keys * 17 / 10).max(LEAST_CELLS), (2 * keys).max(LEAST_SLOTS))
+}
+
+fn new_page() -> Box<[Cell; PAGE]> {
+    Box::new(core::array::from_fn(|_| Cell { tag: AtomicU64::new(EMPTY), hint: Hint::new(), word: AtomicWord::new() }))
+}
+
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;

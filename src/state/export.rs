@@ -1,0 +1,155 @@
+//! The permits of keys to a snapshot and back, under another clock.
+
+use super::account::{Account, STATE_BITS};
+use super::key::Key;
+use super::plan::{Attempt, Place, Plan};
+use super::ring::Rings;
+use super::shard::Full;
+use super::table::Table;
+use super::versions::Version;
+use super::word::{MAX_TIME, Word};
+use crate::clock::Clock;
+use crate::quota::Quota;
+
+/// The permits of a key. Ages are in nanoseconds, and negative if a clock lags behind.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Export {
+    /// The ages of the live stamps of a log, oldest first.
+    Stamps(Vec<i64>),
+    /// The state of an account, and the time at which it was read.
+    Account { at: u64, state: u128 },
+    /// The steps of a quantised log, oldest first: the age of each one's end, and its permits.
+    Steps(Vec<(i64, u32)>),
+}
+
+/// Why an import failed.
+#[derive(Debug)]
+pub(crate) enum ImportError {
+    /// The key's quotas can't have produced the export.
+    Contradictory,
+    /// There are more keys than places.
+    NoRoom,
+}
+
+/// The time of an export, by the clock of the import.
+#[derive(Clone, Copy)]
+pub(super) struct Import {
+    /// The time now.
+    pub(super) now: u64,
+    /// Nanoseconds since the export.
+    pub(super) elapsed: u64,
+}
+
+impl Import {
+    /// The time of an age. A time long past has expired under any window.
+    pub(super) fn at(self, age: i64) -> u64 {
+        let time = i128::from(self.now) - i128::from(age) - i128::from(self.elapsed);
+        u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
+    }
+}
+
+/// The age of a time.
+pub(super) fn age(now: u64, time: u64) -> i64 {
+    i64::try_from(i128::from(now) - i128::from(time)).unwrap_or(i64::MAX)
+}
+
+impl Plan {
+    /// Exports the permits that still count. `None` if the word changed meanwhile.
+    fn export(&self, place: Place<'_>, word: Word, now: u64) -> Option<Option<Export>> {
+        match self {
+            Self::Log(log) => {
+                let stamps = log.stamps(place, word, now)?;
+                let ages: Vec<i64> = stamps.into_iter().map(|stamp| age(now, stamp)).collect();
+                Some((!ages.is_empty()).then_some(Export::Stamps(ages)))
+            }
+            Self::Steps(steps) => {
+                let steps = steps.export(place, word, now)?;
+                Some((!steps.is_empty()).then_some(Export::Steps(steps)))
+            }
+            Self::Account(account) => {
+                let state = word.state();
+                Some((account.over_at(state) > now).then_some(Export::Account { at: now, state }))
+            }
+        }
+    }
+
+    /// The word of a key with these permits; `None` if none count.
+    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Result<Attempt<Option<Word>>, ImportError> {
+        match (self, export) {
+            (Self::Log(log), Export::Stamps(ages)) => {
+                let stamps: Vec<u64> = ages.iter().map(|&age| import.at(age)).collect();
+                if !stamps.is_sorted() || stamps.len() > 2 * Quota::MAX_LIMIT as usize {
+                    return Err(ImportError::Contradictory);
+                }
+                Ok(log.imported(rings, &stamps, import.now))
+            }
+            (Self::Steps(plan), Export::Steps(steps)) => {
+                let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
+                let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
+                if !is_in_order || permits > 2 * u64::from(Quota::MAX_CAPACITY) {
+                    return Err(ImportError::Contradictory);
+                }
+                let word = plan.import(rings, steps, import.now, import.elapsed);
+                Ok(word.map_or(Attempt::NoRoom, |word| Attempt::Done((word != Word::NEW).then_some(word))))
+            }
+            (Self::Account(account), &Export::Account { at, state }) if state < 1 << STATE_BITS => {
+                let by = i128::from(import.now) - i128::from(import.elapsed) - i128::from(at);
+                let state = account.moved_in_time(state, by, import.now);
+                let counts = account.over_at(state) > import.now;
+                Ok(Attempt::Done(counts.then(|| Word::of(state))))
+            }
+            _ => Err(ImportError::Contradictory),
+        }
+    }
+}
+
+impl Table {
+    /// Exports each key, while other threads decide, with the version that decides for it.
+    pub(crate) fn export(&self, clock: &impl Clock) -> Vec<(u64, Export, &Version)> {
+        let mut exports = Vec::new();
+        for shard in self.shards() {
+            for key in shard.keys() {
+                let export = shard.look(self.with(clock), key, |version, place, word, now| {
+                    Some((version.plan.export(place, word, now)?, version.number))
+                });
+                if let Some((Some(export), version)) = export {
+                    exports.push((key.tag(), export, self.version_number(version)));
+                }
+            }
+        }
+        exports
+    }
+
+    /// Imports the permits of a key, exported `elapsed` nanoseconds ago. The first import of a key
+    /// counts.
+    pub(crate) fn import(
+        &self,
+        tag: u64,
+        export: &Export,
+        elapsed: u64,
+        clock: &impl Clock,
+    ) -> Result<(), ImportError> {
+        let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
+        let mut error = None;
+        let imported = self.shard(key).change(self.with(clock), key, &mut None, |seat| {
+            if seat.vacant_until.is_none() {
+                return Attempt::Done((None, ()));
+            }
+            let (plan, rings, now) = (&seat.version(key).plan, seat.place().rings, seat.now);
+            match plan.import(rings, export, Import { now, elapsed }) {
+                Ok(Attempt::Done(word)) => Attempt::Done((word, ())),
+                Ok(Attempt::Lost) => Attempt::Lost,
+                Ok(Attempt::NoRoom) => Attempt::NoRoom,
+                Err(contradictory) => {
+                    error = Some(contradictory);
+                    Attempt::Done((None, ()))
+                }
+            }
+        });
+        match (imported, error) {
+            (_, Some(error)) => Err(error),
+            (Err(Full), None) => Err(ImportError::NoRoom),
+            (Ok(()), None) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The hint of a log: until when a request of one permit is denied. It saves the look at the ring.
+//!
+//! A denial leaves it, and later denials read it. It needs no check against the word (INV-HINT):
+//!
+//! - It was right for some word of this cell, because the denial checked that the word still stood
+//!   after it had read the slot.
+//! - A claim makes no request fit earlier, and its stamp is no earlier than the hint's time. A hint
+//!   counts only while its time is later than the newest stamp.
+//! - A refund would make it wrong. So it turns the hint *off* before it swaps the word, and the
+//!   hint stays off as long as the cell lasts. `forget` does the same, and counts the key's *lives*
+//!   there, so that receipts of an earlier life are told apart. A denial publishes by compare-and-swap, which fails
+//!   if the hint is off.
+//!
+//! A request loads the word before the hint. So if it sees a word that a refund has changed, it
+//! sees that the hint is off.
+
+use super::sync::{AtomicU64, Ordering};
+
+/// The number of the bound that denies is in the two low bits, if it is less than three. The time
+/// is above.
+const BOUND_BITS: u32 = 2;
+const OFF: u64 = (1 << BOUND_BITS) - 1;
+
+#[derive(Debug)]
+pub(crate) struct Hint(AtomicU64);
+
+/// A hint as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Read(u64);
+
+impl Hint {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> Read {
+        Read(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Leaves a hint in the place of the one that was read: requests of one permit are denied by
+    /// this bound until that time, as of a word that stood after the hint was read.
+    pub(super) fn publish(&self, read: Read, until: u64, bound: usize) {
+        let bound = bound as u64;
+        if read.0 & OFF != OFF && until < 1 << (u64::BITS - BOUND_BITS) && bound < OFF {
+            let new = until << BOUND_BITS | bound;
+            let _ = self.0.compare_exchange(read.0, new, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Turns the hint off, before a word that it may be wrong for.
+    pub(super) fn turn_off(&self) {
+        self.change(|hint| if hint & OFF == OFF { hint } else { OFF });
+    }
+
+    /// The key's *life*: how often it has been forgotten, as far as its cell remembers. It is where
+    /// the time is in a hint that is not off.
+    #[inline]
+    pub(super) fn life(&self) -> u64 {
+        let hint = self.0.load(Ordering::Relaxed);
+        if hint & OFF == OFF { hint >> BOUND_BITS } else { 0 }
+    }
+
+    /// Turns the hint off, and begins another life, before the word of a key is forgotten.
+    pub(super) fn end_life(&self) {
+        self.change(|hint| if hint & OFF == OFF { hint.wrapping_add(1 << BOUND_BITS) } else { 1 << BOUND_BITS | OFF });
+    }
+
+    /// Goes on with the life of another hint, before its word is copied.
+    pub(super) fn go_on_with(&self, other: &Self) {
+        let life = other.life();
+        if life > 0 {
+            self.change(|hint| if hint & OFF == OFF { hint } else { life << BOUND_BITS | OFF });
+        }
+    }
+
+    fn change(&self, change: impl Fn(u64) -> u64) {
+        let mut hint = self.0.load(Ordering::Relaxed);
+        while let Err(other) = self.0.compare_exchange(hint, change(hint), Ordering::Relaxed, Ordering::Relaxed) {
+            hint = other;
+        }
+    }
+}
+
+impl Read {
+    /// Until when, and by which bound, if the time is still to come. If the hint is off, its time is
+    /// a number of lives, which is over.
+    #[inline]
+    pub(super) fn later_than(self, time: u64) -> Option<(u64, usize)> {
+        let (until, bound) = (self.0 >> BOUND_BITS, self.0 & OFF);
+        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
+        (until > time).then_some((until, bound as usize))
+    }
+}

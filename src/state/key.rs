@@ -1,0 +1,66 @@
+//! A key as the table knows it.
+
+use crate::fingerprint::Fingerprint;
+
+/// A *tag*: 59 bits that stand for the key, one that is always set, and the number of its quotas in
+/// the lowest four. No tag is 0 or 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Key {
+    pub(super) tag: u64,
+}
+
+/// The bits of a tag that have the number of the key's quotas.
+const SLOT: u64 = 0xf;
+const SET: u64 = SLOT + 1;
+
+impl Key {
+    /// The key with this fingerprint, whose halves are both random.
+    #[inline]
+    pub(crate) fn of(fingerprint: Fingerprint) -> Self {
+        let Fingerprint { low, high } = fingerprint;
+        Self { tag: (high ^ low.rotate_left(32)) & !SLOT | high & SLOT | SET }
+    }
+
+    /// The key with this tag, if it is one.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn with_tag(tag: u64) -> Option<Self> {
+        (tag & SET != 0).then_some(Self { tag })
+    }
+
+    /// The tag.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn tag(self) -> u64 {
+        self.tag
+    }
+
+    /// The number of its quotas: its dimension, or its tier.
+    #[inline]
+    pub(crate) fn slot(self) -> usize {
+        (self.tag & SLOT) as usize
+    }
+
+    /// The number of its shard, of `1 << bits`.
+    #[inline]
+    pub(super) fn shard(self, bits: u32) -> usize {
+        // Two steps, because a shift by 64 bits is none.
+        (self.tag >> 1 >> (63 - bits)) as usize
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tag_is_that_of_an_empty_or_sealed_cell() {
+        for slot in 0..16 {
+            for high in [0, u64::MAX << 4] {
+                let key = Key::of(Fingerprint { low: 0, high: high & !SLOT | slot });
+                assert!(key.tag > 1);
+                assert_eq!(key.slot() as u64, slot);
+                assert_eq!(key.shard(6), if high == 0 { 0 } else { 63 });
+                assert_eq!(key.shard(0), 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A request on one word, for tests.
+
+use super::LogPlan;
+use crate::decision::PerQuota;
+use crate::quota::Quota;
+use crate::state::plan::{Attempt, Look, Place, Proposal};
+use crate::state::word::Word;
+use core::time::Duration;
+
+/// The answer to a request that changed the word if it had to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Admitted { stamp: u64, delay_ns: u64 },
+    Denied { wait_ns: u64, quota: u8 },
+}
+
+pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan {
+    let quota = |&(limit, window)| Quota::new(limit, Duration::from_nanos(window));
+    LogPlan::new(&quotas.iter().map(quota).collect::<Vec<_>>())
+}
+
+impl LogPlan {
+    pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Attempt<Answer> {
+        let (new, answer) = match self.propose(place, word, now, cost, within, None) {
+            Proposal::Admit { word, mark, delay_ns } => {
+                let stamp = u64::try_from(mark).expect("a stamp");
+                (Some(word), Answer::Admitted { stamp, delay_ns })
+            }
+            Proposal::Deny { wait_ns, quota, word } => (word, Answer::Denied { wait_ns, quota }),
+            Proposal::Lost => return Attempt::Lost,
+            Proposal::NoRoom => return Attempt::NoRoom,
+        };
+        if new.is_none_or(|new| place.word.swap(word, new)) { Attempt::Done(answer) } else { Attempt::Lost }
+    }
+
+    /// Refunds, and returns how many permits.
+    pub(super) fn take_back(&self, place: Place<'_>, word: Word, now: u64, cost: u32, stamp: u64) -> Attempt<u32> {
+        match self.refund(place, word, now, cost, stamp) {
+            Attempt::Done((_, 0)) => Attempt::Done(0),
+            Attempt::Done((new, permits)) if place.word.swap(word, new) => Attempt::Done(permits),
+            Attempt::Done(_) | Attempt::Lost => Attempt::Lost,
+            Attempt::NoRoom => Attempt::NoRoom,
+        }
+    }
+
+    /// The answer that a request would get, and the permits left.
+    pub(super) fn seen(&self, place: Place<'_>, word: Word, now: u64, cost: u32) -> Option<(Look, PerQuota)> {
+        let mut left = PerQuota::NONE;
+        let look = self.look(place, word, now, cost, 0, &mut left)?;
+        Some((look, left))
+    }
+
+    pub(super) fn left(&self, place: Place<'_>, word: Word, now: u64) -> Option<PerQuota> {
+        self.seen(place, word, now, 0).map(|seen| seen.1)
+    }
+}

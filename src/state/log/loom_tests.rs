@@ -1,0 +1,221 @@
+//! Threads on one log, in every interleaving within a bound of preemptions.
+//!
+//! No window of the permits that stand holds more than the limit, each denial is explained by live
+//! permits that were granted before it, and a refund takes exactly its permit.
+
+use std::sync::{Arc, Mutex};
+
+use super::kit::{Answer, plan};
+use super::*;
+use crate::state::hint::Hint;
+use crate::state::word::AtomicWord;
+use crate::sync::check_model;
+
+const ORIGIN: u64 = 1 << 60;
+
+/// An operation of a thread.
+#[derive(Clone, Copy)]
+enum Step {
+    Ask(u32),
+    /// Refunds the last permit of this thread.
+    Refund,
+    /// Asks again if a permit is left. No other thread may take it.
+    AskForLast,
+    Tick(u64),
+}
+
+use Step::{Ask, AskForLast, Refund, Tick};
+
+struct Model {
+    word: AtomicWord,
+    hint: Hint,
+    rings: Rings,
+    plan: LogPlan,
+    limit: u32,
+    window: u64,
+    clock: crate::state::sync::AtomicU64,
+    /// (stamp, cost) of the permits that stand.
+    granted: Mutex<Vec<(u64, u32)>>,
+    /// The same of all permits, refunded or not.
+    ever: Mutex<Vec<(u64, u32)>>,
+    /// (reading, cost) of the denials.
+    denied: Mutex<Vec<(u64, u32)>>,
+}
+
+impl Model {
+    fn new(limit: u32, window: u64) -> Self {
+        Self {
+            word: AtomicWord::new(),
+            hint: Hint::new(),
+            rings: Rings::with_room(32),
+            plan: plan(&[(limit, window)]),
+            limit,
+            window,
+            clock: crate::state::sync::AtomicU64::new(ORIGIN),
+            granted: Mutex::default(),
+            ever: Mutex::default(),
+            denied: Mutex::default(),
+        }
+    }
+
+    fn attempt<T>(&self, mut once: impl FnMut(Place<'_>, Word, u64) -> Attempt<T>) -> T {
+        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
+        loop {
+            let word = place.word.load();
+            match once(place, word, self.clock.load(Ordering::Acquire)) {
+                Attempt::Done(answer) => return answer,
+                Attempt::Lost => loom::thread::yield_now(),
+                Attempt::NoRoom => panic!("the arena is large enough"),
+            }
+        }
+    }
+
+    fn run(&self, steps: &[Step]) {
+        let mut last = None;
+        for &step in steps {
+            match step {
+                Tick(time) => {
+                    self.clock.fetch_add(time, Ordering::AcqRel);
+                }
+                Ask(cost) => last = self.ask(cost).or(last),
+                AskForLast => {
+                    let left = self.attempt(|place, word, now| {
+                        self.plan.left(place, word, now).map_or(Attempt::Lost, Attempt::Done)
+                    });
+                    assert!(left.first().remaining == 0 || self.ask(1).is_some());
+                }
+                Refund => {
+                    let Some((stamp, cost)) = last.take() else { continue };
+                    let refunded = self.attempt(|place, word, now| self.plan.take_back(place, word, now, cost, stamp));
+                    if refunded > 0 {
+                        assert_eq!(refunded, cost);
+                        let mut granted = self.granted.lock().unwrap();
+                        let at = granted.iter().position(|&permit| permit == (stamp, cost)).unwrap();
+                        granted.remove(at);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ask(&self, cost: u32) -> Option<(u64, u32)> {
+        let mut reading = 0;
+        let answer = self.attempt(|place, word, now| {
+            reading = now;
+            self.plan.decide(place, word, now, cost, 0)
+        });
+        match answer {
+            Answer::Admitted { stamp, .. } => {
+                self.ever.lock().unwrap().push((stamp, cost));
+                self.granted.lock().unwrap().push((stamp, cost));
+                Some((stamp, cost))
+            }
+            Answer::Denied { wait_ns, .. } => {
+                assert!(wait_ns > 0 && wait_ns <= self.window);
+                self.denied.lock().unwrap().push((reading, cost));
+                None
+            }
+        }
+    }
+
+    /// No window holds more than the limit.
+    fn check(&self) {
+        let granted = self.granted.lock().unwrap();
+        for &(from, _) in &*granted {
+            let window = granted.iter().filter(|&&(stamp, _)| (from..from + self.window).contains(&stamp));
+            let sum: u32 = window.map(|&(_, cost)| cost).sum();
+            assert!(sum <= self.limit, "{sum} permits from {from}: {granted:?}");
+        }
+        // At each denial so many were live that it did not fit.
+        for &(reading, cost) in &*self.denied.lock().unwrap() {
+            let ever = self.ever.lock().unwrap();
+            let live = ever.iter().filter(|&&(stamp, _)| stamp <= reading && stamp + self.window > reading);
+            let live: u32 = live.map(|&(_, cost)| cost).sum();
+            assert!(live + cost > self.limit, "denied {cost} at {reading}: {ever:?}");
+        }
+        // And those that stand are what the word and the ring have.
+        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
+        let now = self.clock.load(Ordering::Acquire);
+        let word = place.word.load();
+        let time = now.max(LogState::unpack(word).newest);
+        let live: u32 = granted.iter().filter(|&&(stamp, _)| stamp + self.window > time).map(|&(_, cost)| cost).sum();
+        assert_eq!(self.plan.left(place, word, now).unwrap().first().remaining, self.limit - live);
+        // The next request is decided by them, whatever hint was left.
+        drop(granted);
+        assert_eq!(self.ask(1).is_some(), live < self.limit);
+    }
+}
+
+/// `first` runs before the threads start.
+fn explore(limit: u32, window: u64, first: &'static [Step], threads: &'static [&'static [Step]]) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    check_model(&builder, move || {
+        let model = Arc::new(Model::new(limit, window));
+        model.run(first);
+        let (here, others) = threads.split_first().unwrap();
+        let spawned: Vec<_> = others
+            .iter()
+            .map(|steps| {
+                let model = Arc::clone(&model);
+                loom::thread::spawn(move || model.run(steps))
+            })
+            .collect();
+        model.run(here);
+        spawned.into_iter().for_each(|thread| thread.join().unwrap());
+        model.check();
+    });
+}
+
+const ONE: Step = Ask(1);
+const TICK: Step = Tick(1);
+
+#[test]
+fn loom_word_two_claims_of_one_ring() {
+    explore(2, 2, &[ONE, TICK, ONE, TICK], &[&[ONE, TICK, ONE], &[ONE, TICK, ONE]]);
+}
+
+#[test]
+fn loom_word_a_claim_beside_a_larger_one() {
+    explore(3, 2, &[ONE, ONE, ONE, Tick(2)], &[&[Ask(2), TICK, ONE], &[ONE, TICK, ONE]]);
+}
+
+#[test]
+fn loom_word_a_late_spill_finds_the_slot_taken() {
+    explore(2, 2, &[ONE, TICK, ONE, TICK], &[&[ONE], &[ONE, TICK, ONE, TICK, ONE, ONE]]);
+}
+
+#[test]
+fn loom_word_a_ring_that_grows_beside_claims() {
+    explore(3, 2, &[ONE], &[&[ONE, ONE], &[ONE, TICK, ONE]]);
+}
+
+#[test]
+fn loom_word_a_refund_beside_claims() {
+    explore(2, 3, &[ONE], &[&[ONE, Refund, TICK, ONE], &[ONE, TICK, ONE]]);
+}
+
+#[test]
+fn loom_word_a_denial_leaves_no_hint_that_outlives_a_refund() {
+    explore(1, 3, &[], &[&[ONE, Refund, ONE], &[ONE]]);
+}
+
+#[test]
+fn loom_word_a_refund_that_was_seen_is_not_denied_by_a_hint() {
+    explore(1, 3, &[], &[&[ONE, Refund], &[ONE, AskForLast]]);
+}
+
+#[test]
+fn loom_word_a_hint_beside_claims() {
+    explore(1, 1, &[ONE], &[&[ONE, TICK, ONE], &[ONE, TICK, ONE]]);
+}
+
+#[test]
+fn loom_word_two_refunds() {
+    explore(3, 3, &[ONE], &[&[ONE, Refund, ONE], &[ONE, Refund, ONE]]);
+}
+
+#[test]
+fn loom_word_a_denial_beside_claims_that_overwrite_its_slot() {
+    explore(2, 2, &[ONE, TICK, ONE], &[&[TICK, ONE, TICK, ONE], &[ONE, ONE]]);
+}

@@ -1,0 +1,57 @@
+//! Places: how many keys a table may hold.
+//!
+//! A key takes a place with its first permit. It gives the place back when it is forgotten, or when
+//! its permits have expired and a rebuild or a request at the cap comes across it: by the same
+//! compare-and-swap that writes so into its word. So each place is given back once
+//! (INV-PLACE-ONCE).
+
+use super::sync::{AtomicU64, Ordering};
+use crate::sync::CachePadded;
+
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) cap: u64,
+    taken: CachePadded<AtomicU64>,
+}
+
+/// A place that has been taken for a key. It is given back unless it is kept.
+#[derive(Debug)]
+pub(super) struct Taken<'a>(Option<&'a Places>);
+
+impl Places {
+    pub(super) fn new(cap: usize) -> Self {
+        Self { cap: cap as u64, taken: CachePadded(AtomicU64::new(0)) }
+    }
+
+    /// Takes a place, if there is one.
+    pub(super) fn take(&self) -> Option<Taken<'_>> {
+        let another = |taken| (taken < self.cap).then_some(taken + 1);
+        let taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, another);
+        taken.ok().map(|_| Taken(Some(self)))
+    }
+
+    /// The places that are free.
+    pub(super) fn free(&self) -> u64 {
+        self.cap.saturating_sub(self.taken.load(Ordering::Relaxed))
+    }
+
+    /// A key has given its place back.
+    pub(super) fn give_back(&self) {
+        self.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Taken<'_> {
+    /// The key has the place from now on.
+    pub(super) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if let Some(places) = self.0 {
+            places.give_back();
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A plan: the quotas of a key, made ready to decide by.
+
+use super::account::any::AnyAccount;
+use super::account::{Account, Verdict};
+use super::hint::Hint;
+use super::log::LogPlan;
+use super::ring::Rings;
+use super::steps::StepsPlan;
+use super::word::{AtomicWord, LogState, RingRef, TIME_ZERO, Word};
+use crate::decision::{Left, PerQuota};
+use crate::quota::Quota;
+
+/// The word of a key, and the rings of its arena.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(super) word: &'a AtomicWord,
+    pub(super) hint: &'a Hint,
+    pub(super) rings: &'a Rings,
+}
+
+/// One attempt at a change of a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt<T> {
+    Done(T),
+    /// Another thread has changed the word.
+    Lost,
+    /// The arena has to be rebuilt before it takes another ring.
+    NoRoom,
+}
+
+/// The answer to a request, and the word that makes it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Proposal {
+    /// The request fits. `mark` names its permits to a refund.
+    Admit { word: Word, mark: u128, delay_ns: u64 },
+    /// The request does not fit, and without other traffic does after exactly `wait_ns`. A word is
+    /// to be swapped in all the same.
+    Deny { wait_ns: u64, quota: u8, word: Option<Word> },
+    /// Another thread has changed the word.
+    Lost,
+    /// The arena has to be rebuilt before it takes another ring.
+    NoRoom,
+}
+
+/// The answer that a request would get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Look {
+    Fits { delay_ns: u64 },
+    Denied { wait_ns: u64, quota: u8 },
+}
+
+/// A kind of request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    /// Grants if possible. A queue may let the request wait.
+    Acquire,
+    /// Grants, now or at most so many nanoseconds ahead.
+    Reserve { within: u64 },
+    /// Grants nothing, because something else denies the request. It counts, if refused requests do.
+    Refused,
+}
+
+impl Ask {
+    /// How far ahead permits may be.
+    #[inline]
+    const fn within(self) -> u64 {
+        if let Self::Reserve { within } = self { within } else { 0 }
+    }
+}
+
+/// The quotas of a key, by their algorithm.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    Log(LogPlan),
+    Steps(StepsPlan),
+    Account(AnyAccount),
+}
+
+impl Plan {
+    /// The plan of validated quotas.
+    pub(crate) fn new(quotas: &[Quota]) -> Self {
+        let steps = || StepsPlan::of(&quotas[0]).map(Self::Steps);
+        let account = AnyAccount::of(quotas[0], TIME_ZERO).map(Self::Account);
+        account.or_else(steps).unwrap_or_else(|| Self::Log(LogPlan::new(quotas)))
+    }
+
+    /// Decides a request of `cost` permits, at least 1 and at most the least limit, on a word that
+    /// was loaded before the clock was read, and that is neither held nor frozen. Writes the
+    /// permits left after the answer to `left`.
+    #[inline(always)]
+    pub(crate) fn propose(
+        &self,
+        place: Place<'_>,
+        word: Word,
+        reading: u64,
+        cost: u32,
+        ask: Ask,
+        left: Option<&mut PerQuota>,
+    ) -> Proposal {
+        match self {
+            Self::Log(log) if ask == Ask::Refused => log.refuse(place, word, reading, cost, left),
+            Self::Log(log) => log.propose(place, word, reading, cost, ask.within(), left),
+            Self::Steps(steps) => steps.propose(place, word, reading, cost, left),
+            Self::Account(account) => propose_to(account, word, reading, cost, ask, left),
+        }
+    }
+
+    /// The same for a key without permits, which gets none before that time, whatever the clock
+    /// reads. Waits are counted from the clock.
+    pub(crate) fn propose_first(
+        &self,
+        place: Place<'_>,
+        not_before: u64,
+        reading: u64,
+        cost: u32,
+        ask: Ask,
+        mut left: Option<&mut PerQuota>,
+    ) -> Proposal {
+        let lag = not_before.saturating_sub(reading);
+        let time = reading + lag;
+        let proposal = match self {
+            Self::Log(log) => {
+                let word = LogState { newest: not_before, ..LogState::default() }.pack();
+                let as_first = match ask {
+                    Ask::Refused => log.refuse(place, word, reading, cost, left),
+                    _ => log.propose(place, word, reading, cost, ask.within(), left),
+                };
+                return as_first;
+            }
+            Self::Steps(steps) => steps.propose(place, Word::NEW, time, cost, left.as_deref_mut()),
+            Self::Account(account) => propose_to(account, Word::NEW, time, cost, ask, left.as_deref_mut()),
+        };
+        if let Some(left) = left.filter(|_| lag > 0) {
+            *left = left.map(|left| left.after(lag));
+        }
+        match proposal {
+            Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
+                Proposal::Admit { word, mark, delay_ns: delay_ns + lag }
+            }
+            Proposal::Deny { wait_ns, quota, word } => Proposal::Deny { wait_ns: wait_ns + lag, quota, word },
+            proposal => proposal,
+        }
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        if let Self::Log(log) = self { log.bytes() } else { 0 }
+    }
+
+    /// The answer to such a request, with the permits left. Writes nothing. The cost may be zero.
+    /// `None` if the word changed meanwhile.
+    pub(crate) fn look(
+        &self,
+        place: Place<'_>,
+        word: Word,
+        reading: u64,
+        cost: u32,
+        ask: Ask,
+        left: &mut PerQuota,
+    ) -> Option<Look> {
+        match self {
+            Self::Log(log) => log.look(place, word, reading, cost, ask.within(), left),
+            Self::Steps(steps) => steps.look(place, word, reading, cost, left),
+            Self::Account(account) => Some(look_at(account, word, reading, cost, ask, left)),
+        }
+    }
+
+    /// The same for a key without permits.
+    pub(crate) fn look_at_new(&self, reading: u64, cost: u32, ask: Ask, left: &mut PerQuota) -> Look {
+        match self {
+            Self::Log(log) => log.look_at_new(reading, cost, ask.within(), left),
+            Self::Steps(steps) => steps.look_at_new(reading, cost, left),
+            Self::Account(account) => look_at(account, Word::NEW, reading, cost, ask, left),
+        }
+    }
+
+    /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
+    /// none can be refunded, the word is the same.
+    pub(crate) fn refund(
+        &self,
+        place: Place<'_>,
+        word: Word,
+        reading: u64,
+        cost: u32,
+        mark: u128,
+    ) -> Attempt<(Word, u32)> {
+        match self {
+            Self::Log(log) => log.refund(place, word, reading, cost, stamp_of(mark)),
+            Self::Steps(steps) => steps.refund(place, word, reading, cost, mark),
+            Self::Account(account) => {
+                let refunded = account.refund(word.state(), reading, mark, cost);
+                Attempt::Done(refunded.map_or((word, 0), |(state, permits)| (Word::of(state), permits)))
+            }
+        }
+    }
+
+    /// The first time from which a key with this word is no different from a new one.
+    pub(super) fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
+        match self {
+            Self::Log(log) => log.over_at(place, word),
+            Self::Steps(steps) => steps.over_at(word),
+            Self::Account(account) => account.over_at(word.state()),
+        }
+    }
+
+    /// A frozen word of a key under these quotas, as it goes on under others of the same algorithm
+    /// in another arena. `None` if there is no room.
+    pub(super) fn moved(&self, from: Place<'_>, word: Word, reading: u64, under: &Self, to: &Rings) -> Option<Word> {
+        match (self, under) {
+            (Self::Log(log), Self::Log(under)) => log.moved(from, word, reading, under, to),
+            (Self::Steps(steps), _) => steps.moved(from, word, reading, to),
+            (Self::Account(account), Self::Account(under)) => {
+                Some(Word::of(under.converted(account, word.state(), reading)))
+            }
+            (Self::Account(_) | Self::Log(_), _) => Some(Word::of(word.state())),
+        }
+    }
+
+    /// A time that is no earlier than any stamp of a word: forgotten, the key gets none before it.
+    /// Reserved stamps are left out.
+    pub(super) fn latest(&self, word: Word, reading: u64) -> u64 {
+        match self {
+            Self::Log(_) => {
+                let LogState { newest, reserved, .. } = LogState::unpack(word);
+                if reserved { reading } else { reading.max(newest) }
+            }
+            Self::Steps(_) | Self::Account(_) => reading,
+        }
+    }
+
+    /// The slots that a word takes in another arena, at most.
+    pub(super) fn slots(&self, word: Word) -> usize {
+        match self {
+            Self::Log(_) => LogState::unpack(word).ring.len(),
+            Self::Steps(steps) => steps.slots(word),
+            Self::Account(_) => 0,
+        }
+    }
+
+    /// The ring of a word, for a look ahead of a decision.
+    pub(super) fn ring_of(&self, word: Word) -> RingRef {
+        match self {
+            Self::Log(_) => LogState::unpack(word).ring,
+            Self::Steps(_) | Self::Account(_) => RingRef::NONE,
+        }
+    }
+}
+
+/// The decision of an account.
+#[inline(always)]
+fn propose_to(
+    account: &AnyAccount,
+    word: Word,
+    reading: u64,
+    cost: u32,
+    ask: Ask,
+    left: Option<&mut PerQuota>,
+) -> Proposal {
+    let state = word.state();
+    let verdict = match ask {
+        Ask::Acquire | Ask::Refused => account.decide(state, reading, cost),
+        Ask::Reserve { within } => account.reserve(state, reading, cost, within),
+    };
+    let (proposal, state) = match verdict {
+        Verdict::Admit { state, delay_ns } => {
+            (Proposal::Admit { word: Word::of(state), mark: state, delay_ns }, Some(state))
+        }
+        Verdict::Deny { wait_ns, state } => (Proposal::Deny { wait_ns, quota: 0, word: state.map(Word::of) }, state),
+    };
+    if let Some(left) = left {
+        left.set_one(left_to(account, state.unwrap_or(word.state()), reading, ask));
+    }
+    proposal
+}
+
+/// The permits that an account has left for a request.
+fn left_to(account: &AnyAccount, state: u128, now: u64, ask: Ask) -> Left {
+    match ask {
+        Ask::Acquire | Ask::Refused => account.left(state, now),
+        Ask::Reserve { within } => account.left_within(state, now, within),
+    }
+}
+
+/// The answer of an account.
+fn look_at(account: &AnyAccount, word: Word, reading: u64, cost: u32, ask: Ask, left: &mut PerQuota) -> Look {
+    let state = word.state();
+    let verdict = match ask {
+        Ask::Acquire | Ask::Refused => account.decide(state, reading, cost),
+        Ask::Reserve { within } => account.reserve(state, reading, cost, within),
+    };
+    match verdict {
+        Verdict::Admit { delay_ns, .. } => {
+            left.set_one(left_to(account, state, reading, ask));
+            Look::Fits { delay_ns }
+        }
+        Verdict::Deny { wait_ns, state: opened } => {
+            left.set_one(left_to(account, opened.unwrap_or(state), reading, ask));
+            Look::Denied { wait_ns, quota: 0 }
+        }
+    }
+}
+
+/// The stamp that is the mark of a log's permits.
+#[expect(clippy::cast_possible_truncation, reason = "it was made of 64 bits")]
+const fn stamp_of(mark: u128) -> u64 {
+    mark as u64
+}

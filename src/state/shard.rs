@@ -1,0 +1,621 @@
+//! A shard: the arena that its keys are in, and the way of a request to the word of its key.
+
+use core::ops::{Deref, Range};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::arena::{Arena, Cell, Found, Next, room_for};
+use super::claims::{CellName, Cells, Claims, Part};
+use super::key::Key;
+use super::places::{Places, Taken};
+use super::plan::{Ask, Attempt, Look, Place, Proposal};
+use super::root::{Loaded, Root, loaded};
+use super::sync::{AtomicU64, Ordering};
+use super::versions::{Plans, Version};
+use super::word::{AtomicWord, Word, time_of};
+use crate::clock::Clock;
+use crate::decision::{Denial, FastDecision, PerQuota};
+use crate::sync::CachePadded;
+
+mod rebuild;
+
+/// The keys of a shard.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    root: Root<Arena>,
+    /// The latest end of a key that was dropped in a rebuild. A new key's first permit is no
+    /// earlier, however far a clock lags (INV-FLOOR).
+    floor: AtomicU64,
+}
+
+/// The shards of a table, and what they share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) shards: Box<[CachePadded<Shard>]>,
+    pub(super) places: Places,
+    pub(super) claims: Claims,
+}
+
+impl Shared {
+    /// Finishes the joint claim that has the key of this word.
+    #[cold]
+    pub(super) fn finish(&self, word: Word) {
+        self.claims.finish(self, word);
+    }
+}
+
+/// A word in its arena.
+pub(super) struct WordOf {
+    arena: Arc<Arena>,
+    place: usize,
+}
+
+impl Deref for WordOf {
+    type Target = AtomicWord;
+
+    fn deref(&self) -> &AtomicWord {
+        &self.arena.cell(self.place).word
+    }
+}
+
+impl Cells for Shared {
+    type Word = WordOf;
+
+    fn word(&self, name: CellName) -> Option<WordOf> {
+        let shard = &self.shards[name.shard as usize];
+        let mut arena = Arc::clone(&shard.root.load());
+        while arena.number < name.arena {
+            arena = match arena.next() {
+                Next::Arena(next) => next,
+                // The root has been swapped meanwhile.
+                Next::Gone => Arc::clone(&shard.root.load()),
+                Next::None => return None,
+            };
+        }
+        (arena.number == name.arena).then_some(WordOf { arena, place: name.place as usize })
+    }
+}
+
+/// The table of a request, and its clock.
+#[derive(Debug)]
+pub(super) struct Context<'a, C> {
+    pub(super) shared: &'a Shared,
+    pub(super) clock: &'a C,
+}
+
+impl<C> Clone for Context<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Context<'_, C> {}
+
+impl<C: Clock> Context<'_, C> {
+    #[inline(always)]
+    pub(super) fn now(self) -> u64 {
+        time_of(self.clock.now())
+    }
+}
+
+/// A request for permits of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) key: Key,
+    /// At least one.
+    pub(super) cost: u32,
+    pub(super) ask: Ask,
+}
+
+/// The answer to a request, and what a refund needs to know of its permits.
+pub(super) type Answer = (FastDecision, Charged);
+
+/// What tells the permits of a request from others of the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Charged {
+    pub(super) mark: u128,
+    /// The life of the key, from before the charge.
+    pub(super) life: u64,
+}
+
+/// What a joint claim needs of one key, and the answer of the key.
+pub(super) struct Prepared {
+    arena: Loaded<Arena>,
+    place: usize,
+    old: Word,
+    new: Word,
+    pub(super) delay_ns: u64,
+    pub(super) charged: Charged,
+}
+
+impl Prepared {
+    /// The part of a claim, of a cell in this shard.
+    pub(super) fn part(&self, shard: usize) -> Part<'_> {
+        #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
+        let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
+        Part { name, word: &self.arena.cell(self.place).word, old: self.old, new: self.new }
+    }
+}
+
+/// The cell of a key.
+pub(super) struct Seat {
+    arena: Arc<Arena>,
+    place: usize,
+    /// Neither held nor frozen.
+    word: Word,
+    /// If the key has no permits, the time before which it gets none.
+    pub(super) vacant_until: Option<u64>,
+    pub(super) now: u64,
+}
+
+impl Seat {
+    fn cell(&self) -> &Cell {
+        self.arena.cell(self.place)
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        self.arena.place_of(self.cell())
+    }
+
+    pub(super) fn version(&self, key: Key) -> &Version {
+        self.arena.plans.of(key)
+    }
+
+    /// What the request of a key that there is a place for comes to.
+    fn propose(&self, request: Request, left: Option<&mut PerQuota>) -> Proposal {
+        let Request { key, cost, ask } = request;
+        let (plan, place) = (&self.version(key).plan, self.place());
+        match self.vacant_until {
+            None => plan.propose(place, self.word, self.now, cost, ask, left),
+            Some(not_before) => plan.propose_first(place, not_before, self.now, cost, ask, left),
+        }
+    }
+}
+
+/// There is no place for another key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Full;
+
+/// The attempts after which a thread that lost a swap no longer waits longer.
+const LONGEST_BACKOFF: u32 = 6;
+
+impl Shard {
+    /// An empty shard with room for so many keys.
+    pub(super) fn new(plans: Arc<Plans>, keys: usize) -> Self {
+        let (cells, slots) = room_for(keys);
+        let first = Arena::new(0, plans, cells, slots);
+        first.rings.settle();
+        Self { root: Root::new(first), floor: AtomicU64::new(0) }
+    }
+
+    /// Decides a request. Its key gets a cell and a place if it has none.
+    #[inline(always)]
+    pub(super) fn decide<C: Clock>(
+        &self,
+        with: Context<'_, C>,
+        request: Request,
+        mut left: Option<&mut PerQuota>,
+    ) -> Result<Answer, Full> {
+        let Request { key, cost, ask } = request;
+        let root = self.root.load();
+        let mut lost = 0;
+        let known = root.known(key).map(|cell| (cell, root.plans.of(key)));
+        if let Some((cell, version)) = known.filter(|(_, version)| cost <= version.most) {
+            // The way of nearly all requests.
+            loop {
+                let word = cell.word.load();
+                if !word.is_open() || word == Word::NEW {
+                    break;
+                }
+                let place = root.place_of(cell);
+                let decided = match version.plan.propose(place, word, with.now(), cost, ask, left.as_deref_mut()) {
+                    Proposal::Admit { word: new, mark, delay_ns } => {
+                        let charged = Charged { mark, life: cell.hint.life() };
+                        cell.word.swap(word, new).then_some((FastDecision::admitted(delay_ns), charged))
+                    }
+                    Proposal::Deny { wait_ns, quota, word: new } => {
+                        let done = new.is_none_or(|new| cell.word.swap(word, new));
+                        done.then_some((FastDecision::denied(wait_ns, quota), Charged::default()))
+                    }
+                    Proposal::Lost => None,
+                    Proposal::NoRoom => break,
+                };
+                if let Some(decided) = decided {
+                    if root.is_moving() {
+                        self.help(with, &root);
+                    }
+                    return Ok(decided);
+                }
+                back_off(&mut lost);
+            }
+        }
+        drop(root);
+        self.decide_at_length(with, request, left)
+    }
+
+    /// The same for a new key, and during a rebuild.
+    #[cold]
+    fn decide_at_length<C: Clock>(
+        &self,
+        with: Context<'_, C>,
+        request: Request,
+        mut left: Option<&mut PerQuota>,
+    ) -> Result<Answer, Full> {
+        self.change(with, request.key, &mut None, |seat| {
+            if request.cost > seat.version(request.key).most {
+                return Attempt::Done((None, (FastDecision::denied(Denial::NEVER, 0), Charged::default())));
+            }
+            match seat.propose(request, left.as_deref_mut()) {
+                Proposal::Admit { word, mark, delay_ns } => {
+                    let charged = Charged { mark, life: seat.cell().hint.life() };
+                    Attempt::Done((Some(word), (FastDecision::admitted(delay_ns), charged)))
+                }
+                Proposal::Deny { wait_ns, quota, word } => {
+                    Attempt::Done((word, (FastDecision::denied(wait_ns, quota), Charged::default())))
+                }
+                Proposal::Lost => Attempt::Lost,
+                Proposal::NoRoom => Attempt::NoRoom,
+            }
+        })
+    }
+
+    /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
+    /// result.
+    ///
+    /// The key gets a cell if it has none, and a place in `taken`.
+    pub(super) fn change<'a, C: Clock, T>(
+        &self,
+        with: Context<'a, C>,
+        key: Key,
+        taken: &mut Option<Taken<'a>>,
+        mut change: impl FnMut(&Seat) -> Attempt<(Option<Word>, T)>,
+    ) -> Result<T, Full> {
+        let mut lost = 0;
+        loop {
+            let seat = self.seat(with, key, taken)?;
+            match change(&seat) {
+                Attempt::Done((None, answer)) => return Ok(answer),
+                Attempt::Done((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
+                    if seat.vacant_until.is_some() {
+                        taken.take().into_iter().for_each(Taken::keep);
+                    }
+                    return Ok(answer);
+                }
+                Attempt::Done(_) | Attempt::Lost => back_off(&mut lost),
+                Attempt::NoRoom => self.make_room_for_rings(with, &seat.arena, seat.cell(), key),
+            }
+        }
+    }
+
+    /// The cell of a key, with its word: neither held nor frozen. The key gets a cell if it has
+    /// none. If it has no permits, it gets a place in `taken`: before it has a cell, so that a flood
+    /// of keys at the cap takes no cells.
+    fn seat<'a, C: Clock>(&self, with: Context<'a, C>, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat, Full> {
+        loop {
+            if taken.is_none() && self.is_vacant(with, key) {
+                *taken = Some(with.shared.places.take().ok_or(Full)?);
+            }
+            let root = Arc::clone(&self.root.load());
+            let Some((arena, place)) = self.cell_of(with, root, key) else { continue };
+            let word = arena.cell(place).word.load();
+            if word.is_held() {
+                with.shared.finish(word);
+                continue;
+            }
+            let vacant_until = word.vacant_until();
+            if word.is_frozen() || vacant_until.is_some() && taken.is_none() {
+                continue;
+            }
+            let vacant_until = vacant_until.map(|time| time.max(self.floor.load(Ordering::Acquire)));
+            return Ok(Seat { arena, place, word, vacant_until, now: with.now() });
+        }
+    }
+
+    /// A part of a joint claim: the word that the request wants for its key. Its place is in `taken`
+    /// if it had none. `None` if the request is denied, or another thread was faster.
+    #[inline(always)]
+    pub(super) fn prepare<'a, C: Clock>(
+        &self,
+        with: Context<'a, C>,
+        request: Request,
+        taken: &mut Option<Taken<'a>>,
+        left: Option<&mut PerQuota>,
+    ) -> Result<Option<Prepared>, Full> {
+        let Request { key, cost, ask } = request;
+        let root = self.root.load();
+        let known = if let Found::Cell(place) = root.find(key) { Some(place) } else { None };
+        let known = known.map(|place| (place, root.cell(place).word.load()));
+        let (place, word) = match known {
+            Some((place, word)) if word.is_open() && word != Word::NEW => (place, word),
+            _ => {
+                drop(root);
+                return self.prepare_at_length(with, request, taken, left);
+            }
+        };
+        let version = root.plans.of(key);
+        if cost > version.most {
+            return Ok(None);
+        }
+        match version.plan.propose(root.place_of(root.cell(place)), word, with.now(), cost, ask, left) {
+            Proposal::Admit { word: new, mark, delay_ns } => {
+                if root.is_moving() {
+                    self.help(with, &root);
+                }
+                let charged = Charged { mark, life: root.cell(place).hint.life() };
+                Ok(Some(Prepared { arena: root, place, old: word, new, delay_ns, charged }))
+            }
+            Proposal::NoRoom => {
+                let root = Arc::clone(&root);
+                self.make_room_for_rings(with, &root, root.cell(place), key);
+                Ok(None)
+            }
+            Proposal::Deny { .. } | Proposal::Lost => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn prepare_at_length<'a, C: Clock>(
+        &self,
+        with: Context<'a, C>,
+        request: Request,
+        taken: &mut Option<Taken<'a>>,
+        left: Option<&mut PerQuota>,
+    ) -> Result<Option<Prepared>, Full> {
+        let seat = self.seat(with, request.key, taken)?;
+        if request.cost > seat.version(request.key).most {
+            return Ok(None);
+        }
+        match seat.propose(request, left) {
+            Proposal::Admit { word: new, mark, delay_ns } => {
+                if seat.vacant_until.is_none() {
+                    *taken = None;
+                }
+                let Seat { arena, place, word: old, .. } = seat;
+                let charged = Charged { mark, life: arena.cell(place).hint.life() };
+                Ok(Some(Prepared { arena: loaded(arena), place, old, new, delay_ns, charged }))
+            }
+            Proposal::NoRoom => {
+                self.make_room_for_rings(with, &seat.arena, seat.cell(), request.key);
+                Ok(None)
+            }
+            Proposal::Deny { .. } | Proposal::Lost => Ok(None),
+        }
+    }
+
+    /// Writes the word that a denial of a new key leaves behind, if there is one: its account
+    /// begins.
+    pub(super) fn open<C: Clock>(&self, with: Context<'_, C>, request: Request) {
+        let _ = self.change(with, request.key, &mut None, |seat| {
+            if seat.vacant_until.is_none() || request.cost > seat.version(request.key).most {
+                return Attempt::Done((None, ()));
+            }
+            match seat.propose(request, None) {
+                Proposal::Deny { word, .. } => Attempt::Done((word, ())),
+                Proposal::Admit { .. } => Attempt::Done((None, ())),
+                Proposal::Lost => Attempt::Lost,
+                Proposal::NoRoom => Attempt::NoRoom,
+            }
+        });
+    }
+
+    /// Whether the key has no permits, so that it needs a place to get some.
+    pub(super) fn is_vacant<C: Clock>(&self, with: Context<'_, C>, key: Key) -> bool {
+        self.look(with, key, |_, _, _, _| Some(())).is_none()
+    }
+
+    /// Looks at the word of a key, if it has permits. `look` answers `None` if the word changed
+    /// meanwhile.
+    pub(super) fn look<C: Clock, T>(
+        &self,
+        with: Context<'_, C>,
+        key: Key,
+        mut look: impl FnMut(&Version, Place<'_>, Word, u64) -> Option<T>,
+    ) -> Option<T> {
+        loop {
+            match look_in(with, &self.root.load(), key, &mut look) {
+                Seen::Word(seen) => return Some(seen),
+                Seen::Vacant | Seen::Absent => return None,
+                Seen::Gone => {}
+            }
+        }
+    }
+
+    /// The answer to a request, and the permits left. Charges nothing. `None` if the key has no
+    /// permits.
+    pub(super) fn peek<C: Clock>(&self, with: Context<'_, C>, request: Request, left: &mut PerQuota) -> Option<Look> {
+        let Request { key, cost, ask } = request;
+        self.look(with, key, |version, place, word, now| {
+            if cost > version.most {
+                let _ = version.plan.look(place, word, now, 0, ask, left)?;
+                return Some(Look::Denied { wait_ns: Denial::NEVER, quota: 0 });
+            }
+            version.plan.look(place, word, now, cost, ask, left)
+        })
+    }
+
+    /// Forgets the permits of a key. Returns whether it had any.
+    pub(super) fn forget<C: Clock>(&self, with: Context<'_, C>, key: Key) -> bool {
+        if self.is_vacant(with, key) {
+            return false;
+        }
+        // A place is taken only if the key is forgotten meanwhile, and given back at once.
+        let forgotten = self.change(with, key, &mut None, |seat| {
+            if seat.vacant_until.is_some() {
+                return Attempt::Done((None, false));
+            }
+            seat.place().hint.end_life();
+            let latest = seat.version(key).plan.latest(seat.word, seat.now);
+            Attempt::Done((Some(Word::forgotten(latest)), true))
+        });
+        let is_forgotten = forgotten.unwrap_or(false);
+        if is_forgotten {
+            with.shared.places.give_back();
+        }
+        is_forgotten
+    }
+
+    /// Refunds up to `cost` permits of a key that were charged so. Returns how many.
+    pub(super) fn refund<C: Clock>(&self, with: Context<'_, C>, key: Key, cost: u32, charged: Charged) -> u32 {
+        if self.is_vacant(with, key) {
+            return 0;
+        }
+        let refunded = self.change(with, key, &mut None, |seat| {
+            if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
+                return Attempt::Done((None, 0));
+            }
+            match seat.version(key).plan.refund(seat.place(), seat.word, seat.now, cost, charged.mark) {
+                Attempt::Done((_, 0)) => Attempt::Done((None, 0)),
+                Attempt::Done((new, permits)) => Attempt::Done((Some(new), permits)),
+                Attempt::Lost => Attempt::Lost,
+                Attempt::NoRoom => Attempt::NoRoom,
+            }
+        });
+        refunded.unwrap_or(0)
+    }
+
+    /// Takes the place of a key away whose permits have expired, if one of these cells has such a
+    /// key. If not, the error is the earliest time at which one of their places is free.
+    pub(super) fn collect<C: Clock>(&self, with: Context<'_, C>, cells: Range<usize>) -> Result<(), Option<u64>> {
+        let (now, mut earliest) = (with.now(), None);
+        for arena in self.arenas() {
+            for place in cells.start..cells.end.min(cells.start + arena.len()) {
+                let Some(cell) = arena.allocated(place % arena.len()) else { continue };
+                let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
+                if !word.is_open() || word == Word::NEW {
+                    continue;
+                }
+                let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+                if over_at > now {
+                    earliest = earliest.into_iter().chain([over_at]).min();
+                } else if cell.word.swap(word, Word::forgotten(over_at)) {
+                    with.shared.places.give_back();
+                    return Ok(());
+                }
+            }
+        }
+        Err(earliest)
+    }
+
+    /// The root, and the arenas that its keys move to.
+    fn arenas(&self) -> impl Iterator<Item = Arc<Arena>> {
+        let next = |arena: &Arc<Arena>| if let Next::Arena(next) = arena.next() { Some(next) } else { None };
+        core::iter::successors(Some(Arc::clone(&self.root.load())), next)
+    }
+
+    /// The keys that have a cell, in any arena.
+    pub(super) fn keys(&self) -> HashSet<Key> {
+        self.arenas().flat_map(|arena| arena.cells().filter_map(Cell::key).collect::<Vec<_>>()).collect()
+    }
+
+    /// The version of a key.
+    pub(super) fn version_of(&self, key: Key) -> u64 {
+        self.root.load().plans.of(key).number
+    }
+
+    /// The version that is the key's own.
+    pub(super) fn own_version_of(&self, key: Key) -> Option<u64> {
+        Some(self.root.load().plans.own.as_ref()?.get(&key)?.number)
+    }
+
+    /// The keys with versions of their own, and the numbers of these.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn own_versions(&self) -> Vec<(Key, u64)> {
+        let root = self.root.load();
+        root.plans.own.iter().flat_map(|own| own.iter().map(|(&key, version)| (key, version.number))).collect()
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        let root = self.root.load();
+        let further = if let Next::Arena(successor) = root.next() { successor.bytes() } else { 0 };
+        root.bytes() + further
+    }
+
+    /// Reads the memory that a decision will read first: the cell of the key.
+    #[inline]
+    pub(super) fn prefetch(&self, key: Key) -> Option<usize> {
+        self.root.load().likely(key)
+    }
+
+    /// The same for what it reads next: the ring of the cell.
+    #[inline]
+    pub(super) fn prefetch_ring(&self, key: Key, place: usize) -> u64 {
+        let root = self.root.load();
+        let Some(cell) = root.allocated(place % root.len()) else { return 0 };
+        let word = cell.word.load();
+        if !word.is_open() {
+            return 0;
+        }
+        let ring = root.rings.get(root.plans.of(key).plan.ring_of(word));
+        ring.first().map_or(0, |slot| slot.load(Ordering::Relaxed))
+    }
+}
+
+enum Seen<T> {
+    Word(T),
+    /// The key has no permits.
+    Vacant,
+    /// The key has not come to this arena.
+    Absent,
+    /// The arena is not linked any more.
+    Gone,
+}
+
+/// Looks at the word of a key in the latest arena that has one.
+fn look_in<C: Clock, T>(
+    with: Context<'_, C>,
+    arena: &Arena,
+    key: Key,
+    look: &mut impl FnMut(&Version, Place<'_>, Word, u64) -> Option<T>,
+) -> Seen<T> {
+    loop {
+        let cell = match arena.find(key) {
+            Found::Cell(place) => Some(arena.cell(place)),
+            _ => None,
+        };
+        let word = cell.map_or(Word::NEW, |cell| cell.word.load());
+        match arena.next() {
+            Next::Gone => return Seen::Gone,
+            // A word that is not frozen is the latest.
+            Next::Arena(successor) if cell.is_none() || word.is_frozen() => {
+                match look_in(with, &successor, key, look) {
+                    // It is still to be copied.
+                    Seen::Absent => {}
+                    seen => return seen,
+                }
+            }
+            _ => {}
+        }
+        if word.is_held() {
+            with.shared.finish(word);
+            continue;
+        }
+        if word == Word::NEW || word == Word::NEW.frozen() {
+            return Seen::Absent;
+        }
+        let Some(cell) = cell.filter(|_| word.vacant_until().is_none()) else { return Seen::Vacant };
+        let seen = look(arena.plans.of(key), arena.place_of(cell), word, with.now());
+        // Otherwise the word and the time are not of one instant.
+        if let Some(seen) = seen.filter(|_| cell.word.load() == word) {
+            return Seen::Word(seen);
+        }
+    }
+}
+
+/// Waits a little longer after each lost swap.
+#[inline]
+pub(super) fn back_off(lost: &mut u32) {
+    #[cfg(tollgate_loom)]
+    loom::thread::yield_now();
+    for _ in 0..1_u32 << *lost {
+        core::hint::spin_loop();
+    }
+    *lost = (*lost + 1).min(LONGEST_BACKOFF);
+}
+
+#[cfg(test)]
+pub(super) mod kit;
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;

@@ -1,0 +1,110 @@
+//! A shard with what its table has, for tests.
+
+use super::*;
+use crate::decision::PerQuota;
+use crate::quota::Quota;
+use crate::state::versions::Versions;
+use crate::state::word::TIME_ZERO;
+use core::time::Duration;
+
+pub(in crate::state) struct World {
+    pub(in crate::state) shared: Shared,
+    pub(in crate::state) versions: Versions,
+}
+
+/// A clock that stands still.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::state) struct At(pub(in crate::state) u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Spreads small numbers as a fingerprint does.
+pub(in crate::state) fn key(number: u64) -> Key {
+    Key { tag: (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !0xf | 0x10 }
+}
+
+pub(in crate::state) fn log(limit: u32, window: u64) -> Quota {
+    Quota::new(limit, Duration::from_nanos(window))
+}
+
+/// An answer, with the reading of the clock at which the permits were granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::state) enum Answer {
+    Admitted { stamp: u64 },
+    Denied { wait_ns: u64 },
+    Full,
+}
+
+impl World {
+    pub(in crate::state) fn new(quotas: &[Quota], cap: usize, room: usize) -> Self {
+        let versions = Versions::new(&[quotas]);
+        Self {
+            shared: Shared {
+                shards: [CachePadded(Shard::new(versions.plans(), room))].into(),
+                places: Places::new(cap),
+                claims: Claims::new(),
+            },
+            versions,
+        }
+    }
+
+    pub(in crate::state) fn shard(&self) -> &Shard {
+        &self.shared.shards[0]
+    }
+
+    pub(in crate::state) fn with<'a, C>(&'a self, clock: &'a C) -> Context<'a, C> {
+        Context { shared: &self.shared, clock }
+    }
+
+    /// The answer of a log, and the mark of its permits.
+    pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &impl Clock) -> Answer {
+        let request = Request { key: key(number), cost, ask: Ask::Acquire };
+        match self.shard().decide(self.with(clock), request, None) {
+            Err(Full) => Answer::Full,
+            Ok((decision, charged)) if decision.is_admitted() => {
+                Answer::Admitted { stamp: u64::try_from(charged.mark).expect("the stamp of a log") - TIME_ZERO }
+            }
+            Ok((decision, _)) => Answer::Denied { wait_ns: decision.wait_ns() },
+        }
+    }
+
+    /// The permits left of a key that has some.
+    pub(in crate::state) fn left(&self, number: u64, clock: &impl Clock) -> Option<u32> {
+        let mut left = PerQuota::NONE;
+        let request = Request { key: key(number), cost: 1, ask: Ask::Acquire };
+        self.shard().peek(self.with(clock), request, &mut left)?;
+        Some(left.first().remaining)
+    }
+
+    pub(in crate::state) fn forget(&self, number: u64, clock: &impl Clock) -> bool {
+        self.shard().forget(self.with(clock), key(number))
+    }
+
+    pub(in crate::state) fn refund(&self, number: u64, cost: u32, stamp: u64, clock: &impl Clock) -> u32 {
+        self.shard().refund(
+            self.with(clock),
+            key(number),
+            cost,
+            Charged { mark: (stamp + TIME_ZERO).into(), life: self.life(number, clock) },
+        )
+    }
+
+    fn life(&self, number: u64, clock: &impl Clock) -> u64 {
+        let life = self.shard().look(self.with(clock), key(number), |_, place, _, _| Some(place.hint.life()));
+        life.unwrap_or(0)
+    }
+
+    /// Changes the quotas of all keys.
+    pub(in crate::state) fn change(&self, quotas: &[Quota], clock: &impl Clock) {
+        let version = self.versions.turn().version(quotas);
+        self.shard().set_plans(self.with(clock), |plans| plans.with(0, &version));
+    }
+
+    pub(in crate::state) fn taken(&self) -> u64 {
+        self.shared.places.cap - self.shared.places.free()
+    }
+}

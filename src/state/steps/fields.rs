@@ -1,0 +1,191 @@
+//! The fields of a quantised log: of its word, and of a slot in its ring.
+
+use crate::state::ring::MAX_SHORT;
+use crate::state::word::{RingRef, Word};
+
+/// The state of a quantised log.
+///
+/// ```text
+/// { newest: 62, used: 31, slot: 29, class: 4 }
+/// ```
+///
+/// Zero is the state of a key that was never asked. A word that was ever written has a step.
+///
+/// Rings of one class begin at multiples of their length. So one number names the ring and a place
+/// in it. The names of an arena's rings run out after 4 GiB of slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct StepsState {
+    /// The newest step. Times are below 2^62, and so are steps of a nanosecond.
+    pub(super) newest: u64,
+    /// The permits granted in it: at most 2^30, the largest limit.
+    pub(super) used: u32,
+    /// The place of the newest step, among all slots.
+    pub(super) slot: u32,
+    /// The ring has `1 << class` slots; none, if this is zero.
+    pub(super) class: u32,
+}
+
+const SLOT_BITS: u32 = 29;
+
+/// Steps of an epoch. All words that name a ring have their newest step in one epoch.
+const EPOCH: u64 = 1 << 32;
+
+/// The most permits that a ring can count.
+pub(super) const MAX_TOTAL: u32 = (1 << Entry::TOTAL_BITS) - 1;
+
+impl StepsState {
+    #[inline]
+    pub(super) const fn pack(self) -> Word {
+        let Self { newest, used, slot, class } = self;
+        Word::of(newest as u128 | (used as u128) << 62 | (slot as u128) << 93 | (class as u128) << 122)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
+    pub(super) const fn unpack(word: Word) -> Self {
+        let state = word.state();
+        Self {
+            newest: state as u64 & ((1 << 62) - 1),
+            used: (state >> 62) as u32 & MAX_TOTAL,
+            slot: (state >> 93) as u32 & ((1 << SLOT_BITS) - 1),
+            class: (state >> 122) as u32 & 15,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn ring(self) -> RingRef {
+        let number = if self.class <= MAX_SHORT { (self.slot & !self.mask()) / 2 } else { self.slot >> self.class };
+        RingRef { class: self.class, number }
+    }
+
+    /// The newest step at a place in this ring. `None` if the word has no name for it.
+    pub(super) fn in_ring(self, RingRef { class, number }: RingRef, place: usize) -> Option<Self> {
+        let start = if class <= MAX_SHORT { u64::from(number) * 2 } else { u64::from(number) << class };
+        let slot = u32::try_from(start + place as u64).ok().filter(|&slot| slot < 1 << SLOT_BITS)?;
+        Some(Self { slot, class, ..self })
+    }
+
+    /// The place in the ring, so far back from the newest step.
+    #[inline]
+    pub(super) const fn place(self, back: u32) -> usize {
+        (self.slot.wrapping_sub(back) & self.mask()) as usize
+    }
+
+    /// A step that begins with `used` permits, in the next slot of the ring.
+    #[inline]
+    pub(super) const fn next(self, newest: u64, used: u32) -> Self {
+        let slot = self.slot & !self.mask() | (self.slot + 1) & self.mask();
+        Self { newest, used, slot, ..self }
+    }
+
+    const fn mask(self) -> u32 {
+        (1 << self.class) - 1
+    }
+
+    /// The first step of an epoch.
+    #[inline]
+    const fn epoch(self) -> u64 {
+        self.newest & !(EPOCH - 1)
+    }
+
+    /// Whether a ring of this word may be named by a word with this newest step.
+    #[inline]
+    pub(super) const fn is_in_epoch_of(self, step: u64) -> bool {
+        self.epoch() == step & !(EPOCH - 1)
+    }
+
+    /// The number of a step in the slots of the ring. A window is shorter than an epoch.
+    #[inline]
+    pub(super) const fn number_of(self, step: u64) -> u64 {
+        step.wrapping_add(EPOCH).saturating_sub(self.epoch())
+    }
+
+    /// The step of an entry in the ring.
+    #[inline]
+    pub(super) const fn step_of(self, entry: Entry) -> u64 {
+        entry.number().wrapping_add(self.epoch()).wrapping_sub(EPOCH)
+    }
+}
+
+/// A step that is over, in a slot.
+///
+/// ```text
+/// { number: 33, total: 31 }
+/// ```
+///
+/// Steps are numbered from one epoch before that of the ring's words. `total` counts the permits of
+/// the ring, up to this step's. Neither wraps, so a later entry is a larger number. Zero is no
+/// entry: nothing was granted before the first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Entry(pub(super) u64);
+
+impl Entry {
+    const TOTAL_BITS: u32 = 31;
+
+    #[inline]
+    pub(super) const fn new(number: u64, total: u32) -> Self {
+        debug_assert!(number < 2 * EPOCH && total <= MAX_TOTAL);
+        Self(number << Self::TOTAL_BITS | total as u64)
+    }
+
+    #[inline]
+    pub(super) const fn number(self) -> u64 {
+        self.0 >> Self::TOTAL_BITS
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the mask leaves no more bits")]
+    pub(super) const fn total(self) -> u32 {
+        self.0 as u32 & MAX_TOTAL
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_packed_state_is_the_same_again(
+            newest in 0..1_u64 << 62,
+            used in 0..=MAX_TOTAL,
+            slot in 0..1_u32 << SLOT_BITS,
+            class in 0..16_u32,
+        ) {
+            let state = StepsState { newest, used, slot, class };
+            prop_assert_eq!(StepsState::unpack(state.pack()), state);
+            prop_assert_eq!(StepsState::unpack(state.pack().frozen()), state);
+            prop_assert!(state.pack().is_open());
+        }
+
+        #[test]
+        fn a_slot_names_its_ring(class in 1..16_u32, ring in 0..1_u32 << 14, newest in 0..1_u64 << 62, at in 0..1_u32 << 15) {
+            let number = if class <= MAX_SHORT { ring << class >> 1 } else { ring };
+            let (ring, len) = (RingRef { class, number }, 1 << class);
+            let place = at as usize % len;
+            let state = StepsState { newest, ..StepsState::default() }.in_ring(ring, place).unwrap();
+            prop_assert_eq!(state.ring(), ring);
+            prop_assert_eq!(state.place(0), place);
+            let next = state.next(newest, 1);
+            prop_assert_eq!((next.ring(), next.place(0), next.place(1)), (ring, (place + 1) % len, place));
+        }
+
+        #[test]
+        fn entries_are_in_the_order_of_steps(
+            newest in 1_u64..1 << 62, back in 0..1_u64 << 15, total in 0..=MAX_TOTAL, other in 0..=MAX_TOTAL,
+        ) {
+            let state = StepsState { newest, ..StepsState::default() };
+            let older = newest.saturating_sub(back);
+            let entry = |step, total| Entry::new(state.number_of(step), total);
+            prop_assert_eq!(state.step_of(entry(older, total)), older);
+            prop_assert_eq!(entry(older, total).total(), total);
+            prop_assert!(entry(older, total) > Entry(0));
+            if older < newest {
+                prop_assert!(entry(older, total) < entry(newest, other));
+            } else {
+                prop_assert_eq!(entry(older, total) < entry(newest, other), total < other);
+            }
+        }
+    }
+}

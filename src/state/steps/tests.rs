@@ -1,0 +1,192 @@
+//! Quantised logs in one thread.
+
+use core::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::decision::Left;
+use crate::quota::Quota;
+use crate::state::hint::Hint;
+use crate::state::word::{AtomicWord, RingRef};
+
+mod against_list;
+mod naive;
+mod stalled;
+
+const TIME_ZERO: u64 = 1 << 60;
+
+/// A quantised log, its window in steps.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    limit: u32,
+    steps: u64,
+    resolution: u64,
+}
+
+impl Given {
+    fn quota(self) -> Quota {
+        let window = Duration::from_nanos(self.steps * self.resolution);
+        Quota::quantised_log(self.limit, window, Duration::from_nanos(self.resolution))
+    }
+
+    fn plan(self) -> StepsPlan {
+        StepsPlan::of(&self.quota()).expect("a quantised log")
+    }
+}
+
+/// A key in an arena of its own.
+struct Key {
+    word: AtomicWord,
+    hint: Hint,
+    rings: Rings,
+}
+
+impl Key {
+    fn new() -> Self {
+        Self { word: AtomicWord::new(), hint: Hint::new(), rings: Rings::with_room(1 << 10) }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { word: &self.word, hint: &self.hint, rings: &self.rings }
+    }
+
+    /// One request: the mark of its permits, or its wait. And the permits left.
+    fn ask(&self, plan: &StepsPlan, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
+        let (before, mut left) = (self.word.load(), PerQuota::NONE);
+        let answer = match plan.propose(self.place(), before, now, cost, Some(&mut left)) {
+            Proposal::Admit { word, mark, delay_ns } => {
+                assert_eq!(delay_ns, 0);
+                assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
+                Ok(mark)
+            }
+            Proposal::Deny { wait_ns, quota: 0, word: None } => Err(wait_ns),
+            other => panic!("{other:?} in one thread"),
+        };
+        (answer, left.first())
+    }
+
+    fn admits(&self, plan: &StepsPlan, now: u64, cost: u32) -> bool {
+        self.ask(plan, now, cost).0.is_ok()
+    }
+
+    fn look(&self, plan: &StepsPlan, now: u64, cost: u32) -> (Look, Left) {
+        let mut left = PerQuota::NONE;
+        let look = plan.look(self.place(), self.word.load(), now, cost, &mut left).expect("one thread");
+        (look, left.first())
+    }
+
+    fn remaining(&self, plan: &StepsPlan, now: u64) -> u32 {
+        self.look(plan, now, 0).1.remaining
+    }
+
+    fn refund(&self, plan: &StepsPlan, now: u64, cost: u32, mark: u128) -> u32 {
+        let before = self.word.load();
+        let Attempt::Done((word, refunded)) = plan.refund(self.place(), before, now, cost, mark) else {
+            panic!("no refund in one thread")
+        };
+        assert!(self.word.swap(before, word));
+        assert!(refunded > 0 || word == before);
+        refunded
+    }
+
+    fn moved(&self, plan: &StepsPlan, now: u64) -> Self {
+        let (word, next) = (self.word.load(), Self::new());
+        if word.is_open() {
+            assert!(self.word.swap(word, word.frozen()));
+        }
+        let moved = plan.moved(self.place(), word.frozen(), now, &next.rings).expect("there is room");
+        assert!(next.word.swap(Word::NEW, moved));
+        assert!(StepsState::unpack(moved).ring().len() <= plan.slots(word));
+        next
+    }
+}
+
+#[test]
+fn the_permits_of_one_step_take_no_ring() {
+    let plan = Given { limit: 9, steps: 10, resolution: 10 }.plan();
+    let key = Key::new();
+    for now in [5, 10, 111, 115, 300] {
+        assert!(key.admits(&plan, TIME_ZERO + now, 3));
+    }
+    assert_eq!((key.rings.slots(), plan.slots(key.word.load())), (0, 0));
+}
+
+#[test]
+fn a_busy_key_has_two_slots_more_than_steps_and_no_second_ring_of_them() {
+    for steps in [1, 2, 3, 6, 7, 30, 100] {
+        let plan = Given { limit: 1 << 20, steps, resolution: 10 }.plan();
+        let key = Key::new();
+        for step in 0..3 * steps {
+            assert!(key.admits(&plan, TIME_ZERO + 10 * step + 1, 1));
+        }
+        let most = usize::try_from(steps + 2).unwrap().next_power_of_two();
+        assert_eq!(plan.slots(key.word.load()), most);
+        // Each ring is at least twice as long as the last, but for what lies between two in a page.
+        assert!(key.rings.slots() < 3 * most as u64, "{steps} steps take {} slots", key.rings.slots());
+    }
+}
+
+#[test]
+fn a_full_arena_says_so_and_changes_nothing() {
+    let plan = Given { limit: 1 << 20, steps: 1000, resolution: 10 }.plan();
+    let key = Key { rings: Rings::with_room(64), ..Key::new() };
+    key.rings.settle();
+    let mut now = TIME_ZERO;
+    let (before, mark) = loop {
+        let before = key.word.load();
+        let step = plan.step_of(now);
+        match plan.propose(key.place(), before, now, 1, None) {
+            Proposal::Admit { word, .. } => assert!(key.word.swap(before, word)),
+            Proposal::NoRoom => break (before, u128::from(step) - 1),
+            other => panic!("{other:?} in one thread"),
+        }
+        now += 10;
+    };
+    assert_eq!(key.word.load(), before);
+    assert_eq!(plan.refund(key.place(), before, now, 1, mark), Attempt::NoRoom);
+    // In the newest step there is room.
+    assert!(key.admits(&plan, now - 10, 5));
+    let next = key.moved(&plan, now);
+    assert!(next.admits(&plan, now, 1));
+}
+
+#[test]
+fn names_of_rings_run_out_in_the_word() {
+    let name = |number| RingRef { class: 15, number };
+    let state = StepsState { newest: 1, ..StepsState::default() };
+    let last = state.in_ring(name((1 << 14) - 1), 5).unwrap();
+    assert_eq!(last.ring(), name((1 << 14) - 1));
+    assert_eq!(state.in_ring(name(1 << 14), 0), None);
+}
+
+#[test]
+fn a_ring_is_copied_before_its_total_overflows() {
+    let given = Given { limit: 1 << 30, steps: 2, resolution: 10 };
+    let (plan, key) = (given.plan(), Key::new());
+    for round in 0..40 {
+        let now = TIME_ZERO + 10 * round;
+        // All in the first of three steps, at its end. A lagging clock sees those of two windows.
+        let cost = if round % 2 == 0 { 1 << 30 } else { 1 };
+        let (answer, _) = key.ask(&plan, now, cost);
+        assert_eq!(answer.is_ok(), round % 2 == 0, "round {round}: {answer:?}");
+        if round % 2 == 0 {
+            assert_eq!(key.remaining(&plan, now + 10), 0);
+            assert_eq!(key.remaining(&plan, now + 20), 1 << 30);
+        }
+    }
+    let slots = key.rings.slots();
+    assert!(slots >= 40, "{slots} slots: a ring was never copied");
+}
+
+/// The word needs a step of 62 bits only if steps are of one nanosecond.
+#[test]
+fn the_last_time_has_a_step() {
+    let plan = Given { limit: 1 << 30, steps: 1 << 14, resolution: 1 }.plan();
+    let (key, last) = (Key::new(), (1 << 62) - 1);
+    for now in [last - 3, last - 1, last] {
+        assert!(key.admits(&plan, now, 1 << 28), "at {now}");
+    }
+    assert_eq!(key.remaining(&plan, last), 1 << 28);
+    assert_eq!(plan.over_at(key.word.load()), last + (1 << 14));
+}

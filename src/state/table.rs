@@ -1,0 +1,469 @@
+//! The table: the shards of a limiter, its quotas, and its places.
+
+use std::sync::Arc;
+
+use super::claims::{Claims, Part};
+use super::key::Key;
+use super::places::Places;
+use super::plan::{Ask, Look};
+use super::shard::{Answer, Charged, Context, Full, Request, Shard, Shared};
+use super::versions::{Version, Versions};
+use super::word::time_of;
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Denial, DenialReason, FastDecision, PerQuota, Status};
+use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
+#[cfg(feature = "snapshot")]
+use crate::quotas::Unchanged;
+use crate::sync::CachePadded;
+use crate::sync::plain::{AtomicU64, Ordering};
+
+/// The most shards, as a power of two.
+const MOST_SHARD_BITS: u32 = if cfg!(tollgate_loom) { 0 } else { 4 };
+
+/// A table with fewer keys for each shard has fewer shards: a request at the cap looks at all cells
+/// of a small table.
+const KEYS_A_SHARD: usize = 64;
+
+/// At a cap of at most so many keys, a new key looks at all cells to find one whose permits have
+/// expired. At a larger one it looks at so many cells, in turn.
+const SMALL_CAP: u64 = 1024;
+const COLLECTED: usize = 64;
+
+/// The keys that are prefetched together: enough to keep the memory busy, few enough to stay in the
+/// nearest cache.
+pub(crate) const TOGETHER: usize = 32;
+
+/// The keys of a limiter.
+#[derive(Debug)]
+pub(crate) struct Table {
+    shared: Shared,
+    shard_bits: u32,
+    versions: Versions,
+    /// Where the next collection at the cap begins.
+    cursor: AtomicU64,
+    refused_at_cap: CachePadded<AtomicU64>,
+}
+
+/// The counts of a table.
+pub(crate) struct TableCounts {
+    pub(crate) live_keys: usize,
+    pub(crate) cells: usize,
+}
+
+/// The keys whose quotas change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    All,
+    Key(Fingerprint),
+}
+
+/// A charge of a key that can be refunded.
+#[derive(Debug)]
+pub(crate) struct Refundable {
+    pub(super) key: Key,
+    pub(super) cost: u32,
+    pub(super) charged: Charged,
+}
+
+impl Table {
+    /// A table for up to `key_cap` keys, with room for `expected_keys`. Each slot has validated
+    /// quotas; the slot of a key is the plan of its fingerprint.
+    pub(crate) fn new(slots: &[&[Quota]], key_cap: usize, expected_keys: usize) -> Self {
+        let shard_bits = (key_cap / KEYS_A_SHARD).checked_ilog2().unwrap_or(0).min(MOST_SHARD_BITS);
+        Self::with_shards(slots, shard_bits, key_cap, expected_keys)
+    }
+
+    /// A table for one key, which always has a place.
+    pub(crate) fn single(quotas: &[Quota]) -> Self {
+        Self::with_shards(&[quotas], 0, usize::MAX, 1)
+    }
+
+    fn with_shards(slots: &[&[Quota]], shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
+        let versions = Versions::new(slots);
+        let plans = versions.plans();
+        let shard = || CachePadded(Shard::new(Arc::clone(&plans), expected_keys.div_ceil(1 << shard_bits)));
+        Self {
+            shared: Shared {
+                shards: core::iter::repeat_with(shard).take(1 << shard_bits).collect(),
+                places: Places::new(key_cap),
+                claims: Claims::new(),
+            },
+            shard_bits,
+            versions,
+            cursor: AtomicU64::new(0),
+            refused_at_cap: CachePadded(AtomicU64::new(0)),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn shard(&self, key: Key) -> &Shard {
+        &self.shared.shards[self.shard_of(key)]
+    }
+
+    /// The number of a key's shard.
+    #[inline(always)]
+    pub(super) fn shard_of(&self, key: Key) -> usize {
+        key.shard(self.shard_bits)
+    }
+
+    #[inline(always)]
+    pub(super) fn with<'a, C>(&'a self, clock: &'a C) -> Context<'a, C> {
+        Context { shared: &self.shared, clock }
+    }
+
+    #[cfg(feature = "snapshot")]
+    pub(super) fn shards(&self) -> impl Iterator<Item = &Shard> {
+        self.shared.shards.iter().map(|shard| &**shard)
+    }
+
+    #[cfg(feature = "snapshot")]
+    pub(super) fn version_number(&self, number: u64) -> &Version {
+        self.versions.number(number)
+    }
+
+    /// The number of slots.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn slots(&self) -> usize {
+        self.versions.slots()
+    }
+
+    /// The keys with quotas of their own, and these.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn own_versions(&self) -> Vec<(u64, &Version)> {
+        let own = self.shards().flat_map(Shard::own_versions);
+        own.map(|(key, number)| (key.tag(), self.versions.number(number) as &Version)).collect()
+    }
+
+    /// Gives a key quotas of its own, before the first request. The error is the reason why they
+    /// can't be, if it has such quotas at all.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<(), Option<Unchanged>> {
+        let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(None)?;
+        Unchanged::check(&self.version(key.slot()).quotas, quotas)?;
+        self.set_own(key, quotas, clock);
+        Ok(())
+    }
+
+    /// Swaps the words of all parts, or none.
+    pub(super) fn claim(&self, parts: &mut [Part<'_>]) -> bool {
+        self.shared.claims.claim(&self.shared, parts)
+    }
+
+    /// The current version of a slot.
+    #[inline]
+    pub(crate) fn version(&self, slot: usize) -> &Version {
+        self.versions.current(slot)
+    }
+
+    /// The current version for a key.
+    #[inline]
+    pub(crate) fn version_for(&self, fingerprint: Fingerprint) -> &Version {
+        if !self.versions.may_have_own() {
+            return self.versions.current(fingerprint.plan());
+        }
+        let key = Key::of(fingerprint);
+        self.versions.number(self.shard(key).version_of(key))
+    }
+
+    /// Decides a request of `cost` permits, between 1 and the limit. An error says when there may be
+    /// a place for the key.
+    #[inline(always)]
+    pub(crate) fn decide(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<FastDecision, u64> {
+        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Acquire };
+        match self.shard(request.key).decide(self.with(clock), request, None) {
+            Ok((decision, _)) => Ok(decision),
+            Err(Full) => self.decide_at_cap(request, clock, None).map(|(decision, _)| decision),
+        }
+    }
+
+    /// The same, and writes the permits left to `left`.
+    #[inline(always)]
+    pub(crate) fn decide_with_left(
+        &self,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+        left: &mut PerQuota,
+    ) -> Result<FastDecision, u64> {
+        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Acquire };
+        match self.shard(request.key).decide(self.with(clock), request, Some(left)) {
+            Ok((decision, _)) => Ok(decision),
+            Err(Full) => self.decide_at_cap(request, clock, Some(left)).map(|(decision, _)| decision),
+        }
+    }
+
+    /// The same with a status.
+    pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
+        let mut left = PerQuota::NONE;
+        let decision = self.decide_with_left(fingerprint, cost, clock, &mut left)?;
+        Ok(Status { decision: decision.into(), left })
+    }
+
+    /// Notes a request that is denied by other than its quotas, as they would if they denied it: it
+    /// counts if refused requests do, and opens the account of a key that starts low. Returns the
+    /// answer of the quotas if it counts.
+    pub(crate) fn refuse(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
+        let counts = self.version_for(fingerprint).quotas.iter().any(Quota::is_counting_refused);
+        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Refused };
+        if !counts {
+            self.open_low(Request { ask: Ask::Acquire, ..request }, clock);
+            return None;
+        }
+        let mut left = PerQuota::NONE;
+        let (decision, _) = self.shard(request.key).decide(self.with(clock), request, Some(&mut left)).ok()?;
+        Some(Status { decision: decision.into(), left })
+    }
+
+    /// Decides a request that accepts a wait of `within`, and returns what a refund needs.
+    pub(crate) fn acquire_within(
+        &self,
+        fingerprint: Fingerprint,
+        cost: u32,
+        within: u64,
+        clock: &impl Clock,
+    ) -> Result<(Status, Refundable), u64> {
+        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Reserve { within } };
+        let mut left = PerQuota::NONE;
+        let (decision, charged) = match self.shard(request.key).decide(self.with(clock), request, Some(&mut left)) {
+            Ok(decided) => decided,
+            Err(Full) => self.decide_at_cap(request, clock, Some(&mut left))?,
+        };
+        let cost = if decision.is_admitted() { cost } else { 0 };
+        Ok((Status { decision: decision.into(), left }, Refundable { key: request.key, cost, charged }))
+    }
+
+    /// Decides a request whose key found no place.
+    #[cold]
+    fn decide_at_cap(
+        &self,
+        request: Request,
+        clock: &impl Clock,
+        mut left: Option<&mut PerQuota>,
+    ) -> Result<Answer, u64> {
+        let shard = self.shard(request.key);
+        loop {
+            let room = self.make_room(1, clock);
+            match (shard.decide(self.with(clock), request, left.as_deref_mut()), room) {
+                (Ok(decided), _) => return Ok(decided),
+                (Err(Full), Err(wait_ns)) => {
+                    self.count_refused();
+                    return Err(wait_ns);
+                }
+                (Err(Full), Ok(())) => {}
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn count_refused(&self) {
+        self.refused_at_cap.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Collects keys whose permits have expired, until so many places are free. If it finds too few,
+    /// the error says when there may be another.
+    #[cold]
+    pub(super) fn make_room(&self, places: u64, clock: &impl Clock) -> Result<(), u64> {
+        let with = self.with(clock);
+        let (shards, cells) = if self.shared.places.cap <= SMALL_CAP {
+            (0..self.shared.shards.len(), 0..usize::MAX)
+        } else {
+            let turn = usize::try_from(self.cursor.fetch_add(1, Ordering::Relaxed)).unwrap_or(0);
+            let (shard, start) = (turn % self.shared.shards.len(), turn / self.shared.shards.len() * COLLECTED);
+            (shard..shard + 1, start..start + COLLECTED)
+        };
+        let mut earliest = None;
+        for shard in &self.shared.shards[shards] {
+            while self.shared.places.free() < places {
+                if let Err(over_at) = shard.collect(with, cells.clone()) {
+                    earliest = over_at.into_iter().chain(earliest).min();
+                    break;
+                }
+            }
+        }
+        if self.shared.places.free() >= places {
+            return Ok(());
+        }
+        // If it has seen no key with permits, there may be a place at once.
+        Err(earliest.unwrap_or(0).saturating_sub(time_of(clock.now())).max(1))
+    }
+
+    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for
+    /// a new key as the request would, so both give the same answer.
+    pub(crate) fn preview(
+        &self,
+        ask: Ask,
+        fingerprint: Fingerprint,
+        cost: u32,
+        clock: &impl Clock,
+    ) -> Result<Status, u64> {
+        let request = Request { key: Key::of(fingerprint), cost, ask };
+        loop {
+            if let Some(status) = self.peek_known(request, clock) {
+                return Ok(status);
+            }
+            match if self.shared.places.free() > 0 { Ok(()) } else { self.make_room(1, clock) } {
+                Ok(()) => return Ok(self.peek_new(request, clock)),
+                Err(_) if !self.shard(request.key).is_vacant(self.with(clock), request.key) => {}
+                Err(wait_ns) => return Err(wait_ns),
+            }
+        }
+    }
+
+    /// The answer to a peek, as if there were a place for every key.
+    pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        self.peek_as(Ask::Acquire, fingerprint, cost, clock)
+    }
+
+    /// The same, as to one of the two kinds of requests.
+    pub(crate) fn peek_as(&self, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
+        let request = Request { key: Key::of(fingerprint), cost, ask };
+        self.peek_known(request, clock).unwrap_or_else(|| self.peek_new(request, clock))
+    }
+
+    pub(super) fn peek_known(&self, request: Request, clock: &impl Clock) -> Option<Status> {
+        let mut left = PerQuota::NONE;
+        let look = self.shard(request.key).peek(self.with(clock), request, &mut left)?;
+        Some(Status { decision: decision_of(look), left })
+    }
+
+    pub(super) fn peek_new(&self, request: Request, clock: &impl Clock) -> Status {
+        let mut left = PerQuota::NONE;
+        let version = self.versions.number(self.shard(request.key).version_of(request.key));
+        let Request { cost, ask, .. } = request;
+        let is_too_much = cost > version.most;
+        let asked = if is_too_much { 0 } else { cost };
+        let look = version.plan.look_at_new(time_of(clock.now()), asked, ask, &mut left);
+        let look = if is_too_much { Look::Denied { wait_ns: Denial::NEVER, quota: 0 } } else { look };
+        Status { decision: decision_of(look), left }
+    }
+
+    /// Refunds the permits of a charge that still count, and returns how many.
+    pub(crate) fn refund(&self, refundable: &Refundable, clock: &impl Clock) -> u32 {
+        let &Refundable { key, cost, charged } = refundable;
+        if cost == 0 { 0 } else { self.shard(key).refund(self.with(clock), key, cost, charged) }
+    }
+
+    /// Forgets a key's permits. Returns whether it had any, which may have expired.
+    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
+        let key = Key::of(fingerprint);
+        self.shard(key).forget(self.with(clock), key)
+    }
+
+    /// Forgets every key.
+    pub(crate) fn clear(&self, clock: &impl Clock) {
+        for shard in &self.shared.shards {
+            for key in shard.keys() {
+                shard.forget(self.with(clock), key);
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
+        let with = self.with(clock);
+        let mut counts = TableCounts { live_keys: 0, cells: 0 };
+        for shard in &self.shared.shards {
+            for key in shard.keys() {
+                let live =
+                    shard.look(with, key, |version, place, word, now| Some(version.plan.over_at(place, word) > now));
+                counts.cells += usize::from(live.is_some());
+                counts.live_keys += usize::from(live == Some(true));
+            }
+        }
+        counts
+    }
+
+    /// The requests of new keys that were refused for want of a place.
+    pub(crate) fn refused_at_cap(&self) -> u64 {
+        self.refused_at_cap.load(Ordering::Relaxed)
+    }
+
+    /// The most keys that the table holds.
+    #[cfg(feature = "policy")]
+    pub(crate) fn key_cap(&self) -> usize {
+        usize::try_from(self.shared.places.cap).unwrap_or(usize::MAX)
+    }
+
+    /// The places that are free.
+    pub(super) fn free_places(&self) -> u64 {
+        self.shared.places.free()
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.shared.shards)
+            + self.shared.shards.iter().map(|shard| shard.bytes()).sum::<usize>()
+            + self.shared.claims.bytes()
+            + self.versions.bytes()
+    }
+
+    /// Reads the memory that decisions on these keys will read, and decides nothing: first each
+    /// key's cell, then each key's ring. Reads of one kind do not wait for each other; in one
+    /// decision after the other they would.
+    pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        let mut places = [None; TOGETHER];
+        for (place, &fingerprint) in places.iter_mut().zip(fingerprints) {
+            let key = Key::of(fingerprint);
+            *place = self.shard(key).prefetch(key).map(|place| (key, place));
+        }
+        let rings = places.into_iter().flatten();
+        let seen = rings.fold(0, |seen, (key, place)| seen ^ self.shard(key).prefetch_ring(key, place));
+        core::hint::black_box(seen);
+    }
+
+    /// Sets the quotas of a slot, or of one key, to validated ones of the same algorithm. Keys keep
+    /// their permits. Each request that begins afterwards is decided by them.
+    pub(crate) fn change(&self, slot: usize, scope: Scope, quotas: &[Quota], clock: &impl Clock) {
+        match scope {
+            Scope::All => {
+                let with = self.with(clock);
+                let mut turn = self.versions.turn();
+                let version = turn.version(quotas);
+                for shard in &self.shared.shards {
+                    shard.set_plans(with, |plans| plans.with(slot, &version));
+                }
+                self.versions.set(slot, &version);
+            }
+            Scope::Key(fingerprint) => self.set_own(Key::of(fingerprint), quotas, clock),
+        }
+    }
+
+    fn set_own(&self, key: Key, quotas: &[Quota], clock: &impl Clock) {
+        let mut turn = self.versions.turn();
+        let version = turn.version(quotas);
+        self.versions.have_own();
+        self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, Some(&version)));
+    }
+
+    /// Whether these are the quotas of a slot, or the own quotas of a key.
+    pub(crate) fn are(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> bool {
+        match scope {
+            Scope::All => *self.version(slot).quotas == *quotas,
+            Scope::Key(fingerprint) => {
+                let key = Key::of(fingerprint);
+                self.shard(key)
+                    .own_version_of(key)
+                    .is_some_and(|number| *self.versions.number(number).quotas == *quotas)
+            }
+        }
+    }
+
+    /// Takes the own quotas of a key away, so that it has those of its slot. Returns whether it had
+    /// any.
+    pub(crate) fn unset(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
+        let key = Key::of(fingerprint);
+        let _turn = self.versions.turn();
+        let had = self.shard(key).own_version_of(key).is_some();
+        if had {
+            self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, None));
+        }
+        had
+    }
+}
+
+fn decision_of(look: Look) -> Decision {
+    match look {
+        Look::Fits { delay_ns } => Decision::Admitted(Admission::delayed(delay_ns)),
+        Look::Denied { wait_ns, quota } => Decision::Denied(Denial::new(wait_ns, DenialReason::Quota, quota)),
+    }
+}

@@ -1,0 +1,269 @@
+//! The quotas that the keys of a table have and have had.
+
+use core::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use once_cell::race::OnceBox;
+
+use super::key::Key;
+use super::plan::Plan;
+use super::root::ARC;
+use crate::decision::{Denial, DenialReason};
+use crate::error::CostExceedsLimit;
+use crate::quota::Quota;
+use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
+
+/// The quotas of some keys.
+#[derive(Debug)]
+pub(crate) struct Version {
+    /// Its number in the list of its table.
+    pub(crate) number: u64,
+    pub(crate) quotas: Box<[Quota]>,
+    pub(crate) plan: Plan,
+    /// The most permits that one request can get.
+    pub(super) most: u32,
+}
+
+/// All versions of a table, and the current ones. They last as long as the table.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    /// The first, then the next two, then four, and so on.
+    chunks: [OnceBox<Chunk>; 32],
+    /// The numbers of the current versions, by slot.
+    current: Box<[AtomicU64]>,
+    /// Whether a key has ever had quotas of its own.
+    any_own: AtomicBool,
+    /// The numbers of all versions, and the turn of changes.
+    numbers: Mutex<HashMap<Box<[Quota]>, u64>>,
+}
+
+type Chunk = Box<[OnceBox<Arc<Version>>]>;
+
+/// The versions that decide for the keys of an arena.
+#[derive(Clone, Debug)]
+pub(super) struct Plans {
+    /// By the slot of the key.
+    pub(super) all: Box<[Arc<Version>]>,
+    /// Those of single keys, if there are any.
+    pub(super) own: Option<Box<OwnPlans>>,
+}
+
+pub(super) type OwnPlans = HashMap<Key, Arc<Version>, BuildHasherDefault<TagHasher>>;
+
+/// A tag is a hash already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TagHasher(u64);
+
+impl Hasher for TagHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a key has one number");
+    }
+
+    fn write_u64(&mut self, tag: u64) {
+        self.0 = tag.rotate_right(4);
+    }
+}
+
+impl Version {
+    /// Whether a request can ever get so many permits.
+    #[inline]
+    pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
+        if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
+    }
+
+    /// The denial of a cost that is more than a limit.
+    pub(crate) fn denial_of_cost(&self, cost: u32) -> Option<Denial> {
+        let quota = (0..=u8::MAX).zip(&self.quotas).find(|(_, quota)| cost > quota.limit());
+        quota.map(|(place, _)| Denial::new(Denial::NEVER, DenialReason::Quota, place))
+    }
+}
+
+impl Versions {
+    /// The first versions: one for each slot, of validated quotas.
+    pub(super) fn new(slots: &[&[Quota]]) -> Self {
+        let versions = Self {
+            chunks: [const { OnceBox::new() }; 32],
+            current: slots.iter().map(|_| AtomicU64::new(0)).collect(),
+            any_own: AtomicBool::new(false),
+            numbers: Mutex::default(),
+        };
+        for (slot, quotas) in slots.iter().enumerate() {
+            let version = versions.turn().version(quotas);
+            versions.set(slot, &version);
+        }
+        versions
+    }
+
+    /// The current version of a slot.
+    #[inline]
+    pub(crate) fn current(&self, slot: usize) -> &Arc<Version> {
+        self.number(self.current[slot].load(Ordering::Acquire))
+    }
+
+    /// The number of slots.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn slots(&self) -> usize {
+        self.current.len()
+    }
+
+    /// Makes a version current.
+    pub(super) fn set(&self, slot: usize, version: &Version) {
+        self.current[slot].store(version.number, Ordering::Release);
+    }
+
+    /// The version of this number, which was made.
+    pub(super) fn number(&self, number: u64) -> &Arc<Version> {
+        self.entry(number).get().expect("a version is there before its number is")
+    }
+
+    fn entry(&self, number: u64) -> &OnceBox<Arc<Version>> {
+        let chunk = (number + 1).ilog2();
+        let make = || Box::new(core::iter::repeat_with(OnceBox::new).take(1 << chunk).collect());
+        let place = usize::try_from(number + 1 - (1 << chunk)).expect("a chunk fits in memory");
+        &self.chunks[chunk as usize].get_or_init(make)[place]
+    }
+
+    /// Whether a key may have quotas of its own.
+    #[inline]
+    pub(super) fn may_have_own(&self) -> bool {
+        self.any_own.load(Ordering::Acquire)
+    }
+
+    /// A key gets quotas of its own.
+    pub(super) fn have_own(&self) {
+        self.any_own.store(true, Ordering::Release);
+    }
+
+    /// Waits for the turn to change quotas. No decision does.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        Turn { versions: self, numbers: self.numbers.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// The versions that the keys of a new arena are decided by.
+    pub(super) fn plans(&self) -> Arc<Plans> {
+        let all = (0..self.current.len()).map(|slot| Arc::clone(self.current(slot))).collect();
+        Arc::new(Plans { all, own: None })
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        let chunks = self.chunks.iter().filter_map(OnceBox::get);
+        let versions = chunks.clone().flatten().filter_map(OnceBox::get);
+        // Each list of quotas is in its version and in the numbers.
+        let version = |version: &Arc<Version>| {
+            ARC + size_of_val(version)
+                + size_of_val(&**version)
+                + version.plan.bytes()
+                + 2 * size_of_val(&*version.quotas)
+        };
+        size_of_val(&*self.current)
+            + chunks.map(|chunk| size_of_val(chunk) + size_of_val(&**chunk)).sum::<usize>()
+            + versions.map(version).sum::<usize>()
+            + bytes_of_map(&self.turn().numbers)
+    }
+}
+
+/// The turn to change quotas.
+pub(super) struct Turn<'a> {
+    versions: &'a Versions,
+    numbers: MutexGuard<'a, HashMap<Box<[Quota]>, u64>>,
+}
+
+/// The bytes on the heap of a map with so many entries: a power of two of them, seven eighths of
+/// which are its capacity, and a byte of control each.
+fn bytes_of_map<K, V, S>(map: &HashMap<K, V, S>) -> usize {
+    match map.capacity() {
+        0 => 0,
+        capacity => (capacity * 8 / 7).next_power_of_two() * (size_of::<(K, V)>() + 1) + 16,
+    }
+}
+
+impl Turn<'_> {
+    /// The version of validated quotas. Equal quotas have one version.
+    pub(super) fn version(&mut self, quotas: &[Quota]) -> Arc<Version> {
+        if let Some(&number) = self.numbers.get(quotas) {
+            return Arc::clone(self.versions.number(number));
+        }
+        let number = self.numbers.len() as u64;
+        let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
+        let version = Arc::new(Version { number, quotas: quotas.into(), plan: Plan::new(quotas), most });
+        let _ = self.versions.entry(number).set(Box::new(Arc::clone(&version)));
+        self.numbers.insert(quotas.into(), number);
+        version
+    }
+}
+
+impl Plans {
+    /// Bytes on the heap, with its own and those of its `Arc`.
+    pub(super) fn bytes(&self) -> usize {
+        let own = self.own.as_ref().map_or(0, |own| size_of_val(&**own) + bytes_of_map(own));
+        ARC + size_of_val(self) + size_of_val(&*self.all) + own
+    }
+
+    /// The version for a key.
+    #[inline(always)]
+    pub(super) fn of(&self, key: Key) -> &Arc<Version> {
+        if let Some(own) = &self.own {
+            if let Some(version) = own.get(&key) {
+                return version;
+            }
+        }
+        &self.all[key.slot()]
+    }
+
+    /// The same with another version for a slot.
+    pub(super) fn with(&self, slot: usize, version: &Arc<Version>) -> Self {
+        let mut plans = self.clone();
+        plans.all[slot] = Arc::clone(version);
+        plans
+    }
+
+    /// The same with another version for a key, or with none of its own.
+    pub(super) fn with_own(&self, key: Key, version: Option<&Arc<Version>>) -> Self {
+        let mut plans = self.clone();
+        let own = plans.own.get_or_insert_default();
+        match version {
+            Some(version) => own.insert(key, Arc::clone(version)),
+            None => own.remove(&key),
+        };
+        plans.own = plans.own.filter(|own| !own.is_empty());
+        plans
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_quotas_have_one_version() {
+        let versions = Versions::new(&[&[Quota::per_second(1)], &[Quota::per_second(1)]]);
+        assert_eq!((versions.current(0).number, versions.current(1).number), (0, 0));
+        for limit in (1..100).chain(1..100) {
+            let version = versions.turn().version(&[Quota::per_second(limit)]);
+            assert_eq!(version.number, u64::from(limit) - 1);
+            assert_eq!(versions.number(version.number).quotas[0], Quota::per_second(limit));
+        }
+        versions.set(1, versions.number(7));
+        assert_eq!((versions.current(0).most, versions.current(1).most), (1, 8));
+    }
+
+    #[test]
+    fn a_key_has_its_own_version_until_it_is_taken_away() {
+        let versions = Versions::new(&[&[Quota::per_second(1)]]);
+        let own = versions.turn().version(&[Quota::per_second(5)]);
+        let [one, other] = [0x10, 0x30].map(|tag| Key { tag });
+        let plans = versions.plans().with_own(one, Some(&own));
+        assert_eq!((plans.of(one).most, plans.of(other).most), (5, 1));
+        let plans = plans.with(0, &versions.turn().version(&[Quota::per_second(2)]));
+        assert_eq!((plans.of(one).most, plans.of(other).most), (5, 2));
+        let plans = plans.with_own(one, None);
+        assert_eq!(plans.of(one).most, 2);
+        assert!(plans.own.is_none());
+    }
+}

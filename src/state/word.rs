@@ -1,0 +1,248 @@
+//! The word of a key: two flags, and the state of the key's algorithm.
+
+use super::sync::{AtomicU128, Ordering};
+
+/// The time of a clock that reads zero: past the longest window.
+pub(crate) const TIME_ZERO: u64 = 1 << 60;
+
+/// The last time: after about 109 years of a clock. From then on no permit is granted for a shorter
+/// time than it should be.
+pub(super) const MAX_TIME: u64 = (1 << 62) - (1 << 34) - 1;
+
+/// The time of a clock's reading.
+#[inline]
+pub(crate) fn time_of(reading: u64) -> u64 {
+    TIME_ZERO + reading.min(MAX_TIME - TIME_ZERO)
+}
+
+/// The whole state of a key, as it was loaded.
+///
+/// ```text
+/// { state: 126, held: 1, frozen: 1 }
+/// ```
+///
+/// A word is one of these:
+///
+/// - *new* (zero): the key was never asked;
+/// - *open*, not zero: `state` is that of the key's algorithm;
+/// - *forgotten*: held, and the highest bit of the state. The rest of the state is a time, before
+///   which the key gets no permit. The key has no permits and takes no place at the key cap;
+/// - *held* otherwise: a joint claim has the key. `state` names the claim;
+/// - *frozen*, with any of these: the word never changes again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Word(u128);
+
+const HELD: u128 = 1 << 126;
+const FROZEN: u128 = 1 << 127;
+const FORGOTTEN: u128 = HELD | 1 << 125;
+
+impl Word {
+    pub(crate) const NEW: Self = Self(0);
+
+    pub(super) const fn of(state: u128) -> Self {
+        debug_assert!(state < HELD);
+        Self(state)
+    }
+
+    /// A key without permits, which gets none before this time.
+    pub(super) const fn forgotten(not_before: u64) -> Self {
+        Self(FORGOTTEN | not_before as u128)
+    }
+
+    /// Of a key without permits, the time before which it gets none; `None` if it may have some.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a time was put in")]
+    pub(super) const fn vacant_until(self) -> Option<u64> {
+        if self.0 & FORGOTTEN == FORGOTTEN {
+            return Some((self.0 & !(FORGOTTEN | FROZEN)) as u64);
+        }
+        if self.0 & !FROZEN == 0 { Some(0) } else { None }
+    }
+
+    /// Whether a joint claim has the key.
+    #[inline]
+    pub(super) const fn is_held(self) -> bool {
+        self.0 & (FORGOTTEN | FROZEN) == HELD
+    }
+
+    /// The state, without the flags.
+    #[inline]
+    pub(super) const fn state(self) -> u128 {
+        self.0 & (HELD - 1)
+    }
+
+    /// Whether the word may be changed by a request: it is neither frozen nor held.
+    #[inline]
+    pub(super) const fn is_open(self) -> bool {
+        self.0 < HELD
+    }
+
+    /// Whether the key has moved, or is about to: the word never changes again.
+    #[inline]
+    pub(super) const fn is_frozen(self) -> bool {
+        self.0 & FROZEN != 0
+    }
+
+    pub(super) const fn frozen(self) -> Self {
+        Self(self.0 | FROZEN)
+    }
+
+    /// The word of a key that a joint claim has. The state names the claim, in 125 bits.
+    pub(super) const fn held(state: u128) -> Self {
+        debug_assert!(state < 1 << 125);
+        Self(HELD | state)
+    }
+
+    /// The low and the high half.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "halves")]
+    pub(super) const fn halves(self) -> [u64; 2] {
+        [self.0 as u64, (self.0 >> 64) as u64]
+    }
+
+    #[inline]
+    pub(super) const fn of_halves([low, high]: [u64; 2]) -> Self {
+        Self((high as u128) << 64 | low as u128)
+    }
+}
+
+/// The word in its cell.
+///
+/// A request reads the ring after it has loaded the word, and swaps the word last. So the load
+/// acquires, and the swap releases, the slots that the word's state names.
+#[derive(Debug)]
+pub(crate) struct AtomicWord(AtomicU128);
+
+impl AtomicWord {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU128::new(Word::NEW.0))
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> Word {
+        Word(self.0.load(Ordering::Acquire))
+    }
+
+    /// Swaps the word if it still stands. Returns whether it did.
+    #[inline]
+    #[must_use]
+    pub(super) fn swap(&self, old: Word, new: Word) -> bool {
+        self.0.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// The state of a log.
+///
+/// ```text
+/// { newest: 62, run: 7, position: 21, class: 5, ring: 30, reserved: 1 }
+/// ```
+///
+/// The newest claim lives in the word: `run` permits with the stamp `newest`, whose slots are the
+/// last before `position`. The ring holds older stamps only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct LogState {
+    /// The stamp of the newest claim, or a time before which no permit may be granted.
+    pub(super) newest: u64,
+    /// The permits of the newest claim, at most [`MAX_RUN`].
+    pub(super) run: u32,
+    /// One past the slots of the newest claim. The word keeps it modulo 2^21.
+    pub(super) position: u32,
+    /// The ring.
+    pub(super) ring: RingRef,
+    /// Whether `newest` may be later than every clock.
+    pub(super) reserved: bool,
+}
+
+/// Names a ring of an arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct RingRef {
+    /// The ring has `1 << class` slots; none, if this is zero.
+    pub(super) class: u32,
+    /// At most 30 bits.
+    pub(super) number: u32,
+}
+
+/// The most permits of a claim whose slots are written by the next claim. A larger claim copies the
+/// ring.
+pub(super) const MAX_RUN: u32 = 127;
+
+/// The largest class of a ring: it holds the reserved permits of the largest limit beside its live
+/// ones.
+pub(super) const MAX_CLASS: u32 = 21;
+
+const POSITION_BITS: u32 = 21;
+
+impl RingRef {
+    pub(super) const NONE: Self = Self { class: 0, number: 0 };
+
+    /// The number of slots.
+    #[inline]
+    pub(super) const fn len(self) -> usize {
+        if self.class == 0 { 0 } else { 1 << self.class }
+    }
+}
+
+impl LogState {
+    #[inline]
+    pub(super) const fn pack(self) -> Word {
+        let Self { newest, run, position, ring: RingRef { class, number }, reserved } = self;
+        Word::of(
+            newest as u128
+                | (run as u128) << 62
+                | (position as u128 & ((1 << POSITION_BITS) - 1)) << 69
+                | (class as u128) << 90
+                | (number as u128) << 95
+                | (reserved as u128) << 125,
+        )
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
+    pub(super) const fn unpack(word: Word) -> Self {
+        let state = word.state();
+        Self {
+            newest: Self::newest_in(word),
+            run: (state >> 62) as u32 & MAX_RUN,
+            position: (state >> 69) as u32 & ((1 << POSITION_BITS) - 1),
+            ring: RingRef { class: (state >> 90) as u32 & 31, number: (state >> 95) as u32 & ((1 << 30) - 1) },
+            reserved: state >> 125 & 1 == 1,
+        }
+    }
+
+    /// The stamp of the newest claim in a word.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the mask leaves no more bits")]
+    pub(super) const fn newest_in(word: Word) -> u64 {
+        word.state() as u64 & ((1 << 62) - 1)
+    }
+
+    /// The position after so many more permits.
+    #[inline]
+    pub(super) const fn after(self, permits: u32) -> u32 {
+        self.position.wrapping_add(permits) & ((1 << POSITION_BITS) - 1)
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_packed_state_is_the_same_again(
+            newest in 0..1_u64 << 62,
+            run in 0..=MAX_RUN,
+            position in 0..1_u32 << POSITION_BITS,
+            class in 0..=MAX_CLASS,
+            number in 0..1_u32 << 30,
+            reserved: bool,
+        ) {
+            let state = LogState { newest, run, position, ring: RingRef { class, number }, reserved };
+            prop_assert_eq!(LogState::unpack(state.pack()), state);
+            prop_assert_eq!(LogState::unpack(state.pack().frozen()), state);
+            prop_assert!(state.pack().is_open());
+            prop_assert!(!state.pack().frozen().is_open() && state.pack().frozen().is_frozen());
+        }
+    }
+}

@@ -110,9 +110,10 @@ impl<'a> View<'a> {
     }
 
     /// How many of the newest permits, at most `most`, are as late as this or later. Stamps never
-    /// decrease, so this is a bisection.
+    /// decrease, so this is a bisection, unless it is all of them.
     fn count_from(&self, first: u64, most: u32) -> u32 {
-        let (mut known, mut beyond) = (0, most.min(self.most()) + 1);
+        let most = most.min(self.most());
+        let (mut known, mut beyond) = if self.back(most) >= first { (most, most + 1) } else { (0, most) };
         while beyond - known > 1 {
             let middle = known + (beyond - known) / 2;
             if self.back(middle) >= first { known = middle } else { beyond = middle }

@@ -24,6 +24,6 @@ mod restored_windows;
 mod serde;
 #[cfg(feature = "snapshot")]
 mod snapshot;
-mod stalled_through_incarnations;
+mod stalled_meanwhile;
 mod warm_up;
 mod within_the_window;

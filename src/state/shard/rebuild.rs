@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Context, Shard};
 use crate::clock::Clock;
+use crate::quota::Quota;
 use crate::state::arena::{Arena, Cell, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
 use crate::state::key::Key;
 use crate::state::sync::Ordering;
@@ -114,7 +115,11 @@ impl Shard {
         let (cells, sample) = arena.sample(now);
         for cell in sample {
             let word = cell.word.load();
-            let Some(key) = cell.key().filter(|_| word.vacant_until().is_none()) else { continue };
+            let Some(key) = cell.key() else { continue };
+            if let Some(until) = word.vacant_until() {
+                live += usize::from(is_remembered(arena, cell, key, until, now));
+                continue;
+            }
             let plan = &arena.plans.of(key).plan;
             if word.is_held() {
                 live += 1;
@@ -161,12 +166,16 @@ impl Shard {
         }
     }
 
-    /// Freezes a word, and copies it to the successor unless its key has no permits.
+    /// Freezes a word, and copies it to the successor, unless its key has no permits and receipts of
+    /// before can't be mistaken for later ones.
     fn move_cell<C: Clock>(&self, with: Context<'_, C>, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
         let word = freeze(with, arena, cell, key);
         match word.vacant_until() {
             Some(until) => {
                 self.floor.fetch_max(until, Ordering::AcqRel);
+                if is_remembered(arena, cell, key, until, with.now()) {
+                    self.copy(with, arena, cell, key, word, Arc::clone(successor));
+                }
             }
             None => self.copy(with, arena, cell, key, word, Arc::clone(successor)),
         }
@@ -193,6 +202,12 @@ impl Shard {
                     let there = &to.cell(place).word;
                     to.cell(place).hint.go_on_with(&cell.hint);
                     match (there.load(), next) {
+                        (Word::NEW, _) if word.vacant_until().is_some() => {
+                            let until = word.vacant_until().unwrap_or(0);
+                            if there.swap(Word::NEW, Word::forgotten(until)) {
+                                return;
+                            }
+                        }
                         (Word::NEW, _) => {
                             let (from, under) = (&arena.plans.of(key).plan, &to.plans.of(key).plan);
                             let now = with.now();
@@ -246,6 +261,14 @@ impl Shard {
         }
         true
     }
+}
+
+/// Whether a key without permits since `until` keeps its cell: it was forgotten, and a permit that it
+/// gets now could count in the same window or have the same stamp as one of before, whose receipt
+/// must not refund it.
+fn is_remembered(arena: &Arena, cell: &Cell, key: Key, until: u64, now: u64) -> bool {
+    let windows = || arena.plans.of(key).quotas.iter().map(Quota::window_ns);
+    cell.hint.life() > 0 && now <= until.saturating_add(windows().max().unwrap_or(0).saturating_mul(2))
 }
 
 /// Freezes the word of a key, and returns it. If its permits have expired, it is forgotten by the

@@ -52,3 +52,25 @@ fn a_key_that_is_forgotten_beside_a_request_needs_a_place() {
     }
     assert!(forgotten > 1);
 }
+
+/// The key's life goes on in its new cell, though it had no permits when it was moved.
+#[test]
+fn a_receipt_of_before_a_forget_is_worth_nothing_after_a_rebuild() {
+    let second = std::time::Duration::from_secs(1);
+    let quotas = [
+        (Quota::new(1, second), Quota::new(2, second)),
+        (Quota::token_bucket(1, 1, second), Quota::token_bucket(2, 1, second)),
+        (Quota::fixed_window(1, second), Quota::fixed_window(2, second)),
+        (Quota::sliding_counter(1, second), Quota::sliding_counter(2, second)),
+        (Quota::quantised_log(1, second, second / 4), Quota::quantised_log(2, second, second / 4)),
+    ];
+    for (quota, other) in quotas {
+        let limiter = crate::Limiter::<u32>::builder(quota).clock(crate::MockClock::new()).build().unwrap();
+        let receipt = limiter.reserve(7, 1, std::time::Duration::ZERO).unwrap().commit();
+        assert!(limiter.forget(7));
+        limiter.set_quotas(&[other]).unwrap();
+        assert!(limiter.try_acquire(7).is_admitted());
+        assert_eq!(limiter.refund(receipt).unwrap(), 0, "{quota:?}");
+        assert_eq!(limiter.peek(7).remaining(), 1, "{quota:?}");
+    }
+}

@@ -1,4 +1,4 @@
-//! A request that stalls between two of its steps, while hundreds of other keys use its key's cell.
+//! A request that stalls between two of its steps, while hundreds of other keys come and go.
 //!
 //! It stalls in its clock reading: the other requests are made meanwhile.
 

@@ -236,14 +236,20 @@ impl LogPlan {
         if let Some(left) = left {
             left.set(self.given().map(|bound| left_of(bound, view, Some(claim))));
         }
-        let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - cost) + bound.window;
-        let last = self.bounds().max_by_key(|bound| until(bound)).expect("a log has a bound");
-        let (wait_ns, quota) = (until(last).saturating_sub(view.reading), last.quota);
+        let (wait_ns, quota) = self.refused_for(view, claim);
         match self.claim(place, view, claim) {
             Attempt::Done(word) => Proposal::Deny { wait_ns, quota, word: Some(word) },
             Attempt::Lost => Proposal::Lost,
             Attempt::NoRoom => Proposal::NoRoom,
         }
+    }
+
+    /// The wait of a request like this one after it was refused and counted, and the quota that
+    /// denies it for longest.
+    fn refused_for(&self, view: &View<'_>, claim: Claim) -> (u64, u8) {
+        let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - claim.cost) + bound.window;
+        let last = self.bounds().max_by_key(|bound| until(bound)).expect("a log has a bound");
+        (until(last).saturating_sub(view.reading), last.quota)
     }
 
     /// See [`Plan::look`](super::plan::Plan::look).
@@ -276,10 +282,8 @@ impl LogPlan {
                 let mut look = Look::Denied { wait_ns: until - reading - within, quota: self.bound(bound).quota };
                 if self.counts_refused() {
                     // The request would be told the wait with itself counted.
-                    let claim = Claim { cost, stamp: view.time };
-                    let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - cost) + bound.window;
-                    let last = self.bounds().max_by_key(|bound| until(bound)).expect("a log has a bound");
-                    look = Look::Denied { wait_ns: until(last) - reading, quota: last.quota };
+                    let (wait_ns, quota) = self.refused_for(view, Claim { cost, stamp: view.time });
+                    look = Look::Denied { wait_ns, quota };
                 }
                 look
             }

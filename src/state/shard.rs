@@ -425,11 +425,7 @@ impl Shard {
     pub(super) fn peek<C: Clock>(&self, with: Context<'_, C>, request: Request, left: &mut PerQuota) -> Option<Look> {
         let Request { key, cost, ask } = request;
         self.look(with, key, |version, place, word, now| {
-            if cost > version.most {
-                let _ = version.plan.look(place, word, now, 0, ask, left)?;
-                return Some(Look::Denied { wait_ns: Denial::NEVER, quota: 0 });
-            }
-            version.plan.look(place, word, now, cost, ask, left)
+            version.look_by(cost, |cost| version.plan.look(place, word, now, cost, ask, left))
         })
     }
 

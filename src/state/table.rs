@@ -330,11 +330,10 @@ impl Table {
     pub(super) fn peek_new(&self, request: Request, clock: &impl Clock) -> Status {
         let mut left = PerQuota::NONE;
         let version = self.versions.number(self.shard(request.key).version_of(request.key));
-        let Request { cost, ask, .. } = request;
-        let is_too_much = cost > version.most;
-        let asked = if is_too_much { 0 } else { cost };
-        let look = version.plan.look_at_new(time_of(clock.now()), asked, ask, &mut left);
-        let look = if is_too_much { Look::Denied { wait_ns: Denial::NEVER, quota: 0 } } else { look };
+        let now = time_of(clock.now());
+        let look =
+            version.look_by(request.cost, |cost| Some(version.plan.look_at_new(now, cost, request.ask, &mut left)));
+        let look = look.expect("a new key has no word that changes");
         Status { decision: decision_of(look), left }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use once_cell::race::OnceBox;
 
 use super::key::Key;
-use super::plan::Plan;
+use super::plan::{Look, Plan};
 use super::root::ARC;
 use crate::decision::{Denial, DenialReason};
 use crate::error::CostExceedsLimit;
@@ -74,6 +74,16 @@ impl Version {
     #[inline]
     pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
+    }
+
+    /// The answer to a request: by `look`, or that no wait helps, with what is left, if the cost is
+    /// above the limit.
+    pub(super) fn look_by(&self, cost: u32, look: impl FnOnce(u32) -> Option<Look>) -> Option<Look> {
+        if cost <= self.most {
+            return look(cost);
+        }
+        look(0)?;
+        Some(Look::Denied { wait_ns: Denial::NEVER, quota: 0 })
     }
 
     /// The denial of a cost that is more than a limit.

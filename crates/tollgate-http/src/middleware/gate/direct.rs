@@ -21,7 +21,7 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     }
 
     fn look(&self, (): &(), cost: u32) -> Option<Decision> {
-        self.peek_reserve(cost, Duration::ZERO).ok().map(|status| status.decision())
+        self.peek_n(cost).ok().map(|status| status.decision())
     }
 
     fn reading(&self) -> u64 {

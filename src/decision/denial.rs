@@ -155,7 +155,7 @@ impl Denial {
     }
 
     /// The place of the quota that decides the wait among the quotas of the key, counted from zero
-    /// in the given order.
+    /// in the given order. Of quotas with the same wait it is the one with the most permits.
     ///
     /// A quota that another quota implies never decides. For example, 10 per second implies 100 per
     /// second.

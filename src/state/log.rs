@@ -248,7 +248,8 @@ impl LogPlan {
     /// denies it for longest.
     fn refused_for(&self, view: &View<'_>, claim: Claim) -> (u64, u8) {
         let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - claim.cost) + bound.window;
-        let last = self.bounds().max_by_key(|bound| until(bound)).expect("a log has a bound");
+        let later = |last, bound| if until(bound) > until(last) { bound } else { last };
+        let last = self.bounds().reduce(later).expect("a log has a bound");
         (until(last).saturating_sub(view.reading), last.quota)
     }
 
@@ -299,7 +300,7 @@ impl LogPlan {
         let mut refusal: Option<Refusal> = behind.then_some(Refusal { until: view.state.newest, bound: 0 });
         for (number, bound) in self.bounds().enumerate() {
             let until = view.back(bound.limit + 1 - cost) + bound.window;
-            if until > view.time && refusal.is_none_or(|other| other.until <= until) {
+            if until > view.time && refusal.is_none_or(|other| other.until < until) {
                 refusal = Some(Refusal { until, bound: number });
             }
         }

@@ -1,5 +1,6 @@
 //! The quotas of a dimension, as the script takes them.
 
+use core::cmp::Reverse;
 use core::time::Duration;
 
 use tollgate::{Algorithm, JointLimiter, Quota};
@@ -16,8 +17,9 @@ pub(crate) struct Dimension {
     pub(crate) names: Names,
     /// The kind of value, and its numbers.
     pub(crate) arguments: Vec<Argument>,
-    /// The places of the quotas in the order in which the script has them: those that another
-    /// implies are last, so that they never decide a wait.
+    /// The places of the quotas in the order in which the script has them. Of quotas with the same
+    /// wait the first decides. So those with most permits are first, and those that another implies
+    /// are last.
     pub(crate) order: Vec<usize>,
     /// The most permits that a request can be granted.
     pub(crate) least: u32,
@@ -43,7 +45,7 @@ pub(crate) fn plan(dimensions: Vec<(String, Vec<Quota>)>, shared: Shared<'_>) ->
 impl Dimension {
     fn new(name: String, quotas: Vec<Quota>, shared: Shared<'_>) -> Result<Self, BuildError> {
         let mut order: Vec<usize> = (0..quotas.len()).collect();
-        order.sort_by_key(|&place| is_implied(&quotas[place], &quotas));
+        order.sort_by_key(|&place| (is_implied(&quotas[place], &quotas), Reverse(quotas[place].limit())));
         let in_order: Vec<Quota> = order.iter().map(|&place| quotas[place]).collect();
         let Layout { kind, parameters, numbers } = Layout::of(&in_order)?;
         let mut arguments = vec![Argument::Word(kind)];

@@ -30,7 +30,8 @@ pub(in crate::state) struct Bound {
     pub(in crate::state) quota: u8,
 }
 
-/// A denial: the quota with the longest wait, and the time at which the request fits.
+/// A denial: the quota with the longest wait, of as long waits the one with most permits, and the
+/// time at which the request fits.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::state) struct Refusal {
     pub(in crate::state) until: u64,

@@ -63,12 +63,15 @@ impl Log {
         expiries.filter(fit).min().expect("once everything has expired any cost up to the limit fits")
     }
 
-    /// The rules that may be named as deciding the wait, one bit each. They deny the request to the
-    /// last nanosecond, and no other rule implies them. Of equal rules any may be named.
+    /// The rules that may be named as deciding the wait, one bit each: of those that deny the
+    /// request to the last nanosecond, and that no other rule implies, the one with most permits.
+    /// Of equal rules any may be named.
     fn in_the_way(&self, rules: &[Rule], time: u64, succeeds_at: u128, cost: u32) -> u64 {
         let named =
             |&(_, rule): &(usize, Rule)| !self.fits(rule, time, succeeds_at - 1, cost) && !is_implied(rule, rules);
-        rules.iter().copied().enumerate().filter(named).map(|(position, _)| 1 << position).sum()
+        let named: Vec<(usize, Rule)> = rules.iter().copied().enumerate().filter(named).collect();
+        let most = named.iter().map(|(_, rule)| rule.limit).max();
+        named.iter().filter(|(_, rule)| Some(rule.limit) == most).map(|(position, _)| 1 << position).sum()
     }
 
     pub(super) fn peek(&self, rules: &[Rule], now: Moment, cost: u32) -> Result<Answer, NeverPossible> {

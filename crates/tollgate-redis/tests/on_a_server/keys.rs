@@ -179,3 +179,19 @@ fn a_quota_that_another_implies_never_decides() {
         assert_eq!(left, [4, 2], "in the given order");
     });
 }
+
+#[test]
+fn of_quotas_with_the_same_wait_the_one_with_the_most_permits_decides() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (clock, store) = (server.clock(), server.store_with_time());
+    let two_in_three = Quota::new(2, Duration::from_secs(3));
+    let limiter = RedisLimiter::builder(&store, "api", Quota::per_second(1)).and(two_in_three).build().unwrap();
+    runtime().block_on(async {
+        clock.set(START);
+        assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        clock.set(START + 2_000_000);
+        assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        let denial = limiter.try_acquire(KEY).await.unwrap().into_result().unwrap_err();
+        assert_eq!((denial.quota(), denial.retry_after()), (1, Duration::from_secs(1)));
+    });
+}

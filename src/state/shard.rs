@@ -539,7 +539,8 @@ impl Shard {
         let root = self.root.load();
         let Some(cell) = root.allocated(place % root.len()) else { return 0 };
         let word = cell.word.load();
-        if !word.is_open() {
+        // The cell may be that of another key, whose word is to be read in another way.
+        if !word.is_open() || cell.key() != Some(key) {
             return 0;
         }
         let ring = root.rings.get(root.plans.of(key).plan.ring_of(word));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Decision, DefaultFingerprinter, Limiter, MockClock, Quota};
+use tollgate::{AtKeyCap, Decision, DefaultFingerprinter, JointLimiter, Limiter, MockClock, Quota};
 
 fn limiter(quota: Quota, clock: &MockClock, key_cap: usize) -> Limiter<u16, MockClock> {
     let builder = Limiter::builder(quota).clock(clock.clone()).key_cap(key_cap).at_key_cap(AtKeyCap::Deny);
@@ -29,5 +29,17 @@ proptest! {
             let expected: Vec<Decision> = keys.iter().map(|key| one.try_acquire(key)).collect();
             prop_assert_eq!(many.try_acquire_many(&keys), expected);
         }
+    }
+}
+
+/// Keys of two algorithms lie in one table, so a key may be where another one was looked for.
+#[test]
+fn keys_of_a_log_and_of_a_bucket_are_decided_together() {
+    let builder = JointLimiter::<(u32, u32)>::builder().dimension("log", [Quota::per_hour(1)]);
+    let bucket = Quota::token_bucket(1, 1, Duration::from_secs(3600));
+    let limiter = builder.dimension("bucket", [bucket]).build().unwrap();
+    for batch in 0..100 {
+        let new = (0..100).map(|key| (100 * batch + key, 100 * batch + key));
+        assert!(limiter.try_acquire_many(new).iter().all(|decision| decision.unwrap().is_admitted()));
     }
 }

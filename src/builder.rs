@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use crate::caps::AtKeyCap;
 use crate::clock::{Clock, MonotonicClock};
-use crate::engine::Settings;
+use crate::engine::{Settings, TierSettings};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
@@ -97,6 +97,23 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// ```
     pub fn and(mut self, quota: Quota) -> Self {
         self.quotas.push(quota);
+        self
+    }
+
+    /// Adds a tier: other quotas, for keys that requests put into it. See [`Tier`](crate::Tier).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").unwrap();
+    /// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 600);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn tier(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
+        let (name, quotas) = (name.into(), quotas.into_iter().collect());
+        self.settings.tiers.push(TierSettings { dimension: 0, name, quotas });
         self
     }
 
@@ -333,6 +350,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// - A quota is not [valid](Quota::validate).
     /// - There are more than eight quotas, or several of which one is not a sliding window log.
     /// - The penalty is not valid.
+    /// - There are more than 15 tiers, two have one name, or a name is empty.
     /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
@@ -390,7 +408,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
     pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<Limiter<K, C, F>, RestoreError> {
-        snapshot.check_quotas(&[&self.quotas])?;
+        snapshot.check_quotas(&self.settings.slots(&[&self.quotas]))?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let mut limiter = Self { fingerprinter, ..self }.build()?;
         limiter.engine.import(snapshot, elapsed)?;

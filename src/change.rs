@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::direct::DirectLimiter;
 use crate::engine::{Change, Engine};
 use crate::error::{BuildError, JointError};
-use crate::fingerprint::Fingerprinter;
+use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
@@ -14,6 +14,7 @@ use crate::quota::{Algorithm, Quota};
 use crate::quotas::{Unchanged, validate};
 use crate::state::table::Scope;
 use crate::texts::texts;
+use crate::tier::Tier;
 
 /// Why quotas were not changed. The old ones stay in force.
 ///
@@ -89,11 +90,15 @@ texts! { ChangeError {
 impl core::error::Error for ChangeError {}
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Changes the quotas of a dimension; dimension 0 if there are no dimensions.
-    fn set_quotas(&self, dimension: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+    /// Changes the quotas of a slot; slot 0 if there are no dimensions.
+    fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate(quotas).map_err(ChangeError::Quotas)?;
-        let changed = self.change(&[Change { dimension, scope, quotas }]);
-        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(dimension), quotas))
+        let changed = self.change(&[Change { slot, scope, quotas }]);
+        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(slot), quotas))
+    }
+
+    pub(crate) fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.set_quotas(tier.plan(), Scope::All, quotas)
     }
 }
 
@@ -149,15 +154,43 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.set_quotas(0, Scope::All, quotas)
     }
 
+    /// Changes the quotas of a tier, as [`set_quotas`](Self::set_quotas) changes those of the keys
+    /// that name none.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<str>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").unwrap();
+    /// assert!(limiter.try_acquire(premium.key("alice")).is_admitted());
+    /// limiter.set_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
+    /// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 899);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`set_quotas`](Self::set_quotas).
+    ///
+    /// # Panics
+    ///
+    /// If the limiter has no such tier.
+    pub fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+        if tier != Tier::default() {
+            self.engine.tiers.check(tier.plan(), None);
+        }
+        self.engine.set_quotas_of_tier(tier, quotas)
+    }
+
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own,
     /// as [`set_quotas`](Self::set_quotas) does for all.
     ///
     /// It is for few keys that change rarely: a customer pays for more. Call it when the quotas
     /// change, not in each request. A change to other quotas moves the keys of the key's part of the
     /// table, a 16th of a large one. Keys with equal quotas share the memory that these take. A call
-    /// with the quotas that the key has of its own changes nothing and costs nothing. For tiers of
-    /// many keys, give a [`JointLimiter`] a dimension for each tier: a request has a key in the
-    /// dimension of its tier, and is [`Absent`](crate::Absent) in the others.
+    /// with the quotas that the key has of its own changes nothing and costs nothing. For many keys
+    /// with the same quotas there are [tiers](Tier).
     ///
     /// The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks
@@ -180,7 +213,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.engine.set_quotas(0, Scope::Key(self.fingerprint(key)), quotas)
+        let key = self.fingerprint(key);
+        self.engine.set_quotas(key.plan(), Scope::Key(key), quotas)
     }
 
     /// Takes the own quotas of a key away: it has those of all keys from now on, and keeps its
@@ -266,6 +300,31 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.set_quotas(dimension, Scope::All, quotas)
     }
 
+    /// Changes the quotas of a tier, as [`Limiter::set_quotas_of_tier`] does.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_minute(60)]);
+    /// let limiter = builder.tier(0, "premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier(0, "premium").unwrap();
+    /// limiter.set_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
+    /// assert!(limiter.try_acquire_n((premium.key("alice"),), 900)?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Limiter::set_quotas`].
+    ///
+    /// # Panics
+    ///
+    /// If the limiter has no such tier, or it is `Tier::default()`, which is of no dimension.
+    pub fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.engine.tiers.check(tier.plan(), None);
+        self.engine.set_quotas_of_tier(tier, quotas)
+    }
+
     /// Gives each of these keys quotas of its own in its dimension, from now on, in place of those
     /// of all keys or of its own: all of them or none.
     ///
@@ -293,9 +352,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate_joint(quotas)?;
         let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
-        let given = keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)));
-        let change = |(dimension, key)| Change { dimension, scope: Scope::Key(key), quotas };
-        self.change(&given.map(change).collect::<Vec<_>>()).map_err(|(_, error)| *error)
+        let change = |&key: &Fingerprint| Change { slot: key.plan(), scope: Scope::Key(key), quotas };
+        let changes: Vec<_> = keys.iter().flatten().map(change).collect();
+        let error = |(at, error): (usize, _)| ChangeError::of(error, self.engine.quotas(changes[at].slot), quotas);
+        self.engine.change(&changes).map_err(error)
     }
 
     /// Takes the own quotas of these keys away, as [`Limiter::unset_quotas_of`] does. Returns whether
@@ -360,14 +420,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
         self.engine.may_have_own
-    }
-
-    /// Makes all of these changes, or none. An error has the dimension.
-    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Box<ChangeError>)> {
-        self.engine.change(changes).map_err(|(at, unchanged)| {
-            let Change { dimension, quotas, .. } = changes[at];
-            (dimension, Box::new(ChangeError::of(unchanged, self.engine.quotas(dimension), quotas)))
-        })
     }
 }
 

@@ -10,4 +10,4 @@ mod settings;
 
 pub(crate) use body::{Change, Engine};
 pub(crate) use joint::Together;
-pub(crate) use settings::Settings;
+pub(crate) use settings::{Settings, TierSettings};

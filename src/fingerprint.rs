@@ -10,4 +10,5 @@ mod default;
 mod kinds;
 
 pub use default::DefaultFingerprinter;
+pub(crate) use kinds::MOST_PLANS;
 pub use kinds::{Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};

@@ -94,7 +94,7 @@
 //! | a clock whose reading costs one load | [`CoarseClock`] |
 //! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | changes of quotas at run time, for all keys or for one, and back | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of), [`unset_quotas_of`](Limiter::unset_quotas_of) |
-//! | tiers of keys | a [`JointLimiter`] with a dimension for each tier, of which a request has a key in one ([`Absent`] in the others) |
+//! | other quotas for the customers of a plan, or a class of endpoints | a [`Tier`], which the request names with its key |
 //! | other quotas for a few customers | [`set_quotas_of`](Limiter::set_quotas_of) when a customer's quotas change, not in each request |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
 //! | a limit on trial, which denies nothing yet, or only some keys | [`shadow`](LimiterBuilder::shadow), [`enforced_percent`](LimiterBuilder::enforced_percent) |
@@ -311,6 +311,7 @@ mod snapshot;
 mod state;
 mod sync;
 mod texts;
+mod tier;
 
 /// Whether decisions are lock-free on this target and processor.
 ///
@@ -350,6 +351,7 @@ pub use quota::{Algorithm, Quota, QuotaError};
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
+pub use tier::{Tier, TierKey};
 #[cfg(feature = "macros")]
 pub use tollgate_macros::rate_limit;
 

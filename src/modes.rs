@@ -85,11 +85,6 @@ impl Modes {
         self.overruled.get().map_or(0, |tally| tally.totals().denied)
     }
 
-    /// The penalties of the key's dimension.
-    pub(crate) fn penalties(&self, key: Fingerprint) -> Option<&Penalties> {
-        self.penalties_of(key.plan())
-    }
-
     /// Whether a request with this key has an answer even if its cost is above the limit.
     #[cold]
     pub(crate) fn answer_any_cost(&self, key: Fingerprint) -> bool {

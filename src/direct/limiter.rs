@@ -216,7 +216,7 @@ impl<C: Clock> DirectLimiter<C> {
     #[cfg(feature = "snapshot")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot(1)
+        self.engine.snapshot()
     }
 
     /// The quotas, in the given order.

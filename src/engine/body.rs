@@ -12,6 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
 use crate::modes::Modes;
+use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::quotas::Unchanged;
 use crate::reservation::LimiterId;
@@ -19,6 +20,7 @@ use crate::reservation::LimiterId;
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, Ordering};
+use crate::tier::Tiers;
 
 /// A limiter whose keys are fingerprints.
 pub(crate) struct Engine<C, F> {
@@ -26,6 +28,7 @@ pub(crate) struct Engine<C, F> {
     pub(crate) clock: C,
     pub(crate) fingerprinter: F,
     pub(crate) at_cap: AtCap,
+    pub(crate) tiers: Tiers,
     /// Whether single keys may have quotas of their own.
     pub(crate) may_have_own: bool,
     pub(super) tally: Option<Tally>,
@@ -37,28 +40,43 @@ pub(crate) struct Engine<C, F> {
 /// The answer to a new key at the key cap: whether to admit it, uncounted.
 pub(crate) struct AtCap(pub(crate) AtomicBool);
 
-/// A change of the quotas of a dimension, or of one of its keys. The quotas have been validated.
+/// A change of the quotas of a slot, or of one of its keys: a slot is a dimension or a tier. The
+/// quotas have been validated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Change<'a> {
-    pub(crate) dimension: usize,
+    pub(crate) slot: usize,
     pub(crate) scope: Scope,
     pub(crate) quotas: &'a [Quota],
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The current quotas of a dimension; dimension 0 if there are no dimensions.
-    pub(crate) fn quotas(&self, dimension: usize) -> &[Quota] {
-        &self.table.version(dimension).quotas
+    /// The current quotas of a slot; slot 0 if there are no dimensions.
+    pub(crate) fn quotas(&self, slot: usize) -> &[Quota] {
+        &self.table.version(slot).quotas
     }
 
-    /// Makes all of these changes, of different dimensions, or none. An error has the index of the
+    /// The key in this dimension, with the slot of its tier, or that of the dimension.
+    #[inline]
+    pub(crate) fn with_slot(&self, key: Fingerprint, dimension: usize) -> Fingerprint {
+        match key.plan() {
+            0 => key.in_dimension(dimension),
+            tier => self.tiers.key_in(tier, dimension, key),
+        }
+    }
+
+    /// The penalties of the key's dimension.
+    pub(crate) fn penalties<'a>(&self, modes: &'a Modes, key: Fingerprint) -> Option<&'a Penalties> {
+        modes.penalties_of(self.tiers.dimension_of(key.plan()))
+    }
+
+    /// Makes all of these changes, of different slots, or none. An error has the index of the
     /// change that can't be made. Keys keep their permits. Changes to the quotas that there are
     /// cost nothing.
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
         self.can_change(changes)?;
-        for &Change { dimension, scope, quotas } in changes {
-            if !self.table.are(dimension, scope, quotas) {
-                self.table.change(dimension, scope, quotas, &self.clock);
+        for &Change { slot, scope, quotas } in changes {
+            if !self.table.are(slot, scope, quotas) {
+                self.table.change(slot, scope, quotas, &self.clock);
             }
         }
         Ok(())
@@ -66,17 +84,17 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// Whether these changes can be made.
     pub(crate) fn can_change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
-        changes.iter().enumerate().try_for_each(|(at, &Change { dimension, scope, quotas })| {
+        changes.iter().enumerate().try_for_each(|(at, &Change { slot, scope, quotas })| {
             if scope != Scope::All && !self.may_have_own {
                 return Err((at, Unchanged::NoneOfItsOwn));
             }
-            Unchanged::check(self.quotas(dimension), quotas).map_err(|error| (at, error))
+            Unchanged::check(self.quotas(slot), quotas).map_err(|error| (at, error))
         })
     }
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
     pub(crate) fn forget(&self, key: Fingerprint) -> bool {
-        let penalties = self.modes.get().and_then(|modes| modes.penalties(key));
+        let penalties = self.modes.get().and_then(|modes| self.penalties(modes, key));
         let penalised = penalties.is_some_and(|penalties| penalties.forget(key, &self.clock));
         self.table.forget(key, &self.clock) | penalised
     }
@@ -98,6 +116,7 @@ impl<C: Clock, F> Engine<C, F> {
             cells: held.cells,
             bytes: own_bytes
                 + self.table.bytes()
+                + self.tiers.bytes()
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),
@@ -112,9 +131,8 @@ impl<C: Clock, F> Engine<C, F> {
 
 #[cfg(feature = "snapshot")]
 impl<C: Clock, F: Fingerprinter> Engine<C, F> {
-    /// The snapshot of a limiter with this number of dimensions.
-    pub(crate) fn snapshot(&self, dimensions: usize) -> Snapshot {
-        Snapshot::take(&self.table, self.modes.get(), dimensions, &self.fingerprinter, &self.clock)
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.table, self.modes.get(), &self.fingerprinter, &self.clock)
     }
 
     /// Imports, before the first request.

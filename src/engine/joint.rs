@@ -115,7 +115,7 @@ impl<C: Clock, F> Engine<C, F> {
             Some(status) => status,
             None => {
                 let clock = Noted::new(&self.clock);
-                self.preview_with(&blocks_of(modes, &keys, &clock), self.asked(&keys, cost, may_wait), &clock)
+                self.preview_with(&self.blocks_of(modes, &keys, &clock), self.asked(&keys, cost, may_wait), &clock)
             }
         };
         status.decision = modes.preview(status.decision, &asked);
@@ -166,7 +166,7 @@ impl<C: Clock, F> Engine<C, F> {
         ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
     ) -> JointStatus {
         let clock = Noted::new(&self.clock);
-        let mut blocks = blocks_of(modes, &keys, &clock);
+        let mut blocks = self.blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
             // Peek at the quotas, too: their wait may be longer than the block.
             let asked = self.asked(&keys, cost, may_wait);
@@ -177,7 +177,7 @@ impl<C: Clock, F> Engine<C, F> {
         let Decision::Denied(denial) = status.decision else { return status };
         let denied_until = clock.ahead(denial.wait_ns());
         for dimension in denial.violated_quotas() {
-            blocks[dimension] = keys[dimension].and_then(|key| modes.penalties(key)?.note_denial(key, &clock));
+            blocks[dimension] = keys[dimension].and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
         }
         if blocks.iter().all(Option::is_none) {
             return status;
@@ -204,6 +204,10 @@ impl<C: Clock, F> Engine<C, F> {
         with_blocks(status.with_decision(decision), blocks, clock)
     }
 
+    fn blocks_of(&self, modes: &Modes, keys: &Together, clock: &Noted<'_, C>) -> Blocks {
+        keys.map(|key| self.penalties(modes, key?)?.blocked_until(key?, clock))
+    }
+
     fn asked<'a>(&self, keys: &'a Together, cost: u32, may_wait: bool) -> table::Together<'a> {
         table::Together { keys, cost, admits_without_place: self.at_cap.admits(), may_wait }
     }
@@ -226,10 +230,6 @@ fn by_lists(modes: &Modes, keys: &mut Together) -> Option<Decision> {
     }
     let nothing_asked = || keys.iter().all(Option::is_none).then_some(Decision::Admitted(Admission::UNCOUNTED));
     denied.map(Decision::Denied).or_else(nothing_asked)
-}
-
-fn blocks_of<C: Clock>(modes: &Modes, keys: &Together, clock: &Noted<'_, C>) -> Blocks {
-    keys.map(|key| modes.penalties(key?)?.blocked_until(key?, clock))
 }
 
 /// The status with no permits left of the keys that are blocked, until their blocks end.

@@ -40,7 +40,8 @@ impl<C: Clock, F> Engine<C, F> {
         if let (None, Some(status)) = (status, self.by_cost(key, cost)) {
             return Status { decision: modes.show(status.decision, &[Some(key)]), ..status };
         }
-        let status = status.unwrap_or_else(|| self.decide_with_penalty(modes.penalties(key), key, cost, peek, ask));
+        let status =
+            status.unwrap_or_else(|| self.decide_with_penalty(self.penalties(modes, key), key, cost, peek, ask));
         self.count(status.is_admitted());
         Status { decision: modes.show(status.decision, &[Some(key)]), ..status }
     }
@@ -49,7 +50,7 @@ impl<C: Clock, F> Engine<C, F> {
     pub(super) fn peek_in_modes(&self, modes: &Modes, ask: Ask, key: Fingerprint, cost: u32) -> Status {
         let clock = Noted::new(&self.clock);
         let status = self.by_list(modes, key).or_else(|| self.by_cost(key, cost)).unwrap_or_else(|| {
-            let until = modes.penalties(key).and_then(|penalties| penalties.blocked_until(key, &clock));
+            let until = self.penalties(modes, key).and_then(|penalties| penalties.blocked_until(key, &clock));
             let status = self.preview_quota(ask, key, cost, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });

@@ -10,6 +10,7 @@ use crate::quota::Quota;
 use crate::quotas::{check_keys, validate};
 use crate::reservation::LimiterId;
 use crate::state::table::Table;
+use crate::tier::Tiers;
 
 /// The options of a builder, except quotas, clock and fingerprinter.
 #[derive(Debug, Clone, Default)]
@@ -20,21 +21,28 @@ pub(crate) struct Settings {
     pub(crate) count_decisions: bool,
     pub(crate) keys_with_quotas: usize,
     pub(crate) modes: ModeSettings,
+    pub(crate) tiers: Vec<TierSettings>,
     /// They are of the limiter, and no part of the engine.
     pub(crate) observers: Observers,
 }
 
+/// A tier of a builder.
+#[derive(Debug, Clone)]
+pub(crate) struct TierSettings {
+    pub(crate) dimension: usize,
+    pub(crate) name: Box<str>,
+    pub(crate) quotas: Vec<Quota>,
+}
+
 impl Settings {
-    /// The engine of a limiter for many keys, each with these quotas.
+    /// The engine of a limiter for many keys, each with these quotas, or those of its tier.
     pub(crate) fn keyed<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        validate(quotas)?;
-        self.engine(&[quotas], None, (clock, fingerprinter))
+        self.engine(&[quotas], false, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for one key.
     pub(crate) fn direct<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        validate(quotas)?;
-        self.engine(&[quotas], Some(Table::single(quotas)), (clock, fingerprinter))
+        self.engine(&[quotas], true, (clock, fingerprinter))
     }
 
     /// The engine of a limiter for keys of several dimensions, each with quotas of its own.
@@ -44,30 +52,44 @@ impl Settings {
         clock: C,
         fingerprinter: F,
     ) -> Result<Engine<C, F>, BuildError> {
-        quotas.iter().try_for_each(|quotas| validate(quotas))?;
-        if quotas.iter().flatten().any(Quota::is_counting_refused) {
+        let of_tiers = self.tiers.iter().flat_map(|tier| &tier.quotas);
+        if quotas.iter().flatten().chain(of_tiers).any(Quota::is_counting_refused) {
             return Err(BuildError::CountingRefusedAlone);
         }
         let quotas: Vec<&[Quota]> = quotas.iter().map(Vec::as_slice).collect();
-        self.engine(&quotas, None, (clock, fingerprinter))
+        self.engine(&quotas, false, (clock, fingerprinter))
+    }
+
+    /// The quotas of each dimension, and of each tier.
+    pub(crate) fn slots<'a>(&'a self, dimensions: &[&'a [Quota]]) -> Vec<&'a [Quota]> {
+        dimensions.iter().copied().chain(self.tiers.iter().map(|tier| &*tier.quotas)).collect()
     }
 
     fn engine<C, F>(
         self,
-        quotas: &[&[Quota]],
-        table: Option<Table>,
+        dimensions: &[&[Quota]],
+        is_single: bool,
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {
-        let Self { key_cap, expected_keys, at_key_cap, count_decisions, keys_with_quotas, modes, .. } = self;
-        let key_cap = key_cap.unwrap_or(DEFAULT_KEY_CAP);
-        check_keys(key_cap, expected_keys)?;
-        let modes = modes.made(quotas.len(), key_cap)?;
-        if keys_with_quotas > key_cap {
-            return Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap });
+        let slots = self.slots(dimensions);
+        slots.iter().try_for_each(|quotas| validate(quotas))?;
+        let names = self.tiers.iter().map(|tier| (tier.dimension, tier.name.clone()));
+        let tiers = Tiers::new(dimensions.len(), names.collect())?;
+        let key_cap = self.key_cap.unwrap_or(DEFAULT_KEY_CAP);
+        check_keys(key_cap, self.expected_keys)?;
+        if self.keys_with_quotas > key_cap {
+            return Err(BuildError::OwnQuotasPastCap { keys_with_quotas: self.keys_with_quotas, key_cap });
         }
-        let table = table.unwrap_or_else(|| Table::new(quotas, key_cap, expected_keys));
-        let at_cap = AtCap::new(at_key_cap);
-        let (may_have_own, tally) = (keys_with_quotas > 0, count_decisions.then(Tally::new));
-        Ok(Engine { table, clock, fingerprinter, at_cap, may_have_own, tally, id: LimiterId::new(), modes })
+        Ok(Engine {
+            table: if is_single { Table::single(slots[0]) } else { Table::new(&slots, key_cap, self.expected_keys) },
+            clock,
+            fingerprinter,
+            at_cap: AtCap::new(self.at_key_cap),
+            tiers,
+            may_have_own: self.keys_with_quotas > 0,
+            tally: self.count_decisions.then(Tally::new),
+            id: LimiterId::new(),
+            modes: self.modes.made(dimensions.len(), key_cap)?,
+        })
     }
 }

@@ -64,7 +64,26 @@ pub enum BuildError {
         /// The place of the second dimension.
         second: usize,
     },
-    /// A penalty is for a dimension that does not exist.
+    /// There are too many tiers.
+    TooManyTiers {
+        /// The number of given tiers.
+        tiers: usize,
+        /// The most that are allowed beside the dimensions.
+        most: usize,
+    },
+    /// A tier has no name.
+    EmptyTierName {
+        /// The place of the tier.
+        tier: usize,
+    },
+    /// Two tiers of a dimension have the same name.
+    RepeatedTierName {
+        /// The place of the first tier.
+        first: usize,
+        /// The place of the second tier.
+        second: usize,
+    },
+    /// A penalty or a tier is for a dimension that does not exist.
     NoSuchDimension {
         /// The given place.
         dimension: usize,
@@ -123,7 +142,11 @@ texts! { BuildError {
     EmptyDimensionName { dimension } => "dimension {dimension}, counted from zero, has an empty name: give it one";
     RepeatedDimensionName { first, second } => "dimensions {first} and {second}, counted from zero, have the same \
         name: rename one";
-    NoSuchDimension { dimension, dimensions } => "there is no dimension {dimension} for a penalty: there are \
+    TooManyTiers { tiers, most } => "{tiers} tiers are too many: at most {most} beside the dimensions";
+    EmptyTierName { tier } => "tier {tier}, counted from zero, has an empty name: give it one";
+    RepeatedTierName { first, second } => "tiers {first} and {second}, counted from zero, have the same name: rename \
+        one";
+    NoSuchDimension { dimension, dimensions } => "there is no dimension {dimension} for a penalty or a tier: there are \
         {dimensions}, counted from zero";
     CountingRefusedAlone => "a joint limiter can't count refused requests: use a `Limiter` for that quota";
     NoPercentage { percent } => "limits can't be enforced for {percent} % of the keys: give a number from 0 to 100";

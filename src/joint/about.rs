@@ -8,6 +8,7 @@ use crate::keys::Dimensions;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
+use crate::tier::Tier;
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// Counts keys, memory and decisions of all dimensions together. The time is proportional to
@@ -48,7 +49,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     #[cfg(feature = "snapshot")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot(self.names.len())
+        self.engine.snapshot()
     }
 
     /// The name of the dimension at this place, counted from zero.
@@ -87,6 +88,26 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
         self.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
+    }
+
+    /// The tier with this name in a dimension; `None` if there is none.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_minute(60)])
+    ///     .dimension("tenant", [Quota::per_minute(1000)])
+    ///     .tier(0, "premium", [Quota::per_minute(600)])
+    ///     .build()?;
+    /// let premium = limiter.tier(0, "premium").unwrap();
+    /// assert!(limiter.try_acquire_n((premium.key("alice"), 7), 600)?.is_admitted());
+    /// assert!(limiter.try_acquire_n(("bob", 7), 61).is_err(), "more than the limit");
+    /// assert!(limiter.tier(1, "premium").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tier(&self, dimension: usize, name: &str) -> Option<Tier> {
+        self.engine.tiers.named(dimension, name)
     }
 
     /// The clock of the limiter.

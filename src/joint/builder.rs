@@ -12,7 +12,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 #[cfg(doc)]
 use crate::decision::Admission;
-use crate::engine::Settings;
+use crate::engine::{Settings, TierSettings};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::Dimensions;
@@ -75,6 +75,29 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// logs. The name is for messages, and no other dimension may have it.
     pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
         self.dimensions.push((name.into(), quotas.into_iter().collect()));
+        self
+    }
+
+    /// Adds a tier of a dimension, counted from zero: other quotas, for keys that requests put into
+    /// it. See [`Tier`](crate::Tier).
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_minute(60)]);
+    /// let limiter = builder.tier(0, "premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier(0, "premium").unwrap();
+    /// assert!(limiter.try_acquire_n((premium.key("alice"),), 600)?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tier(
+        mut self,
+        dimension: usize,
+        name: impl Into<Box<str>>,
+        quotas: impl IntoIterator<Item = Quota>,
+    ) -> Self {
+        let (name, quotas) = (name.into(), quotas.into_iter().collect());
+        self.settings.tiers.push(TierSettings { dimension, name, quotas });
         self
     }
 
@@ -262,7 +285,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - A quota is not [valid](Quota::validate) or counts denied requests.
     /// - A dimension has no quota, more than eight, or several of which one is not a sliding window
     ///   log.
-    /// - A penalty is not valid, or its dimension does not exist.
+    /// - A penalty is not valid, or its dimension or that of a tier does not exist.
+    /// - There are more than 16 dimensions and tiers, two tiers of a dimension have one name, or a name
+    ///   is empty.
     /// - The key cap or the list cap is zero or too large.
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
@@ -320,7 +345,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     #[cfg(feature = "snapshot")]
     pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<JointLimiter<D, C, F>, RestoreError> {
         let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
-        snapshot.check_quotas(&quotas)?;
+        snapshot.check_quotas(&self.settings.slots(&quotas))?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let mut limiter = Self { fingerprinter, ..self }.build()?;
         limiter.engine.import(snapshot, elapsed)?;

@@ -321,7 +321,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         let (mut given, dimensions) = (0, self.names.len());
         keys.each(&self.engine.fingerprinter, |key| {
             if let Some(place) = fingerprints[..dimensions].get_mut(given) {
-                *place = key.map(|key| key.in_dimension(given));
+                *place = key.map(|key| self.engine.with_slot(key, given));
             }
             given += 1;
         });

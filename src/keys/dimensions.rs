@@ -7,6 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddr
 use super::single::{AsKey, ByRef, fingerprint_of};
 use crate::caps::MAX_DIMENSIONS;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::tier::TierKey;
 
 /// The dimensions of a [`JointLimiter`](crate::JointLimiter): the types of their keys.
 ///
@@ -74,6 +75,7 @@ pub struct Absent;
 /// - A form of a key as in [`AsKey`]: `&K`, a reference to a borrowed form, or an integer, address,
 ///   array or tuple by value.
 /// - `Option` of any type that is [`AsKey<K>`](AsKey), including your own types.
+/// - The key of a [tier](crate::Tier::key).
 /// - [`Absent`].
 ///
 /// This trait is sealed: only the types above implement it.
@@ -184,6 +186,7 @@ impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> DimensionKey<K> for &Q {
 impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> sealed::DimensionKey<K> for &Q {}
 
 given! { [T: Hash, const N: usize] [T; N] => [T; N]; }
+given! { [K: ?Sized, A: AsKey<K>] TierKey<A> => K; }
 
 impl<T, A: DimensionKey<T>> Keys<[T]> for [A] {
     #[inline]

@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::tier::{Tier, TierKey};
 
 /// A form of a key of type `K`.
 ///
@@ -109,6 +110,23 @@ pub trait AsKey<K: ?Sized> {
     /// assert_eq!(of_form.finish(), of_key.finish());
     /// ```
     fn hash_key<H: Hasher>(&self, state: &mut H);
+
+    /// The tier of the key; see [`Tier::key`]. By default that of keys which name none.
+    ///
+    /// ```
+    /// use tollgate::{AsKey, Limiter, Quota, Tier};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").unwrap();
+    /// assert_eq!(AsKey::<String>::tier(&premium.key("alice")), premium);
+    /// assert_eq!(AsKey::<String>::tier(&"alice"), Tier::default());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[inline]
+    fn tier(&self) -> Tier {
+        Tier::default()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -151,6 +169,13 @@ macro_rules! tuples {
                 let ($($part,)*) = self;
                 $($part.hash_key(state);)*
             }
+
+            #[allow(non_snake_case, reason = "each part is named after its type")]
+            #[inline]
+            fn tier(&self) -> Tier {
+                let ($($part,)*) = self;
+                Tier::default()$(.or($part.tier()))*
+            }
         }
     };
 }
@@ -164,6 +189,18 @@ tuples!(A S, B T, C U, D V, E W, F X);
 tuples!(A S, B T, C U, D V, E W, F X, G Y);
 tuples!(A S, B T, C U, D V, E W, F X, G Y, H Z);
 
+impl<K: ?Sized, A: AsKey<K>> AsKey<K> for TierKey<A> {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.key.hash_key(state);
+    }
+
+    #[inline]
+    fn tier(&self) -> Tier {
+        self.tier
+    }
+}
+
 /// A form of a key as a fingerprinter takes it: as a value with [`Hash`].
 struct Hashed<K: ?Sized, A>(A, PhantomData<fn(&K)>);
 
@@ -174,10 +211,12 @@ impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<K, A> {
     }
 }
 
-/// The fingerprint of a key, which is the same for all of its forms.
+/// The fingerprint of a key, which is the same for all of its forms. Its plan is the number of its
+/// tier, or zero.
 #[inline]
 pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: impl AsKey<K>) -> Fingerprint {
-    fingerprinter.fingerprint(&Hashed(key, PhantomData))
+    let plan = key.tier().plan();
+    fingerprinter.fingerprint(&Hashed(key, PhantomData)).of_plan(plan)
 }
 
 /// A form of a key, by reference.
@@ -187,5 +226,10 @@ impl<K: ?Sized, A: AsKey<K>> AsKey<K> for ByRef<'_, A> {
     #[inline]
     fn hash_key<H: Hasher>(&self, state: &mut H) {
         self.0.hash_key(state);
+    }
+
+    #[inline]
+    fn tier(&self) -> Tier {
+        self.0.tier()
     }
 }

@@ -16,6 +16,7 @@ use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
+use crate::tier::Tier;
 
 /// An exact, lock-free rate limiter for many keys, each with a quota of its own.
 ///
@@ -294,7 +295,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[cfg(feature = "snapshot")]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot(1)
+        self.engine.snapshot()
     }
 
     /// The quotas of each key, in the given order.
@@ -310,6 +311,22 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
         self.engine.quotas(0)
+    }
+
+    /// The tier with this name; `None` if there is none.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<str>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").unwrap();
+    /// assert!(limiter.try_acquire_n(premium.key("alice"), 600)?.is_admitted());
+    /// assert!(limiter.tier("platinum").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tier(&self, name: &str) -> Option<Tier> {
+        self.engine.tiers.named(0, name)
     }
 
     /// The clock of the limiter.
@@ -332,7 +349,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     #[inline]
     pub(crate) fn fingerprint(&self, key: impl AsKey<K>) -> Fingerprint {
-        fingerprint_of(&self.engine.fingerprinter, key).of_plan(0)
+        self.engine.with_slot(fingerprint_of(&self.engine.fingerprinter, key), 0)
     }
 }
 

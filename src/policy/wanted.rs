@@ -70,8 +70,7 @@ impl<'a> Wanted<'a> {
     }
 
     fn changes(&self) -> Vec<Change<'_>> {
-        let change =
-            |(dimension, it): (usize, &&'a Dimension)| Change { dimension, scope: Scope::All, quotas: &it.quotas };
+        let change = |(slot, it): (usize, &&'a Dimension)| Change { slot, scope: Scope::All, quotas: &it.quotas };
         self.dimensions.iter().enumerate().map(change).collect()
     }
 

@@ -90,7 +90,7 @@ pub struct Snapshot {
     pub(super) secret: Option<[u64; 2]>,
     /// The fingerprint of a key that every limiter knows.
     pub(super) probe: (u64, u64),
-    /// For each dimension the numbers of its quotas.
+    /// For each dimension, and then for each tier, the numbers of its quotas.
     pub(super) dimensions: Vec<Vec<Numbers>>,
     pub(super) keys: Exports,
     /// The quotas of keys that have quotas of their own.
@@ -113,11 +113,10 @@ impl Snapshot {
     pub(crate) fn take(
         table: &Table,
         modes: Option<&Modes>,
-        dimensions: usize,
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let current = || (0..dimensions).map(|dimension| table.version(dimension)).collect::<Vec<&Version>>();
+        let current = || (0..table.slots()).map(|slot| table.version(slot)).collect::<Vec<&Version>>();
         let exports = |table: &Table| {
             let keys = table.export(clock).into_iter().map(|(tag, export, _)| (tag, export));
             keys.collect::<BTreeMap<_, _>>().into_iter().collect()

@@ -124,7 +124,7 @@ impl Table {
 
     /// The number of slots.
     #[cfg(feature = "snapshot")]
-    pub(super) fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.versions.slots()
     }
 

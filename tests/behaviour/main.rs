@@ -25,5 +25,6 @@ mod serde;
 #[cfg(feature = "snapshot")]
 mod snapshot;
 mod stalled_meanwhile;
+mod tiers;
 mod warm_up;
 mod within_the_window;

@@ -19,3 +19,4 @@ mod reservations_against_oracle;
 mod reservations_by_clocks_that_go_back;
 mod statuses;
 mod strategies;
+mod tiers;

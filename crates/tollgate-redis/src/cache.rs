@@ -18,6 +18,11 @@ use crate::engine::Asked;
 /// Clocks differ in rate by less than 500 in a million.
 const LEFT_OUT: u32 = 2_000;
 
+/// For how long it is certain that another clock has not yet measured this time.
+pub(crate) fn certain(time: Duration) -> Duration {
+    time.saturating_sub(time / LEFT_OUT + Duration::from_nanos(1))
+}
+
 /// A table of a fixed size: an entry takes the place of another one in its slot.
 pub(crate) struct Cache {
     slots: Box<[Mutex<Option<Entry>>]>,
@@ -52,7 +57,7 @@ impl Cache {
     pub(crate) fn keep(&self, asked: &[Asked], cost: u32, sent_at: Instant, denial: Denial) {
         let Some((keys, slot)) = self.slot(asked) else { return };
         let now = Instant::now();
-        let certain = denial.wait.saturating_sub(denial.wait / LEFT_OUT + Duration::from_nanos(1));
+        let certain = certain(denial.wait);
         let (Some(until), Some(passes)) = (sent_at.checked_add(certain), now.checked_add(denial.wait)) else { return };
         if now < until {
             let entry = Entry { keys, cost, until, passes, denial };

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The numbers of requests of a limiter since it was built, by what became of them.
 ///
 /// The requests that the store charged are those `admitted`, those `abandoned`, and at most those
-/// `perhaps_charged`.
+/// `perhaps_charged`. With leases it has charged besides the permits that are `leased` and at most those
+/// `perhaps_leased`, without those `given_back`.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -21,6 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct StoreCounts {
     /// Admitted and charged by the store.
     pub admitted: u64,
+    /// Admitted by permits that were leased, without the store.
+    pub admitted_by_lease: u64,
     /// Denied by the store.
     pub denied: u64,
     /// Denied by a cached denial, without the store.
@@ -37,6 +40,12 @@ pub struct StoreCounts {
     pub denied_locally: u64,
     /// Admitted together with others, while their caller went away before the answer.
     pub abandoned: u64,
+    /// Permits taken in advance, by leases.
+    pub leased: u64,
+    /// Permits of leases that the store may have charged, and did not tell.
+    pub perhaps_leased: u64,
+    /// Permits of leases that nobody spent, and that the store took back.
+    pub given_back: u64,
     /// Calls of the store that decided requests. Requests that waited for one reply took one call.
     pub calls: u64,
 }
@@ -59,7 +68,7 @@ macro_rules! counters {
 
 counters! {
     admitted, denied, denied_by_cache, unavailable, perhaps_charged, admitted_uncounted, admitted_locally,
-    denied_locally, abandoned, calls
+    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +76,10 @@ pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add_many(1);
+    }
+
+    pub(crate) fn add_many(&self, number: u32) {
+        self.0.fetch_add(number.into(), Ordering::Relaxed);
     }
 }

@@ -218,6 +218,8 @@ pub enum DecidedBy {
     Store,
     /// An earlier denial by the store, which is certain still.
     CachedDenial,
+    /// A lease: the store had charged the permits before.
+    Lease,
     /// A limiter in this process, because the store is away.
     Local,
     /// Nobody: the store is away, and the limiter admits then.

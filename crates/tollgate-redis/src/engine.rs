@@ -14,6 +14,7 @@ use crate::decision::{Admission, DecidedBy, Decision, Denial};
 use crate::error::{BuildError, Cause, StoreError, Unavailable};
 use crate::failure::{Fallback, OnFailure};
 use crate::flight::Flights;
+use crate::lease::Leases;
 use crate::link::CallError;
 use crate::names::KeyDigest;
 use crate::plan::{Dimension, Shared, plan};
@@ -39,6 +40,8 @@ pub(crate) struct Request {
 pub(crate) struct Settings {
     /// The slots for cached denials.
     pub(crate) cached_denials: usize,
+    /// The most permits of a lease, and the slots for leases.
+    pub(crate) leases: (u32, usize),
     pub(crate) on_failure: OnFailure,
 }
 
@@ -48,10 +51,11 @@ pub(crate) struct Engine {
     name: String,
     pub(crate) dimensions: Vec<Dimension>,
     /// Tells receipts of this limiter from others.
-    id: u64,
+    pub(crate) id: u64,
     pub(crate) flights: Flights,
     pub(crate) counters: Counters,
     cache: Cache,
+    pub(crate) leases: Leases,
     fallback: Fallback,
 }
 
@@ -72,6 +76,7 @@ impl Engine {
             flights: Flights::default(),
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
+            leases: Leases::new(settings.leases.0, settings.leases.1, &dimensions[0].quotas)?,
             fallback: Fallback::new(settings.on_failure, &dimensions)?,
             dimensions,
         }))
@@ -103,6 +108,10 @@ impl Engine {
         if let Some(denial) = self.cache.find(asked, request.cost) {
             self.counters.denied_by_cache.add();
             return Ok(Status { decision: Decision::Denied(denial), quotas: vec![] });
+        }
+        if let Some(taking) = self.begin_taking(asked, request.cost) {
+            let decision = self.take(asked, request.cost, taking).await?;
+            return Ok(Status { decision, quotas: vec![] });
         }
         // Each place of a queue has a delay of its own.
         let has_queue = |&(dimension, _): &Asked| {
@@ -150,7 +159,7 @@ impl Engine {
     }
 
     /// Counts a decision of the store, and keeps a denial.
-    fn note(&self, asked: &[Asked], request: Request, sent_at: Instant, decision: &Decision) {
+    pub(crate) fn note(&self, asked: &[Asked], request: Request, sent_at: Instant, decision: &Decision) {
         match decision {
             _ if !request.charges => {}
             Decision::Admitted(_) => self.counters.admitted.add(),
@@ -162,7 +171,12 @@ impl Engine {
     }
 
     /// The answer to a request that the store did not decide.
-    fn without_the_store(&self, asked: &[Asked], request: Request, error: StoreError) -> Result<Status, StoreError> {
+    pub(crate) fn without_the_store(
+        &self,
+        asked: &[Asked],
+        request: Request,
+        error: StoreError,
+    ) -> Result<Status, StoreError> {
         let StoreError::Unavailable(unavailable) = &error else { return Err(error) };
         if request.charges {
             self.counters.unavailable.add();
@@ -185,7 +199,12 @@ impl Engine {
     }
 
     /// Asks the store about so many requests of the same kind. Tells when it was asked.
-    async fn ask(&self, asked: &[Asked], request: Request, times: u64) -> Result<(Instant, Reply), StoreError> {
+    pub(crate) async fn ask(
+        &self,
+        asked: &[Asked],
+        request: Request,
+        times: u64,
+    ) -> Result<(Instant, Reply), StoreError> {
         let Request { cost, charges, tells } = request;
         let arguments = self.arguments(asked, if charges { "a" } else { "p" }, cost, times, tells);
         if charges {
@@ -197,7 +216,7 @@ impl Engine {
         Ok((sent_at, Reply::read(&value, asked.len()).ok_or_else(|| protocol(charges))?))
     }
 
-    fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {
+    pub(crate) fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {
         if is_admitted {
             let charges = asked.iter().zip(&reply.at).map(|(&(dimension, key), &at)| (dimension, key, at)).collect();
             let cost = if request.charges { request.cost } else { 0 };
@@ -261,6 +280,7 @@ impl Engine {
         let value = self.send(&command, || again).await;
         let value = value.map_err(|error| self.told(&[], error, true))?;
         self.cache.clear();
+        self.leases.remove(key);
         Ok(matches!(value, Value::Int(1..)))
     }
 

@@ -53,6 +53,11 @@ pub enum BuildError {
         /// The number of nodes.
         nodes: u32,
     },
+    /// Permits of this quota cannot be leased: only a quantised log has steps.
+    NoLease {
+        /// The quota.
+        quota: Box<Quota>,
+    },
     /// The store does not keep quotas of this kind.
     NotKept {
         /// The quota.
@@ -82,6 +87,9 @@ impl fmt::Display for BuildError {
                 f,
                 "a share of one in {nodes} of {quota} is less than one permit: refuse requests while the store is away"
             ),
+            Self::NoLease { quota } => {
+                write!(f, "permits of {quota} cannot be leased: take a quantised log, whose resolution is the step")
+            }
             Self::NotKept { quota } => write!(f, "the store does not keep {quota}: decide it in process"),
         }
     }

@@ -9,6 +9,7 @@ mod error;
 mod failure;
 mod flight;
 mod joint;
+mod lease;
 mod limiter;
 mod link;
 mod names;

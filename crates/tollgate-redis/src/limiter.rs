@@ -60,6 +60,9 @@ impl RedisLimiter {
     ///
     /// [`StoreError`] if the store did not decide, or the cost is more than a limit.
     pub async fn try_acquire_n(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decision, StoreError> {
+        if let Some(admission) = self.engine.spend(key.as_ref(), cost) {
+            return Ok(Decision::Admitted(admission));
+        }
         let request = Request { cost, charges: true, tells: false };
         Ok(self.engine.decide(&self.asked(key.as_ref())?, request).await?.into_decision())
     }
@@ -183,6 +186,40 @@ impl RedisLimiterBuilder {
     /// longer. Never more are admitted.
     pub fn cache_denials(mut self, slots: usize) -> Self {
         self.settings.cached_denials = slots;
+        self
+    }
+
+    /// Takes permits in advance, in leases of at most `most`, and spends them without a round trip
+    /// until the step is over that they were taken in. It needs one quota, a
+    /// [quantised log](Quota::quantised_log), whose resolution is the step. None if it is not set.
+    ///
+    /// No window holds more than N, also if a node dies or is stopped. But permits that other nodes
+    /// have leased and not spent deny requests, so waits are upper bounds.
+    ///
+    /// A lease is taken with a request that the store decides. The first request of a key takes none;
+    /// the next ones take 1, 3, 7 permits and so on, at most an eighth of those that are left. So a
+    /// limit below 8 has no leases. In later steps as many are taken as were spent. What was not spent
+    /// is given back with the key's next call, or counts until its window is over.
+    ///
+    /// Leases are kept in so many slots. A key whose slot another one has in this step takes none, so
+    /// give several times as many slots as there are busy keys.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{BuildError, RedisLimiter, Secret, Store};
+    ///
+    /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("sixteen bytes or more")?)?;
+    /// // At most 10,000 a minute, in steps of a second.
+    /// let quota = Quota::quantised_log(10_000, Duration::from_secs(60), Duration::from_secs(1));
+    /// let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 4096).build()?;
+    /// // Only a quantised log has steps.
+    /// let builder = RedisLimiter::builder(&store, "api", Quota::per_minute(10_000)).lease(100, 4096);
+    /// assert!(matches!(builder.build(), Err(BuildError::NoLease { .. })));
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    pub fn lease(mut self, most: u32, slots: usize) -> Self {
+        self.settings.leases = (most, slots);
         self
     }
 

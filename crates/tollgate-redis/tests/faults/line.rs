@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tollgate::Quota;
-use tollgate_redis::{Cause, RedisLimiter, Store};
+use tollgate_redis::{Cause, DecidedBy, RedisLimiter, Store};
 
 use crate::proxy::{Line, Proxy};
-use crate::support::{Server, runtime, secret};
+use crate::support::{START, Server, runtime, secret};
 use crate::{KEY, accounts_agree, cause, charged};
 
 fn store(proxy: &Proxy, timeout: Duration) -> Store {
@@ -111,5 +111,64 @@ fn a_denial_that_came_late_is_not_kept_for_longer_than_the_wait() {
         proxy.set(Line::Good);
         let _ = limiter.try_acquire(KEY).await.unwrap();
         assert_eq!(limiter.counts().denied_by_cache, 0);
+    });
+}
+
+/// A lease counts from when its request was sent: the answer took most of its step.
+#[test]
+fn a_lease_that_came_late_is_spent_no_longer_than_its_step() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (clock, time) = (server.clock(), crate::support::TIME);
+    let (step, rest) = (Duration::from_secs(4), Duration::from_millis(600));
+    clock.set(START - u64::try_from(rest.as_micros()).unwrap());
+    assert!(START.is_multiple_of(u64::try_from(step.as_micros()).unwrap()));
+    runtime().block_on(async {
+        let proxy = Proxy::start(&server).await;
+        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_secs(20));
+        let store = tollgate_redis::testing::with_time_from(builder, time).build().unwrap();
+        let quota = Quota::quantised_log(1000, Duration::from_secs(60), step);
+        let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 16).build().unwrap();
+        assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        proxy.set(Line::Slow);
+        let sent_by = tokio::time::Instant::now();
+        // On a slow machine the step is over before it asks.
+        assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        proxy.set(Line::Good);
+        tokio::time::sleep_until(sent_by + rest).await;
+        let admission = limiter.try_acquire(KEY).await.unwrap().into_result().unwrap();
+        assert_eq!(admission.decided_by(), DecidedBy::Store);
+    });
+}
+
+/// A store that is away takes nothing from leases.
+#[test]
+fn a_lease_is_spent_while_the_store_is_away_and_one_without_an_answer_is_not() {
+    let Some(server) = Server::start(&[]) else { return };
+    let clock = server.clock();
+    clock.set(START + 1);
+    runtime().block_on(async {
+        let proxy = Proxy::start(&server).await;
+        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_secs(20));
+        let store = tollgate_redis::testing::with_time_from(builder, crate::support::TIME).build().unwrap();
+        let hour = Duration::from_secs(3600);
+        let quota = Quota::quantised_log(1000, hour, hour);
+        let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 16).build().unwrap();
+        // The third lease has seven permits.
+        for _ in 0..8 {
+            assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        }
+        proxy.set(Line::CutBeforeReply);
+        for _ in 0..7 {
+            let admission = limiter.try_acquire(KEY).await.unwrap().into_result().unwrap();
+            assert_eq!(admission.decided_by(), DecidedBy::Lease);
+        }
+        assert_eq!(cause(&limiter.try_acquire(KEY).await.unwrap_err()), (Cause::Disconnected, true));
+        let counts = limiter.counts();
+        assert_eq!((counts.perhaps_charged, counts.perhaps_leased), (1, 15));
+        proxy.set(Line::Good);
+        // Nobody spends what nobody knows of: it is taken.
+        let left = limiter.peek(KEY, 0).await.unwrap().tightest().remaining();
+        assert_eq!(u64::from(1000 - left), counts.admitted + counts.leased + 1 + counts.perhaps_leased);
+        assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
     });
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod cluster;
 mod keys;
+mod leases;
 mod refunds;
 mod together;
 mod values;

@@ -1,0 +1,254 @@
+//! Leases: a request takes some permits in advance, and later requests of the key spend them here,
+//! without the store, until the step of its quantised log is over.
+//!
+//! # Why no window holds more than N
+//! The server reads its clock at T, in the step that ends at E. It charges the permits of the request
+//! and those of the lease as any others: they count until E + W. The request was sent before the
+//! server read its clock, so at `sent_at` that clock showed at most T. The holder spends the lease
+//! until `sent_at` + (E - T), less a part for clocks of different rates. Then the server's clock
+//! shows less than E. So each permit is spent between T and E, or never.
+//!
+//! Consider the permits that are spent in a window from x until x + W, and the last charge of any of
+//! them, at T* < x + W. Each other one was charged before, and its step ends after x. So it counts
+//! until after x + W, and did at T*. The server had at most N then.
+//!
+//! From when the answer came, a lease would be spent until after E, by as much as the way takes. If
+//! its permits counted from the start of the step, the last of them would be free too early, by as
+//! much as a step. A holder that dies spends nothing. One that is stopped reads its clock again when
+//! it goes on. A permit is given back only after no request can spend it here any more.
+
+use core::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+use tollgate::{Algorithm, Quota};
+
+use crate::cache::certain;
+use crate::decision::{Admission, DecidedBy, Decision};
+use crate::engine::{Asked, Engine, Request};
+use crate::error::{BuildError, StoreError};
+use crate::names::KeyDigest;
+use crate::receipt::Receipt;
+use crate::reply::{Left, Reply};
+use crate::status::Status;
+
+/// A lease has at most one in so many of the permits that were left.
+const SHARE: u32 = 8;
+
+/// A table of a fixed size. A lease keeps its slot until its step is over; requests of other keys
+/// of the slot take none meanwhile.
+pub(crate) struct Leases {
+    slots: Box<[Mutex<Option<Lease>>]>,
+    /// The most permits of a lease.
+    most: u32,
+    /// Permits count for so long from the end of their step.
+    window: Duration,
+    step: Duration,
+}
+
+/// What a key has in its slot: a lease that can be spent, or what is known for the next one.
+struct Lease {
+    key: KeyDigest,
+    /// The end of the step by the server, in microseconds: the time of the charge.
+    ends: u64,
+    /// It can be spent until then.
+    until: Instant,
+    /// How many permits there were.
+    taken: u32,
+    left: u32,
+    /// What the store had left, as it said last.
+    remaining: u32,
+    /// A call is on its way that takes more.
+    is_taking: bool,
+}
+
+/// Permits of a lease that nobody will spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unspent {
+    pub(crate) key: KeyDigest,
+    pub(crate) ends: u64,
+    pub(crate) permits: u32,
+}
+
+/// What the store said to a request that took a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The permits besides those of the request; `None` if it was denied.
+    pub(crate) permits: Option<u32>,
+    pub(crate) ends: u64,
+    pub(crate) left: Left,
+}
+
+impl Leases {
+    pub(crate) fn new(most: u32, slots: usize, quotas: &[Quota]) -> Result<Self, BuildError> {
+        let (slots, most) = if most == 0 { (0, 0) } else { (slots, most) };
+        let quota = quotas[0];
+        let step = quota.resolution().unwrap_or_default();
+        if slots > 0 && quota.algorithm() != Algorithm::QuantisedLog {
+            return Err(BuildError::NoLease { quota: Box::new(quota) });
+        }
+        let slots = (0..slots).map(|_| Mutex::new(None)).collect();
+        Ok(Self { slots, most, window: quota.window().saturating_sub(step), step })
+    }
+
+    /// Takes the permits of a request from the key's lease. Gives the time of their charge.
+    pub(crate) fn spend(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<u64> {
+        let mut slot = self.slot(key)?;
+        let lease = slot.as_mut().filter(|lease| lease.key == key && lease.left >= cost && now < lease.until)?;
+        lease.left -= cost;
+        Some(lease.ends)
+    }
+
+    /// Leave for one request to take a lease. Others of the key go without meanwhile.
+    pub(crate) fn begin(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<Taking<'_>> {
+        let mut slot = self.slot(key)?;
+        let is_kept = |lease: &Lease| lease.is_taking || (lease.key != key && now < lease.until);
+        if slot.as_ref().is_some_and(is_kept) {
+            return None;
+        }
+        // What counts no longer needs not be given back.
+        let ended = slot.as_mut().filter(|lease| now >= lease.until);
+        let unspent = ended.and_then(|lease| {
+            let (permits, key, ends) = (lease.left, lease.key, lease.ends);
+            (lease.taken, lease.left) = (lease.taken - permits, 0);
+            (permits > 0 && now < lease.until + self.window).then_some(Unspent { key, ends, permits })
+        });
+        let lease = match &mut *slot {
+            Some(lease) if lease.key == key => lease,
+            other => {
+                other.insert(Lease { key, ends: 0, until: now, taken: 0, left: 0, remaining: 0, is_taking: false })
+            }
+        };
+        lease.is_taking = true;
+        // In a step twice as many each time; in the next one as many as were spent of the last lease.
+        let wanted = if now < lease.until { lease.taken.saturating_mul(2).saturating_add(1) } else { lease.taken };
+        let more = wanted.min(self.most).min(lease.remaining / SHARE) / cost;
+        Some(Taking { leases: self, key, more, unspent })
+    }
+
+    /// Removes what is known of a key.
+    pub(crate) fn remove(&self, key: KeyDigest) {
+        if let Some(mut slot) = self.slot(key) {
+            let _ = slot.take_if(|lease| lease.key == key);
+        }
+    }
+
+    /// The slot of a key. The digests are spread evenly. No code here panics while it holds the lock.
+    fn slot(&self, key: KeyDigest) -> Option<MutexGuard<'_, Option<Lease>>> {
+        let place = (key.0 as usize).checked_rem(self.slots.len())?;
+        Some(self.slots[place].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl core::fmt::Debug for Leases {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Leases").field("slots", &self.slots.len()).field("most", &self.most).finish()
+    }
+}
+
+/// A request that takes a lease. If it is dropped, another one may.
+#[derive(Debug)]
+pub(crate) struct Taking<'a> {
+    leases: &'a Leases,
+    key: KeyDigest,
+    /// How many more requests of the same cost the lease is for.
+    pub(crate) more: u32,
+    /// What is to be given back.
+    pub(crate) unspent: Option<Unspent>,
+}
+
+impl Taking<'_> {
+    /// Keeps what was taken by a request that was sent at this time.
+    pub(crate) fn keep(self, sent_at: Instant, taken: Taken) {
+        let Leases { window, step, .. } = *self.leases;
+        self.with_lease(|lease| {
+            lease.remaining = taken.left.remaining;
+            let Some(permits) = taken.permits else { return };
+            // The newest permits are the last that are free: a window after the end of the step.
+            let rest = taken.left.reset_after.saturating_sub(window).min(step);
+            let until = sent_at + certain(rest);
+            if lease.ends == taken.ends {
+                (lease.left, lease.until) = (lease.left + permits, lease.until.max(until));
+            } else {
+                (lease.left, lease.until, lease.ends) = (permits, until, taken.ends);
+            }
+            lease.taken = lease.left;
+        });
+    }
+
+    fn with_lease(&self, change: impl FnOnce(&mut Lease)) {
+        let mut slot = self.leases.slot(self.key);
+        if let Some(lease) = slot.as_deref_mut().and_then(Option::as_mut).filter(|lease| lease.key == self.key) {
+            change(lease);
+        }
+    }
+}
+
+impl Drop for Taking<'_> {
+    fn drop(&mut self) {
+        self.with_lease(|lease| lease.is_taking = false);
+    }
+}
+
+impl Engine {
+    /// Admits a request by a lease, without a call.
+    pub(crate) fn spend(&self, key: &[u8], cost: u32) -> Option<Admission> {
+        if self.leases.slots.is_empty() || cost == 0 {
+            return None;
+        }
+        let key = self.digest(0, key);
+        let ends = self.leases.spend(key, cost, Instant::now())?;
+        self.counters.admitted_by_lease.add();
+        let receipt = Receipt { limiter: self.id, cost, charges: vec![(0, key, ends)] };
+        Some(Admission::new(receipt, Duration::ZERO, DecidedBy::Lease))
+    }
+
+    /// Leave for a request to take a lease; `None` if it goes without.
+    pub(crate) fn begin_taking(&self, asked: &[Asked], cost: u32) -> Option<Taking<'_>> {
+        let &[(_, key)] = asked else { return None };
+        self.leases.begin(key, cost, Instant::now())
+    }
+
+    /// Decides a request, and takes a lease with it. Gives back what the last one has left.
+    pub(crate) async fn take(&self, asked: &[Asked], cost: u32, taking: Taking<'_>) -> Result<Decision, StoreError> {
+        let request = Request { cost, charges: true, tells: true };
+        let times = u64::from(taking.more) + 1;
+        let (_, answer) = tokio::join!(self.give_back(taking.unspent), self.ask(asked, request, times));
+        match answer {
+            Ok((sent_at, reply)) => {
+                if let Some(taken) = taken(&reply, cost) {
+                    self.counters.leased.add_many(taken.permits.unwrap_or(0));
+                    taking.keep(sent_at, taken);
+                }
+                let decision = self.decision(asked, request, &reply, reply.granted > 0);
+                self.note(asked, request, sent_at, &decision);
+                Ok(decision)
+            }
+            Err(error) => {
+                if matches!(&error, StoreError::Unavailable(error) if error.is_perhaps_charged()) {
+                    self.counters.perhaps_leased.add_many(taking.more * cost);
+                }
+                self.without_the_store(asked, request, error).map(Status::into_decision)
+            }
+        }
+    }
+
+    /// If the store does not answer, they count until their window is over.
+    async fn give_back(&self, unspent: Option<Unspent>) -> u32 {
+        let Some(Unspent { key, ends, permits }) = unspent else { return 0 };
+        let receipt = Receipt { limiter: self.id, cost: permits, charges: vec![(0, key, ends)] };
+        let given_back = self.refund(receipt).await.unwrap_or(0);
+        self.counters.given_back.add_many(given_back);
+        given_back
+    }
+}
+
+fn taken(reply: &Reply, cost: u32) -> Option<Taken> {
+    let (&[ends], &[left]) = (&*reply.at, &*reply.left) else { return None };
+    let more = reply.granted.checked_sub(1).map(u32::try_from).transpose().ok()?;
+    Some(Taken { permits: more.map(|more| more * cost), ends, left })
+}
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

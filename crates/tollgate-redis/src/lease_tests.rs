@@ -157,7 +157,6 @@ fn no_window_holds_more_than_n_by_clocks_that_drift_and_answers_that_are_late_or
         all.given_back += run.given_back;
         all.denied += run.denied;
     }
-    eprintln!("{} {} {}", all.by_lease, all.given_back, all.denied);
     assert!(all.by_lease > 10_000 && all.given_back > 1_000 && all.denied > 1_000);
 }
 

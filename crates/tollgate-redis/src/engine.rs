@@ -18,7 +18,7 @@ use crate::lease::Leases;
 use crate::link::CallError;
 use crate::names::KeyDigest;
 use crate::plan::{Dimension, Shared, plan};
-use crate::receipt::Receipt;
+use crate::receipt::{Charges, Receipt};
 use crate::reply::Reply;
 use crate::script::Argument;
 use crate::status::{QuotaStatus, Status};
@@ -218,7 +218,8 @@ impl Engine {
 
     pub(crate) fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {
         if is_admitted {
-            let charges = asked.iter().zip(&reply.at).map(|(&(dimension, key), &at)| (dimension, key, at)).collect();
+            let charges = asked.iter().zip(&reply.at).map(|(&(dimension, key), &at)| (dimension, key, at));
+            let charges = Charges::Several(charges.collect());
             let cost = if request.charges { request.cost } else { 0 };
             let receipt = Receipt { limiter: self.id, cost, charges };
             return Decision::Admitted(Admission::new(receipt, reply.delay, DecidedBy::Store));
@@ -264,9 +265,10 @@ impl Engine {
         if receipt.limiter != self.id {
             return Err(StoreError::OtherLimiter);
         }
-        let asked: Vec<Asked> = receipt.charges.iter().map(|&(dimension, key, _)| (dimension, key)).collect();
+        let asked: Vec<Asked> =
+            receipt.charges.as_slice().iter().map(|&(dimension, key, _)| (dimension, key)).collect();
         let mut arguments = self.arguments(&asked, "r", receipt.cost, 1, false);
-        arguments.extend(receipt.charges.iter().map(|&(.., at)| Argument::Number(at)));
+        arguments.extend(receipt.charges.as_slice().iter().map(|&(.., at)| Argument::Number(at)));
         let value = self.call(&asked, &arguments, true).await?;
         self.cache.remove(&asked);
         Reply::read_refund(&value).ok_or_else(|| protocol(true))

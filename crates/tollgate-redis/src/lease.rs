@@ -28,7 +28,7 @@ use crate::decision::{Admission, DecidedBy, Decision};
 use crate::engine::{Asked, Engine, Request};
 use crate::error::{BuildError, StoreError};
 use crate::names::KeyDigest;
-use crate::receipt::Receipt;
+use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
 use crate::status::Status;
 
@@ -199,7 +199,7 @@ impl Engine {
         let key = self.digest(0, key);
         let ends = self.leases.spend(key, cost, Instant::now())?;
         self.counters.admitted_by_lease.add();
-        let receipt = Receipt { limiter: self.id, cost, charges: vec![(0, key, ends)] };
+        let receipt = Receipt { limiter: self.id, cost, charges: Charges::One((0, key, ends)) };
         Some(Admission::new(receipt, Duration::ZERO, DecidedBy::Lease))
     }
 
@@ -236,7 +236,7 @@ impl Engine {
     /// If the store does not answer, they count until their window is over.
     async fn give_back(&self, unspent: Option<Unspent>) -> u32 {
         let Some(Unspent { key, ends, permits }) = unspent else { return 0 };
-        let receipt = Receipt { limiter: self.id, cost: permits, charges: vec![(0, key, ends)] };
+        let receipt = Receipt { limiter: self.id, cost: permits, charges: Charges::One((0, key, ends)) };
         let given_back = self.refund(receipt).await.unwrap_or(0);
         self.counters.given_back.add_many(given_back);
         given_back

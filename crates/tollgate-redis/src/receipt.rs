@@ -22,13 +22,31 @@ pub struct Receipt {
     /// The limiter that charged.
     pub(crate) limiter: u64,
     pub(crate) cost: u32,
-    /// The dimension, the key and the time of each charge.
-    pub(crate) charges: Vec<(usize, KeyDigest, u64)>,
+    pub(crate) charges: Charges,
+}
+
+/// The dimension, the key and the time of a charge.
+pub(crate) type Charge = (usize, KeyDigest, u64);
+
+/// Those of a request. A single one needs no memory of its own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Charges {
+    One(Charge),
+    Several(Vec<Charge>),
+}
+
+impl Charges {
+    pub(crate) fn as_slice(&self) -> &[Charge] {
+        match self {
+            Self::One(charge) => std::slice::from_ref(charge),
+            Self::Several(charges) => charges,
+        }
+    }
 }
 
 impl Receipt {
     /// Of an admission that the store did not charge: there is nothing to refund.
     pub(crate) fn nothing() -> Self {
-        Self { limiter: 0, cost: 0, charges: vec![] }
+        Self { limiter: 0, cost: 0, charges: Charges::Several(vec![]) }
     }
 }

@@ -12,12 +12,23 @@ kinds.S = function(key, place)
     end
     local count = size / 16
 
+    -- A short value is read at once, and each entry of a long one once. `known` has the ends of
+    -- entries and what was granted until then, if they have been looked at or written.
+    local known, value = {}, size <= 1024 and size > 0 and read(place, 'GET', key)
     local function entry(index)
-        local ends, granted = struct.unpack('>I8I8', redis.call('GETRANGE', key, index * 16, index * 16 + 15))
-        if granted > 9007199254740992 then
-            refuse('FOREIGN', place)
+        local it = known[index]
+        if not it then
+            local bytes, from = value, index * 16
+            if not bytes then
+                bytes, from = read(place, 'GETRANGE', key, from, from + 15), 0
+            end
+            it = { struct.unpack('>I8I8', bytes, from + 1) }
+            if it[2] > 9007199254740992 then
+                refuse('FOREIGN', place)
+            end
+            known[index] = it
         end
-        return ends, granted
+        return it[1], it[2]
     end
     local function granted_until(index)
         if index < 0 then
@@ -29,7 +40,7 @@ kinds.S = function(key, place)
 
     local newest = 0
     if count > 0 then
-        newest = struct.unpack('>I8', read(place, 'GETRANGE', key, -16, -9))
+        newest = entry(count - 1)
         checked(math.max(0, newest - step), place)
     end
     -- The last whole step that is over, and the end of the one that runs. An earlier reading than
@@ -65,15 +76,17 @@ kinds.S = function(key, place)
     function self.charge(permits)
         local granted = granted_until(count - 1) + permits
         if count > 0 and newest == running then
+            known[count - 1] = { running, granted }
             redis.call('SETRANGE', key, count * 16 - 8, struct.pack('>I8', granted))
         else
             local length = redis.call('APPEND', key, struct.pack('>I8I8', running, granted))
             count, newest = length / 16, running
+            known[count - 1] = { running, granted }
             if reaches_power_of_two(length - 16, length) then
                 local dead = first_index(0, count, function(index) return entry(index) + window > begun() end) - 1
                 if dead * 2 >= count then
                     redis.call('SET', key, redis.call('GETRANGE', key, dead * 16, -1), 'KEEPTTL')
-                    count = count - dead
+                    count, known, value = count - dead, {}, nil
                 end
             end
         end

@@ -7,9 +7,12 @@
 mod support;
 
 mod away;
+mod clocks;
+mod crash;
 mod line;
 mod proxy;
 mod server;
+mod slots;
 
 use redis::Connection;
 use support::ask;

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, StoreError};
 
-use crate::support::{Server, ask, runtime};
+use crate::support::{START, Server, ask, runtime};
 use crate::{KEY, accounts_agree, cause, charged};
 
 #[test]
@@ -140,4 +140,28 @@ fn a_user_who_may_not_run_scripts_is_told_so_and_no_password_is_shown() {
         assert!(!said.contains("hidden") && !said.contains("wrong") && !said.contains("weak"), "{said}");
         assert!(!said.contains(&server.socket().display().to_string()), "{said}");
     }
+}
+
+/// A lease outlives the loss of its charge, so what was lost has its permits.
+#[test]
+fn after_a_flush_what_is_spent_of_leases_is_part_of_what_was_lost() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (clock, store, mut connection) = (server.clock(), server.store_with_time(), server.connect());
+    let hour = Duration::from_secs(3600);
+    let builder = RedisLimiter::builder(&store, "api", Quota::quantised_log(200, hour, hour));
+    let limiter = builder.lease(100, 16).build().unwrap();
+    clock.set(START + 1);
+    runtime().block_on(async {
+        for _ in 0..20 {
+            assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        }
+        let counts = limiter.counts();
+        let lost = counts.admitted + counts.leased;
+        assert_eq!((lost, counts.calls, counts.admitted_by_lease), (31, 5, 15));
+        let _: redis::Value = ask(&mut connection, &["FLUSHALL"]);
+        clock.set(START + 1);
+        while limiter.try_acquire(KEY).await.unwrap().is_admitted() {}
+        let counts = limiter.counts();
+        assert_eq!(counts.admitted + counts.admitted_by_lease, 200 + lost);
+    });
 }

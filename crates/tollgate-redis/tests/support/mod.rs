@@ -20,32 +20,47 @@ pub(crate) const TIME: &str = "time-of-tests";
 pub(crate) struct Server {
     child: Child,
     folder: tempfile::TempDir,
+    options: Vec<String>,
 }
 
 impl Server {
     /// A server with these options besides; `None`, and a loud line, if there is no program.
     pub(crate) fn start(options: &[&str]) -> Option<Self> {
-        let program = std::env::var(PROGRAM).unwrap_or_else(|_| "redis-server".to_owned());
         let folder = tempfile::tempdir().expect("a folder");
-        let mut command = Command::new(&program);
-        command.current_dir(folder.path()).args(["--port", "0", "--unixsocket", "socket", "--save", ""]);
-        command.args(["--appendonly", "no"]).args(options).stdin(Stdio::null()).stdout(Stdio::null());
-        let child = match command.spawn() {
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let child = match command(&folder, &options).spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let line = format!("SKIPPED: there is no {program}; install it, or name another by {PROGRAM}");
+                let line = format!("SKIPPED: there is no {}; install it, or name another by {PROGRAM}", program());
                 writeln!(std::io::stderr(), "{line}").expect("the standard error takes a line");
                 return None;
             }
-            Err(error) => panic!("{program}: {error}"),
+            Err(error) => panic!("{}: {error}", program()),
         };
-        let server = Self { child, folder };
+        let server = Self { child, folder, options };
+        server.answers();
+        Some(server)
+    }
+
+    /// Kills it by SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts it again after it was killed, on the files that it left.
+    pub(crate) fn start_again(&mut self) {
+        self.child = command(&self.folder, &self.options).spawn().expect("as before");
+        self.answers();
+    }
+
+    /// Waits until it answers, with its data.
+    fn answers(&self) {
         let until = Instant::now() + Duration::from_secs(30);
-        while !server.try_connect().is_some_and(|mut connection| connection.check_connection()) {
+        while !self.try_connect().is_some_and(|mut connection| connection.check_connection()) {
             assert!(Instant::now() < until, "the server does not answer");
             std::thread::sleep(Duration::from_millis(5));
         }
-        Some(server)
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -84,6 +99,17 @@ impl Server {
     pub(crate) fn clock(&self) -> Clock {
         Clock(RefCell::new(self.connect()))
     }
+}
+
+fn program() -> String {
+    std::env::var(PROGRAM).unwrap_or_else(|_| "redis-server".to_owned())
+}
+
+fn command(folder: &tempfile::TempDir, options: &[String]) -> Command {
+    let mut command = Command::new(program());
+    command.current_dir(folder.path()).args(["--port", "0", "--unixsocket", "socket", "--save", ""]);
+    command.args(["--appendonly", "no"]).args(options).stdin(Stdio::null()).stdout(Stdio::null());
+    command
 }
 
 impl Drop for Server {

@@ -36,7 +36,7 @@ use crate::snapshot::{RestoreError, Snapshot};
 #[must_use = "a builder does nothing until `build`"]
 pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     quotas: Vec<Quota>,
-    settings: Settings,
+    pub(crate) settings: Settings,
     clock: C,
     fingerprinter: F,
     key: PhantomData<fn(&K)>,

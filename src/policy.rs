@@ -55,6 +55,7 @@
 //! | `at_key_cap` | the answer to a new key then ([`AtKeyCap`]): `"deny"` (default) or `"admit"` |
 //! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
 //! | `enforced_percent` | the percentage of keys for which limits are enforced, in place of `shadow`: 0 to 100 (default) |
+//! | `store` | the [server](#a-store) that decides, in place of this process; optional |
 //! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) |
 //!
 //! See [`JointLimiterBuilder::shadow`] for shadow mode, and
@@ -94,6 +95,38 @@
 //!
 //! A policy with one dimension, or one dimension of several, makes a [`Limiter`](crate::Limiter) by
 //! [`Policy::builder_of`].
+//!
+//! # A store
+//! With a `[store]`, the same file is for a Redis or Valkey server on which several nodes share the
+//! limits. `tollgate-redis` makes the limiter, and `tollgate serve` and `tollgate replay` take such a
+//! file as well. A limiter in process refuses it ([`BuildError::ForStore`](crate::BuildError::ForStore)):
+//! nothing decides in process by mistake. [`Policy::without_store`] does so on purpose.
+//!
+//! ```toml
+//! [store]
+//! url = "redis://127.0.0.1:6379"
+//! secret = { env = "TOLLGATE_SECRET" }
+//! timeout = "50ms"
+//! on_failure = "local"
+//! nodes = 4
+//! ```
+//!
+//! | field of the store | value |
+//! |---|---|
+//! | `url` | the address, a text without a password, or where it is: `{ env = "NAME" }` or `{ file = "PATH" }` |
+//! | `secret` | where the secret is by which keys are hashed, in the same way, and never the secret itself |
+//! | `name` | the name of the limiter, by default `"policy"`: another name has other permits |
+//! | `prefix`, `hash_tag` | what the names of keys on the server begin with, and their hash tag in a cluster |
+//! | `timeout` | the longest time that a request takes |
+//! | `on_failure` | the answer when the store does not decide: `"closed"` (default), `"open"` or `"local"` |
+//! | `nodes` | for `"local"`: the number of nodes, each of which gets that share of the limits |
+//! | `cache_denials` | the slots in which denials are kept, to deny again without the store |
+//! | `max_in_flight`, `max_clock_skew` | the most calls at a time, and how far the server's clock may be behind |
+//! | `breaker` | `{ failures = 5, pause = "1s" }`: after so many failures the store is not asked for so long |
+//!
+//! What is not set is as `tollgate-redis` has it. No store keeps penalties or shadow mode, so
+//! `tollgate-redis` refuses a policy with one of them and a store. `key_cap` and `at_key_cap` are for
+//! the limiter in process of `on_failure = "local"`.
 //!
 //! # A file that changes
 //! A [`Watcher`] applies a changed file to limiters in use, as a whole, or refuses it with file, line
@@ -149,8 +182,12 @@ mod load;
 mod model;
 mod names;
 mod read;
+mod read_store;
 mod reload;
 mod reloaded;
+mod store;
+#[cfg(test)]
+mod store_tests;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -164,5 +201,6 @@ pub use load::LoadError;
 pub use model::{Dimension, Policy};
 pub use reload::Reloader;
 pub use reloaded::{ReloadError, Reloaded};
+pub use store::{Given, OnFailure, StoreTable};
 pub use target::{OfDimension, Target};
 pub use watcher::Watcher;

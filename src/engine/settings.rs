@@ -24,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) tiers: Vec<TierSettings>,
     /// They are of the limiter, and no part of the engine.
     pub(crate) observers: Observers,
+    /// The policy is for a store, so no limiter in process may take its place.
+    pub(crate) is_for_store: bool,
 }
 
 /// A tier of a builder.
@@ -71,6 +73,9 @@ impl Settings {
         is_single: bool,
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {
+        if self.is_for_store {
+            return Err(BuildError::ForStore);
+        }
         let slots = self.slots(dimensions);
         slots.iter().try_for_each(|quotas| validate(quotas))?;
         let names = self.tiers.iter().map(|tier| (tier.dimension, tier.name.clone()));

@@ -44,7 +44,7 @@ use crate::snapshot::{RestoreError, Snapshot};
 #[must_use = "a builder does nothing until `build`"]
 pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     dimensions: Vec<(Box<str>, Vec<Quota>)>,
-    settings: Settings,
+    pub(crate) settings: Settings,
     clock: C,
     fingerprinter: F,
     keys: PhantomData<fn(&D)>,

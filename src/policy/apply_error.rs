@@ -44,6 +44,8 @@ pub enum ApplyError {
         /// That of the policy.
         asked: usize,
     },
+    /// The policy has a `[store]`, and the limiter decides in process.
+    ForStore,
     /// A [`Target`](crate::policy::Target) of the program refuses it.
     Refused {
         /// The name of the dimension, if it is because of one.
@@ -62,7 +64,7 @@ impl ApplyError {
                 Some(dimension)
             }
             Self::Refused { dimension, .. } => dimension.as_deref(),
-            Self::KeyCap { .. } => None,
+            Self::KeyCap { .. } | Self::ForStore => None,
         }
     }
 }
@@ -75,6 +77,7 @@ texts! { ApplyError {
     Change { dimension, error } => "dimension {dimension:?}: {error}";
     KeyCap { is, asked } => "`key_cap` can't change from {is} to {asked} in use: write {is}, or restart to build a \
         limiter with {asked}";
+    ForStore => "a limiter in process can't take on a policy with a `[store]`: remove the table, or restart to decide there";
     Refused { dimension, reason } => "{}{reason}", dimension.as_ref().map_or(String::new(), |it| format!("dimension {it:?}: "));
 } }
 

@@ -136,6 +136,25 @@ pub enum PolicyProblem {
     },
     /// A key has no field, or a field with an empty name.
     EmptyKey,
+    /// The value of a field of `[store]` is neither a text nor a place where it is.
+    Given {
+        /// The field.
+        field: &'static str,
+    },
+    /// A secret, or an address with a password, is in the file itself.
+    InTheFile {
+        /// The field.
+        field: &'static str,
+    },
+    /// `on_failure` of `[store]` is none of the known words.
+    UnknownOnFailure {
+        /// The word in the file.
+        word: String,
+    },
+    /// A store with `on_failure = "local"` has no `nodes`, or zero.
+    NoNodes,
+    /// A store has `nodes`, and not `on_failure = "local"`.
+    NodesWithoutLocal,
     /// The fields are complete, but no limiter can be built with their values.
     Refused(BuildError),
 }
@@ -155,6 +174,12 @@ texts! { PolicyProblem {
     RepeatedName { name } => "there are two dimensions {name:?}: give each a name of its own";
     EmptyKey => "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \
         dimension's name";
+    Given { field } => "`{field}` is no text: write one, or {{ env = \"NAME\" }} or {{ file = \"PATH\" }} to have it read there";
+    InTheFile { field } => "`{field}` has a secret in the file: put it elsewhere, and write {{ env = \"NAME\" }} or \
+        {{ file = \"PATH\" }}";
+    UnknownOnFailure { word } => "`on_failure` is {word:?}: write \"closed\", \"open\" or \"local\"";
+    NoNodes => "`on_failure = \"local\"` needs `nodes`, the number of nodes, at least 1: each gets its share of the limits";
+    NodesWithoutLocal => "`nodes` is only for `on_failure = \"local\"`: remove it, or write that";
     Refused(error) => "{error}";
 } }
 

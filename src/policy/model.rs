@@ -5,6 +5,7 @@ use core::hash::Hash;
 
 use super::error::UnknownDimension;
 use super::names::ALGORITHMS;
+use super::store::StoreTable;
 use crate::builder::LimiterBuilder;
 use crate::caps::AtKeyCap;
 use crate::duration::Plain;
@@ -40,6 +41,7 @@ pub struct Policy {
     pub(super) at_key_cap: Option<AtKeyCap>,
     pub(super) shadow: Option<bool>,
     pub(super) enforced_percent: Option<u8>,
+    pub(super) store: Option<StoreTable>,
     pub(super) dimensions: Vec<Dimension>,
 }
 
@@ -78,8 +80,8 @@ impl Policy {
     ///
     /// `D` names the types of the keys, in the order of the dimensions. If the service does not
     /// know the dimensions, `D` is a slice; see [`JointLimiter`]. The build fails if `D` names
-    /// another number of dimensions than the policy has. Everything else was checked when the
-    /// policy was read.
+    /// another number of dimensions than the policy has, and if the policy has a
+    /// [`[store]`](Self::store). Everything else was checked when the policy was read.
     ///
     /// ```
     /// use std::net::IpAddr;
@@ -94,6 +96,7 @@ impl Policy {
     /// ```
     pub fn builder<D: Dimensions + ?Sized>(&self) -> JointLimiterBuilder<D> {
         let mut builder = JointLimiter::<D>::builder();
+        builder.settings.is_for_store = self.store.is_some();
         for (at, dimension) in self.dimensions.iter().enumerate() {
             builder = builder.dimension(dimension.name.clone(), dimension.quotas.iter().copied());
             if let Some(penalty) = dimension.penalty {
@@ -131,6 +134,7 @@ impl Policy {
         // There is at least one.
         let mut builder =
             quotas[1..].iter().fold(Limiter::<K>::builder(quotas[0]), |builder, &quota| builder.and(quota));
+        builder.settings.is_for_store = self.store.is_some();
         if let Some(penalty) = *penalty {
             builder = builder.penalty(penalty);
         }
@@ -185,7 +189,7 @@ impl Policy {
     /// [`UnknownDimension`] when the policy has no dimension of one of these names.
     pub fn only<'a>(&self, dimensions: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownDimension> {
         let dimensions = dimensions.into_iter().map(|name| self.dimension(name).cloned()).collect::<Result<_, _>>()?;
-        Ok(Self { dimensions, ..*self })
+        Ok(Self { dimensions, store: self.store.clone(), ..*self })
     }
 
     /// The dimensions, in the order of the file. Requests give their keys in this order.
@@ -224,6 +228,45 @@ impl Policy {
     #[must_use]
     pub const fn enforced_percent(&self) -> Option<u8> {
         self.enforced_percent
+    }
+
+    /// The store that decides, if the policy has `[store]`. Then no limiter in process is built of it:
+    /// `tollgate-redis` builds one.
+    ///
+    /// ```
+    /// use tollgate::{BuildError, Policy};
+    ///
+    /// let policy = Policy::from_toml(r#"
+    ///     [store]
+    ///     url = "redis://127.0.0.1:6379"
+    ///     secret = { env = "TOLLGATE_SECRET" }
+    ///
+    ///     [[dimension]]
+    ///     name = "user"
+    ///     quota = [{ limit = 5, per = "1m" }]
+    /// "#)?;
+    /// assert!(policy.store().is_some());
+    /// assert_eq!(policy.builder::<(String,)>().build().err(), Some(BuildError::ForStore));
+    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub const fn store(&self) -> Option<&StoreTable> {
+        self.store.as_ref()
+    }
+
+    /// The same policy without its store: for a program that is told to decide in process.
+    ///
+    /// ```
+    /// use tollgate::Policy;
+    ///
+    /// # let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]")?;
+    /// let limiter = policy.without_store().builder::<(String,)>().build()?;
+    /// # assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn without_store(&self) -> Self {
+        Self { store: None, ..self.clone() }
     }
 
     /// The same, whatever the file has.
@@ -274,6 +317,9 @@ impl fmt::Display for Policy {
         if let Some(percent) = self.enforced_percent {
             writeln!(f, "enforced_percent = {percent}")?;
         }
+        if let Some(store) = &self.store {
+            write!(f, "\n{store}")?;
+        }
         for Dimension { name, key, quotas, penalty } in &self.dimensions {
             writeln!(f, "\n[[dimension]]\nname = {}", Quoted(name))?;
             let fields: Vec<String> = key.iter().map(|field| Quoted(field).to_string()).collect();
@@ -303,7 +349,7 @@ impl fmt::Display for Policy {
 }
 
 /// Displays a text as a basic string of TOML.
-struct Quoted<'a>(&'a str);
+pub(super) struct Quoted<'a>(pub(super) &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@ use super::apply_error::ApplyError;
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
+use super::read_store::{FileStore, store_of};
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::duration::{DurationText, parse_duration};
 use crate::error::BuildError;
@@ -25,6 +26,7 @@ struct File {
     at_key_cap: Option<Spanned<String>>,
     shadow: Option<bool>,
     enforced_percent: Option<Spanned<u32>>,
+    store: Option<Spanned<FileStore>>,
     #[serde(default)]
     dimension: Vec<Spanned<FileDimension>>,
 }
@@ -66,13 +68,13 @@ struct FileQuota {
 }
 
 /// The place of a problem in bytes, and the problem.
-type Placed = (usize, PolicyProblem);
+pub(super) type Placed = (usize, PolicyProblem);
 
-fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Placed {
+pub(super) fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Placed {
     (value.span().start, problem.into())
 }
 
-fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
+pub(super) fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
     parse_duration(&value.get_ref().0).map_err(|error| at(value, PolicyProblem::Duration { field, error }))
 }
 
@@ -181,6 +183,7 @@ fn with_remedy(message: &str) -> String {
 pub(super) fn line_of(text: &str, error: &ApplyError) -> usize {
     let place = toml::from_str(text).ok().and_then(|file: File| match error {
         ApplyError::KeyCap { .. } => Some(file.key_cap?.span().start),
+        ApplyError::ForStore => Some(file.store?.span().start),
         _ => {
             let mut names = file.dimension.iter().map(|dimension| &dimension.get_ref().name);
             Some(names.find(|name| error.dimension() == Some(name.get_ref()))?.span().start)
@@ -253,6 +256,7 @@ impl Policy {
             named.push(read.map_err(|placed| PolicyError::at(text, placed, Some(name.get_ref())))?);
         }
         let key_cap = file.key_cap.map(Spanned::into_inner);
-        Ok(Self { key_cap, at_key_cap, shadow: file.shadow, enforced_percent, dimensions: named })
+        let store = file.store.as_ref().map(|store| store_of(store.get_ref())).transpose().map_err(refuse)?;
+        Ok(Self { key_cap, at_key_cap, shadow: file.shadow, enforced_percent, store, dimensions: named })
     }
 }

@@ -29,6 +29,9 @@ impl<'a> Wanted<'a> {
 
     /// Checks all of it. Changes nothing.
     pub(super) fn check<C: Clock, F>(&self, engine: &Engine<C, F>) -> Result<(), ApplyError> {
+        if self.policy.store.is_some() {
+            return Err(ApplyError::ForStore);
+        }
         let is = engine.table.key_cap();
         if let Some(asked) = self.policy.key_cap.filter(|&asked| asked != is) {
             return Err(ApplyError::KeyCap { is, asked });

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate::policy::{ApplyError, OfDimension, Policy, Target};
-use tollgate::{AtKeyCap, Clock, Decision, DenialReason, JointLimiter, Limiter, MockClock, Penalty, Quota};
+use tollgate::{AtKeyCap, BuildError, Clock, Decision, DenialReason, JointLimiter, Limiter, MockClock, Penalty, Quota};
 
 /// A policy with these lines at its head, a penalty of the first dimension or none, and a limit.
 fn policy(head: &str, penalty: &str, limit: u32) -> Policy {
@@ -238,4 +238,17 @@ fn a_dimension_that_there_is_not_is_an_error_that_names_the_others() {
     let error = policy("", "", 5).builder_of::<str>("adress").map(drop).unwrap_err();
     assert_eq!(error.dimension(), "adress");
     assert_eq!(error.to_string(), "the policy has no dimension \"adress\", only \"user\", \"address\"");
+}
+
+/// A file for a store is never decided in process by mistake.
+#[test]
+fn limiters_in_process_refuse_a_policy_for_a_store() {
+    let policy = policy("[store]\nurl = \"redis://host\"\nsecret = { env = \"S\" }", "", 5);
+    let refused = Some(BuildError::ForStore);
+    assert_eq!(policy.builder::<(u32, u32)>().build().err(), refused);
+    assert_eq!(policy.builder_of::<u32>("user").unwrap().build().err(), refused);
+    assert_eq!(policy.only(["user"]).unwrap().builder::<(u32,)>().build().err(), refused);
+    let limiter = policy.without_store().builder::<(u32, u32)>().build().unwrap();
+    assert_eq!(policy.apply(&limiter), Err(ApplyError::ForStore));
+    assert_eq!(policy.without_store().apply(&limiter), Ok(()));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value};
 use tokio::time::Instant;
-use tollgate::{Algorithm, Quota};
+use tollgate::{Algorithm, AtKeyCap, Quota};
 
 use crate::cache::Cache;
 use crate::counts::Counters;
@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     /// The most permits of a lease, and the slots for leases.
     pub(crate) leases: (u32, usize),
     pub(crate) on_failure: OnFailure,
+    /// The most keys of the local limiter, and its answer to a new key then.
+    pub(crate) local_keys: (Option<usize>, AtKeyCap),
 }
 
 #[derive(Debug)]
@@ -77,7 +79,7 @@ impl Engine {
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
             leases: Leases::new(settings.leases.0, settings.leases.1, &dimensions[0].quotas)?,
-            fallback: Fallback::new(settings.on_failure, &dimensions)?,
+            fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
             dimensions,
         }))
     }

@@ -63,6 +63,22 @@ pub enum BuildError {
         /// The quota.
         quota: Box<Quota>,
     },
+    /// The policy has no `[store]`.
+    NoStore,
+    /// A value of the policy's `[store]` could not be read from where it is.
+    Unread {
+        /// The field of the table.
+        field: &'static str,
+        /// Where it should be.
+        place: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The policy has something that is decided in process alone.
+    NotOnAStore {
+        /// The field of the policy.
+        what: &'static str,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -91,6 +107,13 @@ impl fmt::Display for BuildError {
                 write!(f, "permits of {quota} cannot be leased: take a quantised log, whose resolution is the step")
             }
             Self::NotKept { quota } => write!(f, "the store does not keep {quota}: decide it in process"),
+            Self::NoStore => f.write_str("the policy has no `[store]`: add one, or decide in process"),
+            Self::Unread { field, place, reason } => {
+                write!(f, "`{field}` of the store can't be read from {place}: {reason}")
+            }
+            Self::NotOnAStore { what } => {
+                write!(f, "a store keeps no `{what}`: remove it from the policy, or remove `[store]`")
+            }
         }
     }
 }

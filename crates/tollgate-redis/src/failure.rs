@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use tollgate::{Algorithm, JointLimiter, JointStatus, Quota};
+use tollgate::{Algorithm, AtKeyCap, JointLimiter, JointStatus, Quota};
 
 use crate::decision::{Admission, DecidedBy, Decision, Denial};
 use crate::engine::{Asked, Request};
@@ -62,11 +62,18 @@ pub(crate) enum Fallback {
 }
 
 impl Fallback {
-    pub(crate) fn new(on_failure: OnFailure, dimensions: &[Dimension]) -> Result<Self, BuildError> {
+    pub(crate) fn new(
+        on_failure: OnFailure,
+        (key_cap, at_key_cap): (Option<usize>, AtKeyCap),
+        dimensions: &[Dimension],
+    ) -> Result<Self, BuildError> {
         let OnFailure::Local { nodes } = on_failure else {
             return Ok(if on_failure == OnFailure::Admit { Self::Admit } else { Self::Refuse });
         };
-        let mut builder = JointLimiter::<[u128]>::builder();
+        let mut builder = JointLimiter::<[u128]>::builder().at_key_cap(at_key_cap);
+        if let Some(key_cap) = key_cap {
+            builder = builder.key_cap(key_cap);
+        }
         for dimension in dimensions {
             let shares = dimension.quotas.iter().map(|quota| share(quota, nodes)).collect::<Result<Vec<_>, _>>()?;
             builder = builder.dimension(dimension.name.as_str(), shares);

@@ -120,6 +120,22 @@ impl RedisJointLimiter {
         &self.engine.dimensions[dimension].name
     }
 
+    /// The name and the quotas of each dimension.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{RedisJointLimiter, Secret, Store};
+    ///
+    /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("sixteen bytes or more")?)?;
+    /// let limiter = RedisJointLimiter::builder(&store, "api").dimension("user", [Quota::per_minute(5)]).build()?;
+    /// assert_eq!(limiter.dimensions().next(), Some(("user", &[Quota::per_minute(5)][..])));
+    /// # Ok::<(), tollgate_redis::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
+        self.engine.dimensions.iter().map(|dimension| (dimension.name.as_str(), dimension.quotas.as_slice()))
+    }
+
     /// The numbers of requests by what became of them.
     #[must_use]
     pub fn counts(&self) -> StoreCounts {
@@ -180,6 +196,12 @@ impl RedisJointLimiterBuilder {
     /// longer. Never more are admitted.
     pub fn cache_denials(mut self, slots: usize) -> Self {
         self.settings.cached_denials = slots;
+        self
+    }
+
+    #[cfg(feature = "policy")]
+    pub(crate) fn local_keys(mut self, key_cap: Option<usize>, at_key_cap: tollgate::AtKeyCap) -> Self {
+        self.settings.local_keys = (key_cap, at_key_cap);
         self
     }
 

@@ -8,6 +8,8 @@ mod engine;
 mod error;
 mod failure;
 mod flight;
+#[cfg(feature = "policy")]
+mod from_policy;
 mod joint;
 mod lease;
 mod limiter;

@@ -4,8 +4,8 @@
     crates.py features   a line a build: the crate, and a set of its features with commas between
     crates.py docs       a line a crate: its name, and the options of its build on docs.rs
 
-With `--oldest`, only the crates whose Rust version is the one that the workspace states; with
-`--newer`, only the others.
+With `--oldest`, only the crates whose Rust version is the one that the workspace states, without
+features that bring a newer one; with `--newer`, only the others.
 """
 
 import itertools
@@ -35,16 +35,29 @@ def in_order():
     return [CRATES[name] for name in done]
 
 
+def is_oldest(crate):
+    return crate["rust_version"] == CRATES["tollgate"]["rust_version"]
+
+
+def brings_newer(enabled):
+    """Whether a feature brings a crate that needs a newer Rust version: by what it enables, such as
+    `dep:tollgate-redis` or `tollgate-redis/policy`."""
+    brought = {name.removeprefix("dep:").split("/")[0].rstrip("?") for name in enabled}
+    return any(name in CRATES and not is_oldest(CRATES[name]) for name in brought)
+
+
 def sets_of_features(crate):
-    names = sorted(name for name in crate["features"] if name != "default")
+    is_left_out = brings_newer if "--oldest" in ARGUMENTS else lambda _: False
+    features = crate["features"].items()
+    names = sorted(name for name, enabled in features if name != "default" and not is_left_out(enabled))
     return itertools.chain.from_iterable(
         itertools.combinations(names, size) for size in range(len(names) + 1)
     )
 
 
 def is_chosen(crate):
-    is_oldest = crate["rust_version"] == CRATES["tollgate"]["rust_version"]
-    return not ("--oldest" in ARGUMENTS and not is_oldest or "--newer" in ARGUMENTS and is_oldest)
+    oldest = is_oldest(crate)
+    return not ("--oldest" in ARGUMENTS and not oldest or "--newer" in ARGUMENTS and oldest)
 
 
 for crate in filter(is_chosen, in_order()):

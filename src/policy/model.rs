@@ -41,7 +41,7 @@ pub struct Policy {
     pub(super) at_key_cap: Option<AtKeyCap>,
     pub(super) shadow: Option<bool>,
     pub(super) enforced_percent: Option<u8>,
-    pub(super) store: Option<StoreTable>,
+    pub(super) store: Option<Box<StoreTable>>,
     pub(super) dimensions: Vec<Dimension>,
 }
 
@@ -250,8 +250,8 @@ impl Policy {
     /// # Ok::<(), tollgate::policy::PolicyError>(())
     /// ```
     #[must_use]
-    pub const fn store(&self) -> Option<&StoreTable> {
-        self.store.as_ref()
+    pub fn store(&self) -> Option<&StoreTable> {
+        self.store.as_deref()
     }
 
     /// The same policy without its store: for a program that is told to decide in process.

@@ -256,7 +256,8 @@ impl Policy {
             named.push(read.map_err(|placed| PolicyError::at(text, placed, Some(name.get_ref())))?);
         }
         let key_cap = file.key_cap.map(Spanned::into_inner);
-        let store = file.store.as_ref().map(|store| store_of(store.get_ref())).transpose().map_err(refuse)?;
+        let store =
+            file.store.as_ref().map(|store| store_of(store.get_ref()).map(Box::new)).transpose().map_err(refuse)?;
         Ok(Self { key_cap, at_key_cap, shadow: file.shadow, enforced_percent, store, dimensions: named })
     }
 }

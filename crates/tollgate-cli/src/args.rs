@@ -69,8 +69,12 @@ Events are put in time order first (those of the same time keep the order they w
 each is decided on the log's own clock. Windows that stand still (sliding-counter) and steps \
 (quantised-log) begin where they would if that clock had been started in 1970.
 
+A policy with a `[store]` is decided on that Redis or Valkey server, at the times of the log, if the \
+program was built with the feature `redis`. Its keys there have a prefix of their own and are removed \
+in the end. Times are whole microseconds there. --in-process decides in process.
+
 Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), \
-1 a file could not be read or the log has no request, 2 the command line, the limit or the \
+1 a file or the store could not be read or the log has no request, 2 the command line, the limit or the \
 policy makes no sense.";
 
 /// What a policy file says, or can't say.
@@ -98,6 +102,10 @@ pub(crate) struct ReplayArgs {
     /// key of its own. A request that lacks the key of a dimension is asked in the others
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = BY_OPTIONS)]
     pub(crate) policy: Option<PathBuf>,
+
+    /// Decide in process, although the policy has a `[store]`
+    #[arg(long, requires = "policy")]
+    pub(crate) in_process: bool,
 
     /// How permits are counted; sliding-window-log by default
     #[arg(long, value_enum, value_name = "NAME")]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tollgate::policy::Dimension;
+use tollgate::policy::{Dimension, OnFailure, StoreTable};
 use tollgate::{Algorithm, AtKeyCap, Policy, PolicyError, Quota};
 
 use crate::args::{CheckArgs, ReportFormat};
@@ -99,6 +99,12 @@ pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
     let mut out = String::new();
     let several = if policy.dimensions().len() == 1 { "dimension" } else { "dimensions" };
     put(&mut out, &format!("{}: good, {} {several}", harmless(name), policy.dimensions().len()));
+    if let Some(store) = policy.store() {
+        put(
+            &mut out,
+            &format!("  on the store {}; while it is away, {}", harmless(&store.url().to_string()), away(store)),
+        );
+    }
     if let Some(key_cap) = policy.key_cap() {
         put(&mut out, &format!("  holds at most {} keys", human(count_of(key_cap))));
     }
@@ -135,6 +141,14 @@ pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
         }
     }
     out
+}
+
+fn away(store: &StoreTable) -> String {
+    match store.on_failure() {
+        OnFailure::Open => "requests are admitted, uncounted".to_owned(),
+        OnFailure::Local { nodes } => format!("each of {nodes} nodes decides by its share in process"),
+        _ => "requests are refused".to_owned(),
+    }
 }
 
 fn at_key_cap(policy: &Policy) -> &'static str {
@@ -180,6 +194,8 @@ fn file_json(name: &str, checked: &Checked) -> Value {
             json!({
                 "file": name,
                 "good": true,
+                "store": policy.store().map(|store| store.url().to_string()),
+                "while_the_store_is_away": policy.store().map(away),
                 "key_cap": policy.key_cap(),
                 "new_keys_at_key_cap": at_key_cap(policy),
                 "shadow": policy.shadow().unwrap_or(false),

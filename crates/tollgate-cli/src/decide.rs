@@ -6,6 +6,8 @@ use crate::errors::RunError;
 use crate::events::Event;
 use crate::log::Log;
 use crate::log_clock::LogClock;
+#[cfg(feature = "redis")]
+use crate::on_store::OnStore;
 use crate::outcome::{Outcome, Verdict};
 use crate::plan::Plan;
 
@@ -13,16 +15,42 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(crate) struct Decider<'a> {
     plan: &'a Plan,
-    clock: MockClock,
-    limiter: AnyLimiter,
-    /// `None` before the first request.
-    log_clock: Option<LogClock>,
+    place: Place,
     /// The largest cost that each dimension can admit.
     most: Vec<u32>,
     numbers: Vec<Option<u32>>,
     outcome: Outcome,
     /// So many of the log's requests are decided.
     done: usize,
+}
+
+/// Where requests are decided.
+#[derive(Debug)]
+enum Place {
+    InProcess(InProcess),
+    #[cfg(feature = "redis")]
+    OnStore(OnStore),
+}
+
+impl Place {
+    fn new(plan: &Plan) -> Result<Self, RunError> {
+        match plan.on_store() {
+            None => Ok(Self::InProcess(InProcess::new(plan).map_err(RunError::Limit)?)),
+            #[cfg(feature = "redis")]
+            Some((policy, file)) => Ok(Self::OnStore(OnStore::new(policy, file)?)),
+            #[cfg(not(feature = "redis"))]
+            Some((_, file)) => Err(RunError::no_store(file)),
+        }
+    }
+}
+
+/// A limiter in process, and its clock.
+#[derive(Debug)]
+struct InProcess {
+    limiter: AnyLimiter,
+    clock: MockClock,
+    /// `None` before the first request.
+    log_clock: Option<LogClock>,
 }
 
 /// Keys are asked for by their numbers: they are told apart as their texts are, and are faster to
@@ -54,17 +82,38 @@ impl AnyLimiter {
     }
 }
 
+impl InProcess {
+    fn new(plan: &Plan) -> Result<Self, BuildError> {
+        let clock = MockClock::new();
+        Ok(Self { limiter: AnyLimiter::new(plan, clock.clone())?, clock, log_clock: None })
+    }
+
+    fn decide(&mut self, plan: &Plan, event: &Event, keys: &[Option<u32>]) -> Result<Verdict, RunError> {
+        if self.log_clock.is_none() {
+            self.log_clock = LogClock::new(&plan.pauses(), event.time);
+        }
+        let log_clock = self.log_clock.as_mut().ok_or(RunError::LogTooLong)?;
+        self.clock.set(log_clock.reading_at(event.time).ok_or(RunError::LogTooLong)?);
+        Ok(match self.limiter.decide(keys, event.cost) {
+            Some(Decision::Admitted(admission)) => Verdict::admitted(admission.delay()),
+            Some(Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() => {
+                return Err(RunError::TooManyKeys);
+            }
+            Some(Decision::Denied(denial)) => Verdict::Denied(denial.into()),
+            None => Verdict::NeverPasses,
+        })
+    }
+}
+
 impl<'a> Decider<'a> {
     /// # Errors
     ///
-    /// The quotas are some that the library refuses.
+    /// The quotas are some that the library refuses, or there is no store where the policy has one.
     pub(crate) fn new(plan: &'a Plan) -> Result<Self, RunError> {
-        let clock = MockClock::new();
-        let limiter = AnyLimiter::new(plan, clock.clone()).map_err(RunError::Limit)?;
+        let place = Place::new(plan)?;
         let least = |quotas: &[Quota]| quotas.iter().map(Quota::limit).min().unwrap_or(0);
         let most: Vec<u32> = plan.dimensions.iter().map(|dimension| least(&dimension.quotas)).collect();
-        let outcome = Outcome::of_nothing(plan);
-        Ok(Self { plan, clock, limiter, log_clock: None, most, numbers: Vec::new(), outcome, done: 0 })
+        Ok(Self { plan, place, most, numbers: Vec::new(), outcome: Outcome::of_nothing(plan), done: 0 })
     }
 
     /// Decides every request that is settled and not yet decided, and shows each verdict to
@@ -73,7 +122,7 @@ impl<'a> Decider<'a> {
     /// # Errors
     ///
     /// The log has more keys at once than a limiter can hold or covers more years than its clock
-    /// can count, or the witness fails.
+    /// can count, the store does not decide, or the witness fails.
     pub(crate) fn go_on(
         &mut self,
         log: &Log,
@@ -87,30 +136,16 @@ impl<'a> Decider<'a> {
             if self.numbers.iter().all(Option::is_none) {
                 continue;
             }
-            let verdict = self.decide(&event)?;
+            let verdict = match &mut self.place {
+                Place::InProcess(limiter) => limiter.decide(self.plan, &event, &self.numbers)?,
+                #[cfg(feature = "redis")]
+                Place::OnStore(limiter) => limiter.decide(&event, &self.plan.key_texts(log, &self.numbers))?,
+            };
             self.outcome.count(&self.numbers, event.cost, verdict, &self.most);
             witness(&event, verdict)?;
         }
         self.done = log.settled().max(self.done);
         Ok(())
-    }
-
-    fn decide(&mut self, event: &Event) -> Result<Verdict, RunError> {
-        if self.log_clock.is_none() {
-            self.log_clock = LogClock::new(&self.plan.pauses(), event.time);
-        }
-        let log_clock = self.log_clock.as_mut().ok_or(RunError::LogTooLong)?;
-        self.clock.set(log_clock.reading_at(event.time).ok_or(RunError::LogTooLong)?);
-        Ok(match self.limiter.decide(&self.numbers, event.cost) {
-            Some(Decision::Admitted(admission)) => {
-                Verdict::Admitted { delay_ns: u64::try_from(admission.delay().as_nanos()).unwrap_or(u64::MAX) }
-            }
-            Some(Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap && !self.plan.has_key_cap() => {
-                return Err(RunError::TooManyKeys);
-            }
-            Some(Decision::Denied(denial)) => Verdict::Denied(denial),
-            None => Verdict::NeverPasses,
-        })
     }
 
     pub(crate) fn outcome(self) -> Outcome {

@@ -44,6 +44,9 @@ pub(crate) enum RunError {
     LogTooLong,
     /// The requests cover less time than each of the windows that limits are looked for in.
     LogTooShort { span: u64, windows: Vec<u64> },
+    /// The store did not decide.
+    #[cfg(feature = "redis")]
+    Store(String),
     /// A server can't begin, or did not end as it should.
     #[cfg(feature = "serve")]
     Serve(String),
@@ -55,6 +58,16 @@ impl RunError {
     /// Whether whoever read the output has stopped reading, which is no error of ours.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write { error, .. } if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The policy has a store, and this program can't decide on one.
+    #[cfg(not(feature = "redis"))]
+    pub(crate) fn no_store(file: &str) -> Self {
+        Self::Options(format!(
+            "{}: the policy has a `[store]`, and this program is built without the feature `redis`: install it with that \
+             feature, or remove the table to decide in process",
+            harmless(file)
+        ))
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -74,6 +87,8 @@ impl fmt::Display for RunError {
         match self {
             Self::Limit(error) => f.write_str(&refusal(error)),
             Self::Options(message) => f.write_str(message),
+            #[cfg(feature = "redis")]
+            Self::Store(message) => f.write_str(message),
             #[cfg(feature = "serve")]
             Self::Serve(message) => f.write_str(message),
             Self::Policy { path, error } => write!(

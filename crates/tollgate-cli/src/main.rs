@@ -18,6 +18,8 @@ mod log;
 mod log_clock;
 mod markup;
 mod number;
+#[cfg(feature = "redis")]
+mod on_store;
 mod outcome;
 mod page;
 mod plan;

@@ -11,6 +11,8 @@ use crate::algorithm::AlgorithmName;
 use crate::args::{ReplayArgs, SpecialArgs};
 use crate::errors::RunError;
 use crate::key::{self, Field, describe_all};
+#[cfg(feature = "redis")]
+use crate::log::Log;
 use crate::log_clock::Pause;
 use crate::text::harmless;
 use crate::time::length;
@@ -45,7 +47,9 @@ impl Plan {
     /// can't be used.
     pub(crate) fn new(args: &ReplayArgs) -> Result<Self, RunError> {
         if let Some(path) = &args.policy {
-            return Self::of_file(path);
+            let (policy, name) = load(path)?;
+            let policy = if args.in_process { policy.without_store() } else { policy };
+            return Ok(Self::of_policy(policy, name));
         }
         let quotas = quotas_of(args)?;
         for quota in &quotas {
@@ -110,6 +114,21 @@ impl Plan {
         })
     }
 
+    /// The policy and its file, if it has a store.
+    pub(crate) fn on_store(&self) -> Option<(&Policy, &str)> {
+        self.policy
+            .as_ref()
+            .filter(|(policy, _)| policy.store().is_some())
+            .map(|(policy, file)| (policy, file.as_str()))
+    }
+
+    /// The texts of a request's keys, which the log has numbered.
+    #[cfg(feature = "redis")]
+    pub(crate) fn key_texts<'l>(&self, log: &'l Log, numbers: &[Option<u32>]) -> Vec<Option<&'l str>> {
+        let keys = self.dimensions.iter().zip(numbers);
+        keys.map(|(dimension, number)| Some(log.keys[dimension.column].text((*number)? as usize))).collect()
+    }
+
     /// What the log's clock has to know of the quotas and the penalty.
     pub(crate) fn pauses(&self) -> Vec<Pause> {
         self.quotas().map(Pause::of).chain(self.penalties().map(Pause::of_penalty)).collect()
@@ -151,7 +170,8 @@ impl Plan {
         let title = match &self.policy {
             Some((_, file)) => {
                 let names: Vec<&str> = self.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
-                format!("{file}: {}", names.join(", "))
+                let on_store = if self.on_store().is_some() { ", on a store" } else { "" };
+                format!("{file}: {}{on_store}", names.join(", "))
             }
             None => {
                 let quotas: Vec<String> = self.quotas().map(quota_in_words).collect();

@@ -1,6 +1,7 @@
 //! The script, and the commands that run it.
 
 use redis::{Cmd, Script};
+use tollgate::{Clock as _, MockClock};
 
 const TEXT: &str = concat!(
     include_str!("script/fast.lua"),
@@ -16,29 +17,51 @@ const TEXT: &str = concat!(
 pub(crate) struct Scripted {
     text: String,
     hash: String,
+    /// The time of requests, if it is not the server's.
+    clock: Option<MockClock>,
 }
+
+/// How the script reads its clock.
+const TIME: &str = "redis.call('TIME')";
+
+/// How it sets the times at which keys expire, and how it does so by another clock: a day after.
+const EXPIRIES: [(&str, &str); 2] = [
+    (
+        "'PEXPIREAT', key, string.format('%.0f', math.ceil((until_time + length / 4) / 1000) + 1)",
+        "'PEXPIRE', key, 86400000",
+    ),
+    ("'PXAT', string.format('%.0f', ends)", "'PX', 86400000"),
+];
 
 impl Scripted {
     pub(crate) fn production() -> Self {
         Self::of(TEXT.to_owned())
     }
 
+    /// The script on another clock than the server's: the time is its last argument. Keys expire after
+    /// a day by the server's.
+    pub(crate) fn on_clock(clock: MockClock) -> Self {
+        let text = TEXT.replace(TIME, "{ 0, ARGV[#ARGV] }");
+        let text = EXPIRIES.iter().fold(text, |text, (by_server, by_clock)| text.replace(by_server, by_clock));
+        Self { clock: Some(clock), ..Self::of(text) }
+    }
+
     fn of(text: String) -> Self {
         let hash = Script::new(&text).get_hash().to_owned();
-        Self { text, hash }
+        Self { text, hash, clock: None }
     }
 
     /// The command by the digest of the script.
     pub(crate) fn by_hash(&self, keys: &[String], arguments: &[Argument]) -> Cmd {
-        Self::command("EVALSHA", &self.hash, keys, arguments)
+        self.command("EVALSHA", &self.hash, keys, arguments)
     }
 
     /// The command with the text, which the server then knows.
     pub(crate) fn by_text(&self, keys: &[String], arguments: &[Argument]) -> Cmd {
-        Self::command("EVAL", &self.text, keys, arguments)
+        self.command("EVAL", &self.text, keys, arguments)
     }
 
-    fn command(name: &str, script: &str, keys: &[String], arguments: &[Argument]) -> Cmd {
+    fn command(&self, name: &str, script: &str, keys: &[String], arguments: &[Argument]) -> Cmd {
         let mut command = redis::cmd(name);
         command.arg(script).arg(keys.len());
         for key in keys {
@@ -49,6 +72,9 @@ impl Scripted {
                 Argument::Word(word) => command.arg(*word),
                 Argument::Number(number) => command.arg(*number),
             };
+        }
+        if let Some(clock) = &self.clock {
+            command.arg(clock.now() / 1_000);
         }
         command
     }
@@ -63,7 +89,7 @@ pub(crate) enum Argument {
 
 /// What this crate's own tests use. Nothing here is part of the interface.
 pub mod testing {
-    use super::{Scripted, TEXT};
+    use super::{Scripted, TEXT, TIME};
     use crate::store::StoreBuilder;
 
     /// A store whose script reads its time, in microseconds, from a key of the server.
@@ -72,8 +98,23 @@ pub mod testing {
     ///
     /// If the script does not read its clock exactly once.
     pub fn with_time_from(builder: StoreBuilder, key: &str) -> StoreBuilder {
-        let (real, other) = ("redis.call('TIME')", format!("{{ 0, redis.call('GET', '{key}') }}"));
-        assert!(TEXT.matches(real).count() == 1, "the script reads its clock once");
-        builder.script(Scripted::of(TEXT.replace(real, &other)))
+        let other = format!("{{ 0, redis.call('GET', '{key}') }}");
+        assert!(TEXT.matches(TIME).count() == 1, "the script reads its clock once");
+        builder.script(Scripted::of(TEXT.replace(TIME, &other)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_on_another_clock_reads_no_other_time() {
+        let Scripted { text, .. } = Scripted::on_clock(MockClock::new());
+        for part in [TIME].into_iter().chain(EXPIRIES.map(|(by_server, _)| by_server)) {
+            assert_eq!((TEXT.matches(part).count(), text.matches(part).count()), (1, 0), "{part}");
+        }
+        // No other time of the server's: `PEXPIREAT`, `PXAT` and their like.
+        assert!(!text.contains("EXPIREAT") && !text.contains("XAT") && !text.contains("'TIME'"));
     }
 }

@@ -4,6 +4,8 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use tollgate::MockClock;
+
 use crate::breaker::Breaker;
 use crate::error::BuildError;
 use crate::link::Link;
@@ -136,6 +138,25 @@ impl StoreBuilder {
     pub fn breaker(mut self, failures: u32, pause: Duration) -> Self {
         self.breaker = (failures, pause);
         self
+    }
+
+    /// Decides at the time of this clock, counted from 1970 in whole microseconds, in place of the
+    /// server's: to play a log. Keys are removed a day after the last write. Services share no such
+    /// clock, so it is not for them.
+    ///
+    /// ```
+    /// use tollgate::MockClock;
+    /// use tollgate_redis::{Secret, Store};
+    ///
+    /// let clock = MockClock::new();
+    /// let builder = Store::builder("redis://127.0.0.1:6379", Secret::new("sixteen bytes or more")?);
+    /// let store = builder.prefix("replay").log_clock(clock.clone()).build()?;
+    /// // The time of the first line.
+    /// clock.set(1_772_438_400_000_000_000);
+    /// # Ok::<(), tollgate_redis::BuildError>(())
+    /// ```
+    pub fn log_clock(self, clock: MockClock) -> Self {
+        self.script(Scripted::on_clock(clock))
     }
 
     pub(crate) fn script(mut self, script: Scripted) -> Self {

@@ -98,3 +98,19 @@ fn every_file_is_told_of_and_the_worst_decides_the_exit_code() {
     fs::write(&wrong, [0xff, 0xfe]).unwrap();
     assert_eq!(check(&[&wrong]).status.code(), Some(1), "not text");
 }
+
+#[test]
+fn a_store_is_told_without_its_secret() {
+    let scratch = Scratch::new("check-store");
+    let policy = scratch.with(
+        "p.toml",
+        "[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\non_failure = \"local\"\nnodes = 4\n\
+         [[dimension]]\nname = \"client\"\nquota = [{ limit = 8, per = \"1s\" }]\n",
+    );
+    let report = text(&check(&[&policy]).stdout);
+    let away = "each of 4 nodes decides by its share in process";
+    assert!(report.contains(&format!("on the store redis://db:6379; while it is away, {away}")), "{report}");
+    let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+    let told = &report["policies"][0];
+    assert_eq!((&told["store"], &told["while_the_store_is_away"]), (&json!("redis://db:6379"), &json!(away)));
+}

@@ -252,3 +252,18 @@ fn a_policy_whose_key_no_record_has_says_so() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("`key` in the policy"), "{}", text(&output.stderr));
 }
+
+/// Nothing decides in process by mistake.
+#[cfg(not(feature = "redis"))]
+#[test]
+fn a_policy_for_a_store_is_refused_where_there_can_be_none() {
+    let scratch = Scratch::new("no-store");
+    let store = "[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\n";
+    let policy = scratch.with("p.toml", format!("{store}{TIGHT_POLICY}"));
+    let output = replay(&["--policy", &policy, SAMPLE]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("built without the feature `redis`"), "{said}");
+    let output = replay(&["--in-process", "--policy", &policy, SAMPLE]);
+    assert!(output.status.success() && total(&output, "denied") > 0, "{}", text(&output.stderr));
+}

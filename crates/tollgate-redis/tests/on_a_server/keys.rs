@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::Connection;
-use tollgate::Quota;
+use tollgate::{MockClock, Quota};
 use tollgate_redis::{Decision, RedisJointLimiter, RedisLimiter, Secret, Store, StoreError};
 
 use crate::support::{START, Server, ask, runtime};
@@ -193,5 +193,27 @@ fn of_quotas_with_the_same_wait_the_one_with_the_most_permits_decides() {
         assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
         let denial = limiter.try_acquire(KEY).await.unwrap().into_result().unwrap_err();
         assert_eq!((denial.quota(), denial.retry_after()), (1, Duration::from_secs(1)));
+    });
+}
+
+/// The time of a log is past. By the server's clock its keys would be gone as soon as they are written.
+#[test]
+fn a_log_is_decided_at_the_times_that_it_has() {
+    let Some(server) = Server::start(&[]) else { return };
+    let clock = MockClock::new();
+    let store = server.builder().prefix("replay").log_clock(clock.clone()).build().unwrap();
+    runtime().block_on(async {
+        let limiter = RedisLimiter::new(&store, "api", Quota::per_minute(2)).unwrap();
+        for (second, wait) in [(0, None), (7, None), (59, Some(1)), (60, None), (61, Some(6)), (3_600, None)] {
+            clock.set((1_000_000_000 + second) * 1_000_000_000);
+            let decision = limiter.try_acquire(KEY).await.unwrap();
+            assert_eq!(decision.retry_after(), wait.map(Duration::from_secs), "{second}");
+        }
+        let mut connection = server.connect();
+        let keys: Vec<String> = ask(&mut connection, &["KEYS", "*"]);
+        assert!(keys.len() == 1 && keys[0].starts_with("replay:"), "{keys:?}");
+        let lives: i64 = ask(&mut connection, &["TTL", &keys[0]]);
+        assert!((86_000..=86_400).contains(&lives), "{lives} s");
+        assert!(limiter.forget(KEY).await.unwrap());
     });
 }

@@ -20,6 +20,10 @@ use crate::text::harmless;
 /// The options make no sense, or the server can't listen, or a file can't be read or written.
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, RunError> {
     let (policy, name) = plan::load(&args.policy)?;
+    #[cfg(not(feature = "redis"))]
+    if policy.store().is_some() {
+        return Err(RunError::no_store(&name));
+    }
     let words = in_words(&name, &policy);
     let server = with_fields(Server::new(policy), args).map_err(|error| RunError::Options(error.to_string()))?;
     let server =
@@ -29,7 +33,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, RunError> {
         None => server,
     };
     let runtime = Runtime::new().map_err(|error| RunError::Serve(format!("no threads to serve with: {error}")))?;
-    let refused = |error: ServeError| RunError::Serve(harmless(&error.to_string()));
+    let refused = |error: ServeError| match harmless(&error.to_string()) {
+        text if is_of_store(&error) => RunError::Options(text),
+        text => RunError::Serve(text),
+    };
     let stopped = runtime.block_on(async {
         let unheard = |error| RunError::Serve(format!("signals can't be heard: {error}"));
         let mut terminate = signal(SignalKind::terminate()).map_err(unheard)?;
@@ -46,6 +53,15 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, RunError> {
     })?;
     terminal::print(&end(stopped))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the policy asks a store for what no store does.
+fn is_of_store(error: &ServeError) -> bool {
+    #[cfg(feature = "redis")]
+    if matches!(error, ServeError::Store(_)) {
+        return true;
+    }
+    matches!(error, ServeError::QueueOnStore { .. } | ServeError::SnapshotOfStore)
 }
 
 fn with_fields(mut server: Server, args: &ServeArgs) -> Result<Server, ServeError> {

@@ -5,6 +5,10 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+#[cfg(feature = "redis")]
+#[path = "../../tollgate-redis/tests/support/mod.rs"]
+mod redis_server;
+
 const POLICY: &str = r#"
 [[dimension]]
 name = "address"
@@ -23,7 +27,7 @@ fn folder(test: &str) -> PathBuf {
 
 fn tollgate(folder: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.current_dir(folder).arg("serve").args(options);
+    command.current_dir(folder).arg("serve").args(options).env("SECRET_OF_TESTS", "the secret of the tests");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -125,4 +129,68 @@ fn what_makes_no_sense_ends_the_program_with_a_word_on_it() {
         assert_eq!(status, code, "{options:?}: {text}");
         assert!(text.contains(expected), "{options:?}: {text}");
     }
+}
+
+/// The policy on a store.
+#[cfg(feature = "redis")]
+fn on_store(folder: &Path, redis: &redis_server::Server, limit: u32) {
+    let store = format!("[store]\nurl = \"{}\"\nsecret = {{ env = \"SECRET_OF_TESTS\" }}\n", redis.address());
+    let policy = POLICY.replace("limit = 5", &format!("limit = {limit}"));
+    std::fs::write(folder.join("policy.toml"), format!("{store}timeout = \"20s\"\n{policy}")).unwrap();
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn two_processes_on_one_store_admit_exactly_the_limit_also_when_one_is_killed() {
+    let Some(redis) = redis_server::Server::start(&[]) else { return };
+    let folder = folder("store");
+    on_store(&folder, &redis, 100);
+    let options = ["--listen", "127.0.0.1:0", "policy.toml"];
+    let (one, two) = (Served::start(&folder, &options), Served::start(&folder, &options));
+    assert!(one.words.contains("on the store redis+unix://"), "{}", one.words);
+    assert!(one.words.contains("while it is away, requests are refused\n"), "{}", one.words);
+    let admitted = |served: &Served, times: u32| (0..times).filter(|_| served.acquire(1) == "HTTP/1.1 200 OK").count();
+    let both: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = [&one, &two, &one, &two].map(|it| scope.spawn(move || admitted(it, 15))).into();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(both, 60);
+    // Killed, it loses nothing.
+    drop(one);
+    let third = Served::start(&folder, &options);
+    let rest: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = [&third, &two, &third, &two].map(|it| scope.spawn(move || admitted(it, 25))).into();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(rest, 40);
+    assert_eq!(two.stop("TERM"), "stopped\n");
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn what_no_store_does_ends_the_program_with_a_word_on_it() {
+    let Some(redis) = redis_server::Server::start(&[]) else { return };
+    let folder = folder("no-store");
+    let refused = |options: &[&str]| {
+        let Output { status, stderr, .. } = tollgate(&folder, options).output().unwrap();
+        (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    on_store(&folder, &redis, 5);
+    let (code, text) = refused(&["--snapshot", "limits", "policy.toml"]);
+    assert!(code == 2 && text.contains("leave out the snapshot"), "{text}");
+    let policy = std::fs::read_to_string(folder.join("policy.toml")).unwrap();
+    std::fs::write(folder.join("policy.toml"), policy.replace("SECRET_OF_TESTS", "NOT_SET")).unwrap();
+    let (code, text) = refused(&["policy.toml"]);
+    assert!(code == 2 && text.contains("NOT_SET: it is not set"), "{text}");
+}
+
+#[cfg(not(feature = "redis"))]
+#[test]
+fn a_policy_for_a_store_is_refused_where_there_can_be_none() {
+    let folder = folder("without");
+    let store = "[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\n";
+    std::fs::write(folder.join("policy.toml"), format!("{store}{POLICY}")).unwrap();
+    let Output { status, stderr, .. } = tollgate(&folder, &["policy.toml"]).output().unwrap();
+    let text = String::from_utf8(stderr).unwrap();
+    assert!(status.code() == Some(2) && text.contains("built without the feature `redis`"), "{text}");
 }

@@ -40,6 +40,8 @@ pub enum DenialKind {
     KeyMalformed,
     /// The server did not provide the key of the request: 500. The answer does not tell why.
     KeyNotProvided,
+    /// The limiter could not decide, because its store is away: 503. The answer does not tell why.
+    Undecided,
 }
 
 impl DenialKind {
@@ -48,7 +50,7 @@ impl DenialKind {
     pub const fn status(self) -> u16 {
         match self {
             Self::Quota | Self::Penalty => 429,
-            Self::KeyCap => 503,
+            Self::KeyCap | Self::Undecided => 503,
             Self::DenyList => 403,
             Self::CostExceedsLimit => 422,
             Self::ContentExceedsLimit => 413,
@@ -81,6 +83,7 @@ impl DenialKind {
             Self::ContentExceedsLimit => "Content Too Large",
             Self::KeyNotSent | Self::KeyMalformed => "Bad Request",
             Self::KeyNotProvided => "Internal Server Error",
+            Self::Undecided => "Service Unavailable",
         }
     }
 
@@ -89,18 +92,19 @@ impl DenialKind {
         matches!(self, Self::Quota | Self::Penalty | Self::KeyCap)
     }
 
-    /// Whether the limiter has denied the request. Otherwise it was not asked.
+    /// Whether the limiter has denied the request. Otherwise it was not asked, or did not decide.
     const fn is_of_limiter(self) -> bool {
-        !matches!(self, Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided)
+        !matches!(self, Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided | Self::Undecided)
     }
 
-    /// The code of `grpc-status`: `RESOURCE_EXHAUSTED`, `PERMISSION_DENIED` for the deny list, and
-    /// `INVALID_ARGUMENT` or `INTERNAL` without a key.
+    /// The code of `grpc-status`: `RESOURCE_EXHAUSTED`, `PERMISSION_DENIED` for the deny list,
+    /// `INVALID_ARGUMENT` or `INTERNAL` without a key, and `UNAVAILABLE` without a decision.
     const fn grpc_status(self) -> &'static str {
         match self {
             Self::DenyList => "7",
             Self::KeyNotSent | Self::KeyMalformed => "3",
             Self::KeyNotProvided => "13",
+            Self::Undecided => "14",
             _ => "8",
         }
     }

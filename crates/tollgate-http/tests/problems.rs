@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, Penalty, Quota};
 use tollgate_http::{DenialKind, Headers, Policies, Policy, Problem, Usage, grpc_content_type, write_grpc_message};
 
-const KINDS: [DenialKind; 9] = [
+const KINDS: [DenialKind; 10] = [
     DenialKind::Quota,
     DenialKind::Penalty,
     DenialKind::KeyCap,
@@ -17,6 +17,7 @@ const KINDS: [DenialKind; 9] = [
     DenialKind::KeyNotSent,
     DenialKind::KeyMalformed,
     DenialKind::KeyNotProvided,
+    DenialKind::Undecided,
 ];
 
 fn fields(problem: &Problem<'_>, headers: Headers) -> Vec<(&'static str, String)> {
@@ -48,6 +49,7 @@ fn each_kind_has_its_status_and_type() {
         (DenialKind::KeyNotSent, 400, None),
         (DenialKind::KeyMalformed, 400, None),
         (DenialKind::KeyNotProvided, 500, None),
+        (DenialKind::Undecided, 503, None),
     ] {
         let problem = Problem::new(kind, Duration::from_secs(3));
         let body: Value = serde_json::from_str(&problem.to_json()).unwrap();
@@ -70,9 +72,11 @@ fn there_is_a_retry_after_only_where_waiting_helps() {
 
         let never = Problem::new(kind, Duration::MAX);
         assert_eq!(never.retry_after(), None);
-        // Without a key the limiter was not asked, and the answer has no advice.
-        let has_key = !matches!(kind, DenialKind::KeyNotSent | DenialKind::KeyMalformed | DenialKind::KeyNotProvided);
-        assert_eq!(never.to_json().contains("Trying again does not help."), has_key, "{kind:?}");
+        // Without a key the limiter was not asked, or without its store did not decide: no advice.
+        let is_without =
+            [DenialKind::KeyNotSent, DenialKind::KeyMalformed, DenialKind::KeyNotProvided, DenialKind::Undecided];
+        let has_advice = !is_without.contains(&kind);
+        assert_eq!(never.to_json().contains("Trying again does not help."), has_advice, "{kind:?}");
     }
 }
 
@@ -173,6 +177,7 @@ fn grpc_answers_are_trailers_only() {
             DenialKind::DenyList => ("7", true),
             DenialKind::KeyNotSent | DenialKind::KeyMalformed => ("3", false),
             DenialKind::KeyNotProvided => ("13", false),
+            DenialKind::Undecided => ("14", false),
             _ => ("8", true),
         };
         assert_eq!(of(kind, Duration::from_secs(1))[0], ("grpc-status", expected.to_owned()));

@@ -107,8 +107,7 @@ impl Engine {
         if !request.charges || request.tells || request.cost == 0 {
             return self.decide_alone(asked, request).await;
         }
-        if let Some(denial) = self.cache.find(asked, request.cost) {
-            self.counters.denied_by_cache.add();
+        if let Some(denial) = self.cached_denial(asked, request.cost) {
             return Ok(Status { decision: Decision::Denied(denial), quotas: vec![] });
         }
         if let Some(taking) = self.begin_taking(asked, request.cost) {
@@ -125,6 +124,13 @@ impl Engine {
         }
         let decision = self.decide_together(asked, request.cost).await?;
         Ok(Status { decision, quotas: vec![] })
+    }
+
+    /// The denial of a request, if it is certain without the store.
+    pub(crate) fn cached_denial(&self, asked: &[Asked], cost: u32) -> Option<Denial> {
+        let denial = self.cache.find(asked, cost)?;
+        self.counters.denied_by_cache.add();
+        Some(denial)
     }
 
     /// Decides one request by a call of its own.

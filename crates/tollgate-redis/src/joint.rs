@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate::Quota;
 
 use crate::counts::StoreCounts;
-use crate::decision::Decision;
+use crate::decision::{Decision, Denial};
 use crate::engine::{Engine, Request, Settings};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
@@ -69,6 +69,26 @@ impl RedisJointLimiter {
     pub async fn try_acquire_status(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
         let request = Request { cost, charges: true, tells: true };
         self.engine.decide(&self.engine.asked(keys)?, request).await
+    }
+
+    /// The denial of a request by a [cached denial](RedisJointLimiterBuilder::cache_denials), without
+    /// the store; `None` if that is not certain. A request that also wants to know what is left asks
+    /// here first: [`try_acquire_status`](Self::try_acquire_status) always asks the store.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{RedisJointLimiter, Secret, Store};
+    ///
+    /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
+    /// let builder = RedisJointLimiter::builder(&store, "api").dimension("user", [Quota::per_minute(5)]);
+    /// let limiter = builder.cache_denials(1000).build()?;
+    /// // Nothing was denied yet.
+    /// assert!(limiter.cached_denial(&[Some(b"alice")], 1).is_none());
+    /// # Ok::<(), tollgate_redis::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn cached_denial(&self, keys: &[Option<&[u8]>], cost: u32) -> Option<Denial> {
+        self.engine.cached_denial(&self.engine.asked(keys).ok()?, cost)
     }
 
     /// What a request of `cost` permits would be told now. Nothing is charged or written.

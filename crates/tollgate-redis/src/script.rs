@@ -1,7 +1,7 @@
 //! The script, and the commands that run it.
 
 use redis::{Cmd, Script};
-use tollgate::{Clock as _, MockClock};
+use tollgate::{AnyClock, Clock as _};
 
 const TEXT: &str = concat!(
     include_str!("script/fast.lua"),
@@ -18,7 +18,7 @@ pub(crate) struct Scripted {
     text: String,
     hash: String,
     /// The time of requests, if it is not the server's.
-    clock: Option<MockClock>,
+    clock: Option<AnyClock>,
 }
 
 /// How the script reads its clock.
@@ -40,7 +40,7 @@ impl Scripted {
 
     /// The script on another clock than the server's: the time is its last argument. Keys expire after
     /// a day by the server's.
-    pub(crate) fn on_clock(clock: MockClock) -> Self {
+    pub(crate) fn on_clock(clock: AnyClock) -> Self {
         let text = TEXT.replace(TIME, "{ 0, ARGV[#ARGV] }");
         let text = EXPIRIES.iter().fold(text, |text, (by_server, by_clock)| text.replace(by_server, by_clock));
         Self { clock: Some(clock), ..Self::of(text) }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_script_on_another_clock_reads_no_other_time() {
-        let Scripted { text, .. } = Scripted::on_clock(MockClock::new());
+        let Scripted { text, .. } = Scripted::on_clock(AnyClock::default());
         for part in [TIME].into_iter().chain(EXPIRIES.map(|(by_server, _)| by_server)) {
             assert_eq!((TEXT.matches(part).count(), text.matches(part).count()), (1, 0), "{part}");
         }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate::MockClock;
+use tollgate::AnyClock;
 
 use crate::breaker::Breaker;
 use crate::error::BuildError;
@@ -145,7 +145,7 @@ impl StoreBuilder {
     /// clock, so it is not for them.
     ///
     /// ```
-    /// use tollgate::MockClock;
+    /// use tollgate::AnyClock;
     /// use tollgate_redis::{Secret, Store};
     ///
     /// let clock = MockClock::new();
@@ -155,8 +155,8 @@ impl StoreBuilder {
     /// clock.set(1_772_438_400_000_000_000);
     /// # Ok::<(), tollgate_redis::BuildError>(())
     /// ```
-    pub fn log_clock(self, clock: MockClock) -> Self {
-        self.script(Scripted::on_clock(clock))
+    pub fn log_clock(self, clock: impl Into<AnyClock>) -> Self {
+        self.script(Scripted::on_clock(clock.into()))
     }
 
     pub(crate) fn script(mut self, script: Scripted) -> Self {

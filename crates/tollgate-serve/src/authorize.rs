@@ -16,17 +16,16 @@ const STATUS: HeaderName = HeaderName::from_static("tollgate-status");
 const PROBLEM: HeaderName = HeaderName::from_static("tollgate-problem");
 
 /// Decides a request by its header fields.
-pub(crate) fn decide(guard: &Guard, headers: &HeaderMap) -> Answer {
-    decide_by(guard, |field| of_header(field, headers))
+pub(crate) async fn decide(guard: &Guard, headers: &HeaderMap) -> Answer {
+    let values = guard.fields.list().iter().map(|field| of_header(field, headers)).collect();
+    decide_by(guard, values).await
 }
 
-/// Decides a request whose fields have the values that `find` finds.
-pub(crate) fn decide_by<'a>(guard: &Guard, find: impl Fn(&Field) -> Result<Option<Value<'a>>, KeyError>) -> Answer {
-    let fields = guard.fields.list();
-    let values: Result<Values<'a>, KeyError> = fields.iter().map(find).collect();
+/// Decides a request whose fields have these values.
+pub(crate) async fn decide_by(guard: &Guard, values: Result<Values<'_>, KeyError>) -> Answer {
     let error = match values {
         Ok(values) if guard.fields.missing(&values).is_none() => {
-            return Answer::of(guard, &guard.decide(&values, Ask::default()));
+            return Answer::of(guard, &guard.decide(&values, Ask::default()).await);
         }
         Ok(_) => KeyError::not_sent(),
         Err(error) => error,

@@ -8,7 +8,7 @@ use tollgate_http::{DenialKind, Policy};
 use crate::verdict::Verdict;
 
 /// The results of requests, as `/metrics` calls them.
-const RESULTS: [&str; 10] = [
+const RESULTS: [&str; 11] = [
     "admitted",
     "overruled",
     "uncounted",
@@ -19,6 +19,7 @@ const RESULTS: [&str; 10] = [
     "cost",
     "missing_key",
     "malformed",
+    "undecided",
 ];
 
 /// Counters of requests, dimensions, quotas and connections. No label has a part of a request.
@@ -65,6 +66,7 @@ impl Counts {
                 DenialKind::CostExceedsLimit | DenialKind::ContentExceedsLimit => "cost",
                 DenialKind::KeyNotSent | DenialKind::KeyNotProvided => "missing_key",
                 DenialKind::KeyMalformed => "malformed",
+                DenialKind::Undecided => "undecided",
                 _ => "quota",
             },
         });
@@ -100,8 +102,44 @@ impl Counts {
         }
     }
 
-    /// All figures, in the text format of Prometheus (version 0.0.4).
-    pub(crate) fn text(&self, of_limiter: &tollgate::Counts) -> String {
+    /// All figures of a server that decides in process.
+    pub(crate) fn text_in_process(&self, of_limiter: &tollgate::Counts) -> String {
+        let mut out = self.text();
+        for (name, help, value) in [
+            ("tollgate_live_keys", "Keys with a live permit.", of_limiter.live_keys),
+            ("tollgate_bytes", "Bytes that the limiter takes.", of_limiter.bytes),
+        ] {
+            head(&mut out, name, "gauge", help);
+            row(&mut out, name, &[], value as u64);
+        }
+        out
+    }
+
+    /// All figures of a server that decides on a store.
+    #[cfg(feature = "redis")]
+    pub(crate) fn text_on_store(&self, of_store: &tollgate_redis::StoreCounts) -> String {
+        let mut out = self.text();
+        let answered = of_store.admitted_uncounted + of_store.admitted_locally + of_store.denied_locally;
+        head(&mut out, "tollgate_store_requests_total", "counter", "Requests by what the store, or its absence, did.");
+        for (result, value) in [
+            ("admitted", of_store.admitted),
+            ("denied", of_store.denied),
+            ("denied_by_cache", of_store.denied_by_cache),
+            ("admitted_locally", of_store.admitted_locally),
+            ("denied_locally", of_store.denied_locally),
+            ("admitted_uncounted", of_store.admitted_uncounted),
+            ("refused", of_store.unavailable.saturating_sub(answered)),
+        ] {
+            row(&mut out, "tollgate_store_requests_total", &[("result", result)], value);
+        }
+        let (name, help) = ("tollgate_store_perhaps_charged_total", "Requests without an answer, perhaps charged.");
+        head(&mut out, name, "counter", help);
+        row(&mut out, name, &[], of_store.perhaps_charged);
+        out
+    }
+
+    /// The figures of any server, in the text format of Prometheus (version 0.0.4).
+    fn text(&self) -> String {
         let mut out = String::new();
         head(&mut out, "tollgate_requests_total", "counter", "Requests by result.");
         for (result, count) in RESULTS.iter().zip(&self.results) {
@@ -119,8 +157,6 @@ impl Counts {
         }
         let turned_away = "Connections beyond the most.";
         for (name, kind, help, value) in [
-            ("tollgate_live_keys", "gauge", "Keys with a live permit.", of_limiter.live_keys as u64),
-            ("tollgate_bytes", "gauge", "Bytes that the limiter takes.", of_limiter.bytes as u64),
             ("tollgate_connections", "gauge", "Open connections.", load(&self.connections)),
             ("tollgate_connections_turned_away_total", "counter", turned_away, load(&self.turned_away)),
         ] {

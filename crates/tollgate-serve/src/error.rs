@@ -53,6 +53,16 @@ pub enum ServeError {
     },
     /// The limiter could not be built.
     Build(BuildError),
+    /// The limiter could not be built on the store of the policy.
+    #[cfg(feature = "redis")]
+    Store(tollgate_redis::BuildError),
+    /// The policy has a store and a queue, which would make requests wait after they are charged.
+    QueueOnStore {
+        /// The dimension with the queue.
+        dimension: String,
+    },
+    /// The policy has a store, which keeps the state, and there is a snapshot for it as well.
+    SnapshotOfStore,
     /// A quota can't be told to clients.
     Policy(PolicyError),
     /// The snapshot could not be read.
@@ -91,6 +101,13 @@ impl fmt::Display for ServeError {
                 write!(f, "{connections} connections can't be served: at least 1 and at most 1000000")
             }
             Self::Build(error) => error.fmt(f),
+            #[cfg(feature = "redis")]
+            Self::Store(error) => error.fmt(f),
+            Self::QueueOnStore { dimension } => write!(
+                f,
+                "dimension {dimension:?}: a queue on a store charges what has to wait, and nobody waits here: take a leaky-bucket"
+            ),
+            Self::SnapshotOfStore => f.write_str("the store of the policy keeps the state: leave out the snapshot"),
             Self::Policy(error) => error.fmt(f),
             Self::SnapshotUnread(error) => write!(f, "the snapshot can't be read: {error}"),
             Self::Restore { path, error } => {

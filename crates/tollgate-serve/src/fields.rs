@@ -175,6 +175,29 @@ impl Field {
     }
 }
 
+#[cfg(feature = "redis")]
+impl OfDimension<'_> {
+    /// The key as all nodes of a store write it: the text of the only field, as a limiter of a program
+    /// in Rust has it; of several fields, each text after its length in eight bytes.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let texts = self.fields.iter().map(|&field| match self.values.get(field) {
+            Some(Some(Value::Text(text))) => Cow::Borrowed(&**text),
+            Some(Some(Value::Address(address))) => Cow::Owned(address.to_string()),
+            // A dimension without all values has no key.
+            _ => Cow::Borrowed(""),
+        });
+        if self.fields.len() == 1 {
+            return texts.flat_map(|text| text.into_owned().into_bytes()).collect();
+        }
+        let mut bytes = Vec::new();
+        for text in texts {
+            bytes.extend((text.len() as u64).to_be_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+}
+
 impl Hash for Value<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {

@@ -1,61 +1,79 @@
 //! [`Guard`]: the limiter of a policy, and what it decides on the values of a request.
 
-use core::time::Duration;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use tollgate::{
-    Algorithm, AnyClock, Decision, Denial, JointError, JointLimiter, JointQuotaStatus, JointStatus, MAX_DIMENSIONS,
-    ReserveError,
-};
-use tollgate_http::{DenialKind, Policies, ServiceLimit, Usage};
+use tollgate::{MAX_DIMENSIONS, Quota};
+use tollgate_http::{Policies, ServiceLimit};
 
 use crate::counts::Counts;
-use crate::fields::{Fields, Key, OfDimension, Value};
-use crate::verdict::{Ask, Asked, Decided, Refusal, Verdict, Violated};
+use crate::fields::{Fields, OfDimension, Value};
+use crate::in_process::InProcess;
+#[cfg(feature = "redis")]
+use crate::on_store;
+use crate::verdict::{Ask, Asked, Decided, Left, Refusal, Verdict};
 
-/// The limiter of a policy.
-pub(crate) type PolicyLimiter = JointLimiter<[Key], AnyClock>;
+/// Where requests are decided.
+#[derive(Debug)]
+pub(crate) enum Place {
+    InProcess(Box<InProcess>),
+    #[cfg(feature = "redis")]
+    OnStore(tollgate_redis::RedisJointLimiter),
+}
+
+impl Place {
+    /// The names and the quotas of the dimensions.
+    pub(crate) fn dimensions(&self) -> Vec<(&str, &[Quota])> {
+        match self {
+            Self::InProcess(it) => it.limiter.dimensions().collect(),
+            #[cfg(feature = "redis")]
+            Self::OnStore(limiter) => limiter.dimensions().collect(),
+        }
+    }
+
+    async fn decide(&self, keys: &[Option<OfDimension<'_>>], ask: Ask) -> Verdict {
+        match self {
+            Self::InProcess(it) => it.decide(keys, ask),
+            #[cfg(feature = "redis")]
+            Self::OnStore(limiter) => on_store::decide(limiter, keys, ask).await,
+        }
+    }
+}
 
 /// Decides requests by a policy.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    pub(crate) limiter: PolicyLimiter,
+    pub(crate) place: Place,
     pub(crate) fields: Fields,
     /// A policy for each quota, dimension by dimension.
     pub(crate) policies: Policies,
     /// The policies of the dimensions before each.
     before: Vec<usize>,
-    /// Whether there is a queue, whose permits come with a wait.
-    has_queue: bool,
     pub(crate) counts: Counts,
 }
 
 impl Guard {
-    pub(crate) fn new(limiter: PolicyLimiter, fields: Fields, policies: Policies) -> Self {
-        let (mut before, mut has_queue, mut names, mut sum) = (Vec::new(), false, Vec::new(), 0);
-        for (name, quotas) in limiter.dimensions() {
+    pub(crate) fn new(place: Place, fields: Fields, policies: Policies) -> Self {
+        let (mut before, mut names, mut sum) = (Vec::new(), Vec::new(), 0);
+        let dimensions = place.dimensions();
+        for &(name, quotas) in &dimensions {
             before.push(sum);
             sum += quotas.len();
-            has_queue |= quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
             names.extend(quotas.iter().map(|_| name));
         }
-        let counts = Counts::new(limiter.dimensions().map(|(name, _)| name), names.into_iter().zip(&*policies));
-        Self { limiter, fields, policies, before, has_queue, counts }
+        let counts = Counts::new(dimensions.iter().map(|&(name, _)| name), names.into_iter().zip(&*policies));
+        Self { place, fields, policies, before, counts }
     }
 
     /// Decides a request with these values: charges all dimensions that have a key, or none.
-    pub(crate) fn decide(&self, values: &[Option<Value<'_>>], ask: Ask) -> Decided {
+    pub(crate) async fn decide(&self, values: &[Option<Value<'_>>], ask: Ask) -> Decided {
         let mut keys: [Option<OfDimension<'_>>; MAX_DIMENSIONS] = [None; MAX_DIMENSIONS];
         let mut count = 0;
         for ((place, key), asks) in keys.iter_mut().zip(self.fields.keys(values)).zip(ask.asks) {
             *place = key.filter(|_| asks);
             count += 1;
         }
-        let verdict = match self.ask(&keys[..count], ask) {
-            Ok(status) => self.verdict(status, ask.cost),
-            Err(verdict) => verdict,
-        };
+        let verdict = self.place.decide(&keys[..count], ask).await;
         let decided = Decided { verdict, asked: keys.map(|key| key.is_some()) };
         if !ask.is_peek {
             self.count(&decided);
@@ -75,69 +93,11 @@ impl Guard {
         policies.map(ToString::to_string).collect::<Vec<_>>().join(", ").into()
     }
 
-    fn ask(&self, keys: &[Option<OfDimension<'_>>], ask: Ask) -> Result<Box<JointStatus>, Verdict> {
-        let cost = ask.cost;
-        if ask.is_peek {
-            return self.limiter.peek_reserve(keys, cost).map(Box::new).map_err(|error| refused(&error));
-        }
-        if !self.has_queue {
-            return self.limiter.try_acquire_n_status(keys, cost).map(Box::new).map_err(|error| refused(&error));
-        }
-        // Nobody waits here, so a request that a queue would make wait is denied.
-        match self.limiter.reserve(keys, cost) {
-            Ok(reserved) => {
-                let status = Box::new(reserved.status().clone());
-                reserved.commit();
-                Ok(status)
-            }
-            Err(ReserveError::Denied(denial)) => {
-                let now = self.limiter.peek_reserve(keys, cost).ok();
-                Err(Verdict::Denied(self.refusal(denial, now.as_ref(), cost)))
-            }
-            Err(ReserveError::Joint(error)) => Err(refused(&error)),
-            Err(_) => Err(too_much()),
-        }
-    }
-
-    fn verdict(&self, status: Box<JointStatus>, cost: u32) -> Verdict {
-        match status.decision() {
-            Decision::Admitted(admission) => match admission.overruled() {
-                Some(denial) => Verdict::Overruled(self.refusal(denial, Some(&status), cost)),
-                None if admission.is_counted() => Verdict::Admitted(status),
-                None => Verdict::Uncounted,
-            },
-            Decision::Denied(denial) => Verdict::Denied(self.refusal(denial, Some(&status), cost)),
-        }
-    }
-
-    /// The refusal of a request by a denial, with the violated quotas. The one that decides the wait
-    /// is always among them.
-    fn refusal(&self, denial: Denial, status: Option<&JointStatus>, cost: u32) -> Refusal {
-        let (kind, wait) = (denial.reason().into(), denial.retry_after());
-        let decides =
-            |item: &JointQuotaStatus| (item.dimension(), item.quota()) == (denial.dimension(), denial.quota());
-        let violated = status.into_iter().flat_map(JointStatus::items).filter_map(|item| {
-            if kind != DenialKind::Quota || !(item.is_violated() || decides(&item)) {
-                return None;
-            }
-            let usage = match left(item) {
-                usage if usage.remaining < cost => usage,
-                // A refund since.
-                _ => Usage { remaining: cost - 1, next_after: wait },
-            };
-            Some(Violated { dimension: item.dimension(), policy: self.place(item)?, usage })
-        });
-        let before = self.before.get(denial.dimension()).filter(|_| kind == DenialKind::Quota);
-        let decides = before.map(|before| before + denial.quota());
-        Refusal { kind, wait, violated: violated.collect(), decides }
-    }
-
     /// The tightest limit of an admitted request in the dimensions that are `wanted`.
-    pub(crate) fn tightest(&self, status: &JointStatus, wanted: impl Fn(usize) -> bool) -> Option<ServiceLimit<'_>> {
-        let items = status.items().filter(|item| wanted(item.dimension()));
-        let left = items.map(|item| (item, left(item)));
-        let (item, usage) = left.min_by_key(|(_, usage)| (usage.remaining, Reverse(usage.next_after)))?;
-        Some(self.policies.get(self.place(item)?)?.admitted(usage))
+    pub(crate) fn tightest(&self, all: &[Left], wanted: impl Fn(usize) -> bool) -> Option<ServiceLimit<'_>> {
+        let wanted = all.iter().filter(|left| wanted(left.dimension));
+        let tightest = wanted.min_by_key(|left| (left.usage.remaining, Reverse(left.usage.next_after)))?;
+        Some(self.policies.get(self.policy(tightest.dimension, tightest.quota)?)?.admitted(tightest.usage))
     }
 
     /// The violated limits of a denied request in the dimensions that are `wanted`.
@@ -147,17 +107,23 @@ impl Guard {
         wanted: impl Fn(usize) -> bool + 'a,
     ) -> impl Iterator<Item = ServiceLimit<'a>> {
         let violated = refusal.violated.iter().filter(move |it| wanted(it.dimension));
-        violated.filter_map(|it| Some(self.policies.get(it.policy)?.violated(it.usage, refusal.wait)))
+        violated.filter_map(|it| {
+            Some(self.policies.get(self.policy(it.dimension, it.quota)?)?.violated(it.usage, refusal.wait))
+        })
     }
 
     /// The place of a quota's policy.
-    fn place(&self, item: JointQuotaStatus) -> Option<usize> {
-        Some(self.before.get(item.dimension())? + item.quota())
+    fn policy(&self, dimension: usize, quota: usize) -> Option<usize> {
+        Some(self.before.get(dimension)? + quota)
     }
 
     /// The text of `/metrics`.
     pub(crate) fn metrics(&self) -> String {
-        self.counts.text(&self.limiter.counts())
+        match &self.place {
+            Place::InProcess(it) => self.counts.text_in_process(&it.limiter.counts()),
+            #[cfg(feature = "redis")]
+            Place::OnStore(limiter) => self.counts.text_on_store(&limiter.counts()),
+        }
     }
 
     fn count(&self, decided: &Decided) {
@@ -169,32 +135,10 @@ impl Guard {
                 asked.for_each(|(dimension, _)| self.counts.admitted(dimension));
             }
             Verdict::Denied(refusal) | Verdict::Overruled(refusal) => {
-                if let Some(policy) = refusal.decides {
+                if let Some(policy) = refusal.decides.and_then(|(dimension, quota)| self.policy(dimension, quota)) {
                     self.counts.denied(policy);
                 }
             }
         }
     }
-}
-
-/// The permits left of a quota.
-fn left(item: JointQuotaStatus) -> Usage {
-    Usage { remaining: item.remaining(), next_after: item.next_after() }
-}
-
-/// The verdict in place of which the limiter has an error.
-fn refused(error: &JointError) -> Verdict {
-    match error {
-        JointError::Cost(_) => too_much(),
-        // A request without any key: all of its fields are optional and none has a value.
-        _ => refusal_of(DenialKind::KeyNotSent),
-    }
-}
-
-fn too_much() -> Verdict {
-    refusal_of(DenialKind::CostExceedsLimit)
-}
-
-fn refusal_of(kind: DenialKind) -> Verdict {
-    Verdict::Denied(Refusal { kind, wait: Duration::MAX, violated: Vec::new(), decides: None })
 }

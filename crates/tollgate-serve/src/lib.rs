@@ -9,8 +9,11 @@ mod error;
 mod fields;
 mod grpc;
 mod guard;
+mod in_process;
 mod json;
 mod listen;
+#[cfg(feature = "redis")]
+mod on_store;
 mod routes;
 mod server;
 mod trouble;

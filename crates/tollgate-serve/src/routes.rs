@@ -54,11 +54,11 @@ impl Routes {
             // nginx asks with GET whatever the method of the request.
             "/auth_request" => {
                 reads()?;
-                Ok(authorize::for_nginx(authorize::decide(&self.guard, &head.headers)))
+                Ok(authorize::for_nginx(authorize::decide(&self.guard, &head.headers).await))
             }
             // Envoy appends the path of the request, and keeps its method.
             path if path == "/authz" || path.starts_with("/authz/") => {
-                Ok(authorize::decide(&self.guard, &head.headers).into_response())
+                Ok(authorize::decide(&self.guard, &head.headers).await.into_response())
             }
             "/health" => {
                 reads()?;
@@ -79,7 +79,7 @@ impl Routes {
             }
             let body = self.read(headers, body).await?;
             let (values, ask) = acquire::parse(&self.guard.fields, &body)?;
-            Ok(Answer::of(&self.guard, &self.guard.decide(&values, ask)).into_response())
+            Ok(Answer::of(&self.guard, &self.guard.decide(&values, ask).await).into_response())
         };
         read.await.inspect_err(|_| self.guard.counts.malformed())
     }

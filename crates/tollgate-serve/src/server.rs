@@ -11,13 +11,18 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+#[cfg(feature = "redis")]
+use tollgate::{Algorithm, Quota};
 use tollgate::{AnyClock, Policy, Snapshot};
 use tollgate_http::Policies;
+#[cfg(feature = "redis")]
+use tollgate_redis::{RedisJointLimiter, Store};
 
 use crate::connection::{Connections, Phase, Socket};
 use crate::error::ServeError;
 use crate::fields::{Field, Fields, Key};
-use crate::guard::{Guard, PolicyLimiter};
+use crate::guard::{Guard, Place};
+use crate::in_process::{InProcess, PolicyLimiter};
 use crate::listen::Listen;
 use crate::routes::Routes;
 
@@ -53,7 +58,7 @@ use crate::routes::Routes;
 pub struct Server {
     policy: Policy,
     fields: Fields,
-    clock: AnyClock,
+    clock: Option<AnyClock>,
     snapshot: Option<PathBuf>,
     most: usize,
     patience: Duration,
@@ -89,7 +94,7 @@ impl Server {
     pub fn new(policy: Policy) -> Self {
         let fields = Fields::of(&policy);
         let patience = Duration::from_secs(10);
-        Self { policy, fields, clock: AnyClock::default(), snapshot: None, most: 1_024, patience, grace: patience }
+        Self { policy, fields, clock: None, snapshot: None, most: 1_024, patience, grace: patience }
     }
 
     /// The header field with the value of this field, for `/auth_request`, `/authz` and `Check`. By
@@ -128,10 +133,10 @@ impl Server {
         Ok(self)
     }
 
-    /// The clock of the limits, for tests.
+    /// The clock of the limits, for tests. On a store it counts from 1970.
     #[must_use]
     pub fn clock(mut self, clock: impl Into<AnyClock>) -> Self {
-        self.clock = clock.into();
+        self.clock = Some(clock.into());
         self
     }
 
@@ -184,9 +189,9 @@ impl Server {
         }
         let most = u32::try_from(self.most).ok().filter(|most| (1..=1_000_000).contains(most));
         let most = most.ok_or(ServeError::Connections { connections: self.most })?;
-        let (limiter, restored) = self.limiter()?;
-        let policies = Policies::of_dimensions(limiter.dimensions()).map_err(ServeError::Policy)?;
-        let guard = Arc::new(Guard::new(limiter, self.fields, policies));
+        let (place, restored) = self.place()?;
+        let policies = Policies::of_dimensions(place.dimensions()).map_err(ServeError::Policy)?;
+        let guard = Arc::new(Guard::new(place, self.fields, policies));
         let routes = Routes::new(Arc::clone(&guard), self.patience);
         let connections = Arc::new(Connections::new(routes, most, self.patience));
         let (mut sockets, mut bound) = (Vec::new(), Vec::new());
@@ -200,9 +205,38 @@ impl Server {
         Ok(Bound { sockets, listens: bound, connections, guard, snapshot, restored, grace })
     }
 
+    /// Where requests are decided, and the number of keys that the snapshot had.
+    fn place(&self) -> Result<(Place, Option<usize>), ServeError> {
+        #[cfg(feature = "redis")]
+        if self.policy.store().is_some() {
+            return Ok((Place::OnStore(self.limiter_on_store()?), None));
+        }
+        let (limiter, restored) = self.limiter()?;
+        Ok((Place::InProcess(Box::new(InProcess::new(limiter))), restored))
+    }
+
+    #[cfg(feature = "redis")]
+    fn limiter_on_store(&self) -> Result<RedisJointLimiter, ServeError> {
+        let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
+        let queue = self.policy.dimensions().iter().find(|dimension| dimension.quotas().iter().any(is_queue));
+        if let Some(dimension) = queue {
+            return Err(ServeError::QueueOnStore { dimension: dimension.name().to_owned() });
+        }
+        if self.snapshot.is_some() {
+            return Err(ServeError::SnapshotOfStore);
+        }
+        let mut store = Store::from_policy(&self.policy).map_err(ServeError::Store)?;
+        if let Some(clock) = &self.clock {
+            store = store.log_clock(clock.clone());
+        }
+        let store = store.build().map_err(ServeError::Store)?;
+        let limiter = RedisJointLimiter::from_policy_on(&store, &self.policy).map_err(ServeError::Store)?;
+        limiter.build().map_err(ServeError::Store)
+    }
+
     /// The limiter, and the number of keys that the snapshot had.
     fn limiter(&self) -> Result<(PolicyLimiter, Option<usize>), ServeError> {
-        let builder = self.policy.builder::<[Key]>().clock(self.clock.clone());
+        let builder = self.policy.builder::<[Key]>().clock(self.clock.clone().unwrap_or_default());
         let Some(path) = &self.snapshot else {
             return Ok((builder.build().map_err(ServeError::Build)?, None));
         };
@@ -287,7 +321,11 @@ impl Bound {
             }
         }
         let Some(path) = self.snapshot else { return Ok(Stopped { cut_off, saved: None }) };
-        let snapshot = self.guard.limiter.snapshot();
+        let snapshot = match &self.guard.place {
+            Place::InProcess(it) => it.limiter.snapshot(),
+            #[cfg(feature = "redis")]
+            Place::OnStore(_) => return Ok(Stopped { cut_off, saved: None }),
+        };
         snapshot.save(path).map_err(ServeError::SnapshotUnwritten)?;
         Ok(Stopped { cut_off, saved: Some(snapshot.len()) })
     }

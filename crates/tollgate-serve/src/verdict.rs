@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tollgate::{JointStatus, MAX_DIMENSIONS};
+use tollgate::MAX_DIMENSIONS;
 use tollgate_http::{DenialKind, Usage};
 
 /// The cost of a request, and whether it charges.
@@ -37,8 +37,8 @@ pub(crate) struct Decided {
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// Admitted, with the permits left of each quota.
-    Admitted(Box<JointStatus>),
-    /// Admitted without a charge.
+    Admitted(Vec<Left>),
+    /// Admitted without a charge: at the cap on keys, or without a store.
     Uncounted,
     /// Admitted without a charge by shadow mode, in place of this.
     Overruled(Refusal),
@@ -46,22 +46,45 @@ pub(crate) enum Verdict {
     Denied(Refusal),
 }
 
-/// Why a request is denied.
+/// Why a request is denied, or not decided.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) kind: DenialKind,
     /// [`Duration::MAX`] if no wait helps.
     pub(crate) wait: Duration,
-    pub(crate) violated: Vec<Violated>,
-    /// The place of the policy that decides the wait; `None` if no quota does.
-    pub(crate) decides: Option<usize>,
+    /// The violated quotas.
+    pub(crate) violated: Vec<Left>,
+    /// The dimension and the quota that decide the wait; `None` if no quota does.
+    pub(crate) decides: Option<(usize, usize)>,
 }
 
-/// A violated quota.
+/// The permits left of a quota of a dimension.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Violated {
+pub(crate) struct Left {
     pub(crate) dimension: usize,
-    /// The place of its policy.
-    pub(crate) policy: usize,
+    pub(crate) quota: usize,
     pub(crate) usage: Usage,
+}
+
+impl Left {
+    /// The same of a quota that does not admit a request of this cost for that wait.
+    pub(crate) fn violated(self, cost: u32, wait: Duration) -> Self {
+        match self.usage {
+            usage if usage.remaining < cost => self,
+            // A refund since.
+            _ => Self { usage: Usage { remaining: cost - 1, next_after: wait }, ..self },
+        }
+    }
+}
+
+impl Verdict {
+    /// A denial for which no wait helps and no quota decides.
+    pub(crate) fn refused(kind: DenialKind) -> Self {
+        Self::Denied(Refusal { kind, wait: Duration::MAX, violated: Vec::new(), decides: None })
+    }
+
+    /// The cost is above a limit.
+    pub(crate) fn too_much() -> Self {
+        Self::refused(DenialKind::CostExceedsLimit)
+    }
 }

@@ -35,7 +35,8 @@ impl Check {
 impl Authorization for Check {
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let attributes = request.into_inner().attributes.unwrap_or_default();
-        let answer = authorize::decide_by(&self.guard, |field| value(field, &attributes));
+        let values = self.guard.fields.list().iter().map(|field| value(field, &attributes)).collect();
+        let answer = authorize::decide_by(&self.guard, values).await;
         Ok(Response::new(to_response(answer)))
     }
 }

@@ -40,7 +40,7 @@ impl RateLimitService for ShouldRateLimit {
         let request = request.into_inner();
         let read = read(&self.guard.fields, &request);
         let (values, asked, ask) = read.inspect_err(|_| self.guard.counts.malformed())?;
-        let decided = self.guard.decide(&values, ask);
+        let decided = self.guard.decide(&values, ask).await;
         Ok(Response::new(to_response(&self.guard, &decided, &asked)))
     }
 }

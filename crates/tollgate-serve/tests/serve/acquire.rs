@@ -4,109 +4,123 @@ use std::time::Duration;
 
 use tollgate::MockClock;
 
+use crate::place::by_both;
 use crate::support::{POLICY, Running, server};
 
 #[test]
 fn permits_are_charged_in_all_dimensions_or_in_none() {
-    let served = Running::of(POLICY);
-    let ask = |client: &str, user: &str, cost: u32| {
-        served.acquire(&format!(r#"{{"keys": {{"client": "{client}", "user": "{user}"}}, "cost": {cost}}}"#))
-    };
-    let first = ask("192.0.2.1", "alice", 2);
-    assert_eq!((first.status, first.body.as_str()), (200, "{\"admitted\":true}\n"));
-    assert_eq!(first.field("content-type"), Some("application/json"));
-    assert_eq!(first.field("ratelimit-policy"), Some(r#""address";q=5;w=86400, "user";q=3;w=86400"#));
-    // The tightest.
-    assert!(first.field("ratelimit").unwrap().starts_with(r#""user";r=1;t="#), "{first:?}");
+    by_both(|place| {
+        let served = place.of(POLICY);
+        let ask = |client: &str, user: &str, cost: u32| {
+            served.acquire(&format!(r#"{{"keys": {{"client": "{client}", "user": "{user}"}}, "cost": {cost}}}"#))
+        };
+        let first = ask("192.0.2.1", "alice", 2);
+        assert_eq!((first.status, first.body.as_str()), (200, "{\"admitted\":true}\n"));
+        assert_eq!(first.field("content-type"), Some("application/json"));
+        assert_eq!(first.field("ratelimit-policy"), Some(r#""address";q=5;w=86400, "user";q=3;w=86400"#));
+        // The tightest.
+        assert!(first.field("ratelimit").unwrap().starts_with(r#""user";r=1;t="#), "{first:?}");
 
-    let denied = ask("192.0.2.1", "alice", 2);
-    assert_eq!(denied.status, 429);
-    assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["user"]));
-    assert!(denied.field("ratelimit").unwrap().starts_with(r#""user";r=1;t="#), "{denied:?}");
-    assert_eq!(denied.field("cache-control"), Some("no-store"));
-    let wait: u64 = denied.field("retry-after").unwrap().parse().unwrap();
-    assert!((80_000..=86_400).contains(&wait), "{wait}");
+        let denied = ask("192.0.2.1", "alice", 2);
+        assert_eq!(denied.status, 429);
+        assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["user"]));
+        assert!(denied.field("ratelimit").unwrap().starts_with(r#""user";r=1;t="#), "{denied:?}");
+        assert_eq!(denied.field("cache-control"), Some("no-store"));
+        let wait: u64 = denied.field("retry-after").unwrap().parse().unwrap();
+        assert!((80_000..=86_400).contains(&wait), "{wait}");
 
-    // The denial has charged neither: of the address 3 are left, and of the user 1.
-    assert_eq!(ask("192.0.2.1", "bob", 3).status, 200);
-    assert_eq!(ask("192.0.2.1", "carol", 1).problem()["violated-policies"], serde_json::json!(["address"]));
-    assert_eq!(ask("192.0.2.2", "alice", 1).status, 200);
+        // The denial has charged neither: of the address 3 are left, and of the user 1.
+        assert_eq!(ask("192.0.2.1", "bob", 3).status, 200);
+        assert_eq!(ask("192.0.2.1", "carol", 1).problem()["violated-policies"], serde_json::json!(["address"]));
+        assert_eq!(ask("192.0.2.2", "alice", 1).status, 200);
 
-    assert_eq!(served.metric(r#"tollgate_requests_total{result="admitted"}"#), 3);
-    assert_eq!(served.metric(r#"tollgate_requests_total{result="quota"}"#), 2);
-    assert_eq!(served.metric(r#"tollgate_admissions_total{dimension="user"}"#), 3);
-    assert_eq!(served.metric(r#"tollgate_denials_total{dimension="address",quota="address"}"#), 1);
+        assert_eq!(served.metric(r#"tollgate_requests_total{result="admitted"}"#), 3);
+        assert_eq!(served.metric(r#"tollgate_requests_total{result="quota"}"#), 2);
+        assert_eq!(served.metric(r#"tollgate_admissions_total{dimension="user"}"#), 3);
+        assert_eq!(served.metric(r#"tollgate_denials_total{dimension="address",quota="address"}"#), 1);
+    });
 }
 
 #[test]
 fn after_retry_after_the_same_request_passes_and_not_a_second_sooner() {
-    let policy = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 1, per = \"7500ms\" }]";
-    let clock = MockClock::new();
-    let served = Running::start(server(policy).clock(clock.clone()));
-    let ask = || served.acquire(r#"{"keys": {"user": "alice"}}"#);
-    assert_eq!(ask().status, 200);
-    let denied = ask();
-    assert_eq!((denied.status, denied.field("retry-after")), (429, Some("8")));
-    assert_eq!(denied.problem()["detail"], "Try again in 8 seconds.");
-    clock.advance(Duration::from_secs(7));
-    assert_eq!(ask().field("retry-after"), Some("1"));
-    clock.advance(Duration::from_secs(1));
-    assert_eq!(ask().status, 200);
+    by_both(|place| {
+        let policy = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 1, per = \"7500ms\" }]";
+        let clock = place.clock();
+        let served = Running::start(place.server(policy).clock(clock.clone()));
+        let ask = || served.acquire(r#"{"keys": {"user": "alice"}}"#);
+        assert_eq!(ask().status, 200);
+        let denied = ask();
+        assert_eq!((denied.status, denied.field("retry-after")), (429, Some("8")));
+        assert_eq!(denied.problem()["detail"], "Try again in 8 seconds.");
+        clock.advance(Duration::from_secs(7));
+        assert_eq!(ask().field("retry-after"), Some("1"));
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(ask().status, 200);
+    });
 }
 
 #[test]
 fn a_peek_tells_and_charges_nothing() {
-    let served = Running::of("[[dimension]]\nname = \"user\"\nquota = [{ limit = 3, per = \"1d\" }]");
-    let ask = |cost: u32, peek: bool| {
-        served.acquire(&format!(r#"{{"keys": {{"user": "alice"}}, "cost": {cost}, "peek": {peek}}}"#))
-    };
-    for _ in 0..3 {
-        let look = ask(3, true);
-        assert_eq!((look.status, look.field("ratelimit")), (200, Some(r#""user";r=3;t=86400"#)));
-    }
-    assert_eq!(ask(2, false).status, 200);
-    assert_eq!(ask(1, true).status, 200);
-    assert_eq!(ask(2, true).problem()["violated-policies"], serde_json::json!(["user"]));
-    assert_eq!(ask(1, false).status, 200);
-    assert_eq!(ask(1, true).status, 429);
-    // Looks are no requests.
-    assert_eq!(served.metric(r#"tollgate_requests_total{result="admitted"}"#), 2);
-    assert_eq!(served.metric(r#"tollgate_requests_total{result="quota"}"#), 0);
+    by_both(|place| {
+        let served = place.of("[[dimension]]\nname = \"user\"\nquota = [{ limit = 3, per = \"1d\" }]");
+        let ask = |cost: u32, peek: bool| {
+            served.acquire(&format!(r#"{{"keys": {{"user": "alice"}}, "cost": {cost}, "peek": {peek}}}"#))
+        };
+        for _ in 0..3 {
+            let look = ask(3, true);
+            assert_eq!((look.status, look.field("ratelimit")), (200, Some(r#""user";r=3;t=86400"#)));
+        }
+        assert_eq!(ask(2, false).status, 200);
+        assert_eq!(ask(1, true).status, 200);
+        assert_eq!(ask(2, true).problem()["violated-policies"], serde_json::json!(["user"]));
+        assert_eq!(ask(1, false).status, 200);
+        assert_eq!(ask(1, true).status, 429);
+        // Looks are no requests.
+        assert_eq!(served.metric(r#"tollgate_requests_total{result="admitted"}"#), 2);
+        assert_eq!(served.metric(r#"tollgate_requests_total{result="quota"}"#), 0);
+    });
 }
 
 #[test]
 fn an_optional_field_may_be_missing_and_its_dimension_is_not_asked() {
-    let served = Running::start(server(POLICY).optional("user").unwrap());
-    let anonymous = served.acquire(r#"{"keys": {"client": "192.0.2.1"}, "cost": 4}"#);
-    assert_eq!((anonymous.status, anonymous.field("ratelimit-policy")), (200, Some(r#""address";q=5;w=86400"#)));
-    assert_eq!(served.acquire(r#"{"keys": {"client": "192.0.2.1", "user": null}}"#).status, 200);
-    // The address has none left, the user all.
-    let denied = served.acquire(r#"{"keys": {"client": "192.0.2.1", "user": "alice"}}"#);
-    assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["address"]));
-    assert_eq!(served.acquire(r#"{"keys": {"client": "192.0.2.2", "user": "alice"}, "cost": 3}"#).status, 200);
+    by_both(|place| {
+        let served = Running::start(place.server(POLICY).optional("user").unwrap());
+        let anonymous = served.acquire(r#"{"keys": {"client": "192.0.2.1"}, "cost": 4}"#);
+        assert_eq!((anonymous.status, anonymous.field("ratelimit-policy")), (200, Some(r#""address";q=5;w=86400"#)));
+        assert_eq!(served.acquire(r#"{"keys": {"client": "192.0.2.1", "user": null}}"#).status, 200);
+        // The address has none left, the user all.
+        let denied = served.acquire(r#"{"keys": {"client": "192.0.2.1", "user": "alice"}}"#);
+        assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["address"]));
+        assert_eq!(served.acquire(r#"{"keys": {"client": "192.0.2.2", "user": "alice"}, "cost": 3}"#).status, 200);
+    });
 }
 
 #[test]
 fn fields_of_a_dimension_form_one_key() {
-    let policy = "[[dimension]]\nname = \"login\"\nkey = [\"client\", \"user\"]\nquota = [{ limit = 1, per = \"1d\" }]";
-    let served = Running::of(policy);
-    let ask = |client: &str, user: &str| {
-        served.acquire(&format!(r#"{{"keys": {{"client": "{client}", "user": "{user}"}}}}"#)).status
-    };
-    assert_eq!([ask("a", "bc"), ask("a", "bc"), ask("a", "b"), ask("b", "bc")], [200, 429, 200, 200]);
-    // As a pair, not as one text, and in order.
-    assert_eq!([ask("ab", "c"), ask("bc", "a")], [200, 200]);
+    by_both(|place| {
+        let policy =
+            "[[dimension]]\nname = \"login\"\nkey = [\"client\", \"user\"]\nquota = [{ limit = 1, per = \"1d\" }]";
+        let served = place.of(policy);
+        let ask = |client: &str, user: &str| {
+            served.acquire(&format!(r#"{{"keys": {{"client": "{client}", "user": "{user}"}}}}"#)).status
+        };
+        assert_eq!([ask("a", "bc"), ask("a", "bc"), ask("a", "b"), ask("b", "bc")], [200, 429, 200, 200]);
+        // As a pair, not as one text, and in order.
+        assert_eq!([ask("ab", "c"), ask("bc", "a")], [200, 200]);
+    });
 }
 
 #[test]
 fn an_address_counts_as_its_network_however_it_is_written() {
-    let served = Running::start(server(POLICY).address("client").unwrap().optional("user").unwrap());
-    let ask = |client: &str| served.acquire(&format!(r#"{{"keys": {{"client": "{client}"}}, "cost": 5}}"#)).status;
-    assert_eq!([ask("2001:db8::1"), ask("2001:DB8:0:0:1::2"), ask("2001:db8:0:1::1")], [200, 429, 200]);
-    assert_eq!([ask("192.0.2.1"), ask("::ffff:192.0.2.1"), ask("192.0.2.2")], [200, 429, 200]);
-    for text in ["localhost", "192.0.2.1:80", "192.0.2.256", "[::1]"] {
-        assert_eq!(ask(text), 400, "{text}");
-    }
+    by_both(|place| {
+        let served = Running::start(place.server(POLICY).address("client").unwrap().optional("user").unwrap());
+        let ask = |client: &str| served.acquire(&format!(r#"{{"keys": {{"client": "{client}"}}, "cost": 5}}"#)).status;
+        assert_eq!([ask("2001:db8::1"), ask("2001:DB8:0:0:1::2"), ask("2001:db8:0:1::1")], [200, 429, 200]);
+        assert_eq!([ask("192.0.2.1"), ask("::ffff:192.0.2.1"), ask("192.0.2.2")], [200, 429, 200]);
+        for text in ["localhost", "192.0.2.1:80", "192.0.2.256", "[::1]"] {
+            assert_eq!(ask(text), 400, "{text}");
+        }
+    });
 }
 
 #[test]
@@ -140,11 +154,13 @@ fn a_queue_makes_nobody_wait() {
 
 #[test]
 fn threads_on_many_connections_are_admitted_exactly_the_limit() {
-    let served = Running::of("[[dimension]]\nname = \"user\"\nquota = [{ limit = 100, per = \"1d\" }]");
-    let ask = || (0..50).filter(|_| served.acquire(r#"{"keys": {"user": "alice"}}"#).status == 200).count();
-    let admitted: usize = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    by_both(|place| {
+        let served = place.of("[[dimension]]\nname = \"user\"\nquota = [{ limit = 100, per = \"1d\" }]");
+        let ask = || (0..50).filter(|_| served.acquire(r#"{"keys": {"user": "alice"}}"#).status == 200).count();
+        let admitted: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(admitted, 100);
     });
-    assert_eq!(admitted, 100);
 }

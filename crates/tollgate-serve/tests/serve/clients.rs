@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use crate::place::Place;
 use crate::processes::{guided, is_there};
 
 const README: &str = include_str!("../../README.md");
@@ -18,7 +19,7 @@ fn the_client_in_python_is_admitted_and_told_to_wait() {
     if !is_there("python3", "--version") {
         return;
     }
-    let (tollgate, clock) = guided();
+    let (tollgate, clock) = guided(&Place::in_process());
     let folder = tempfile::tempdir().unwrap();
     let client = include_str!("../../guide/client.py").replace("timeout=1)", "timeout=60)");
     std::fs::write(folder.path().join("client.py"), client).unwrap();
@@ -42,7 +43,7 @@ fn the_client_in_go_is_admitted_and_told_to_wait() {
     if !is_there("go", "version") {
         return;
     }
-    let (tollgate, _clock) = guided();
+    let (tollgate, _clock) = guided(&Place::in_process());
     let folder = tempfile::tempdir().unwrap();
     let main = r#"
         package main

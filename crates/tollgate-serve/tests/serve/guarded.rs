@@ -4,13 +4,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::place::{Place, by_both};
 use crate::processes::{guided, proxy, service};
 use crate::support::{Answer, agent, problem_of};
 
 /// A proxy that `start` starts by the configuration admits a hundred requests and answers the next
 /// with 429 and the wait.
 pub(crate) fn is_guarded(configuration: &str, start: impl Fn(&str, &Path) -> Command) {
-    let (tollgate, clock) = guided();
+    by_both(|place| is_guarded_by(place, configuration, &start));
+}
+
+fn is_guarded_by(place: &Place, configuration: &str, start: impl Fn(&str, &Path) -> Command) {
+    let (tollgate, clock) = guided(place);
     let (_envoy, address, _folder) = proxy(configuration, [tollgate.address, service()], start);
     let ask = |path: &str| Answer::of(agent().get(format!("http://{address}{path}")).call().unwrap());
     for left in (0..100).rev() {

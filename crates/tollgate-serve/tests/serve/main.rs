@@ -9,6 +9,12 @@ mod envoy;
 mod envoy_grpc;
 mod guarded;
 mod nginx;
+#[cfg(feature = "redis")]
+mod on_store;
+mod place;
 mod processes;
+#[cfg(feature = "redis")]
+#[path = "../../../tollgate-redis/tests/support/mod.rs"]
+mod redis_server;
 mod stopping;
 mod support;

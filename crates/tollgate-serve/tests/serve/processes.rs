@@ -6,13 +6,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Running, server, until};
+use crate::place::Place;
+use crate::support::{Running, until};
 use tollgate::MockClock;
 
 /// The policy of the guide, on a clock that stands still.
-pub(crate) fn guided() -> (Running, MockClock) {
-    let clock = MockClock::new();
-    let server = server(include_str!("../../guide/policy.toml")).address("client").unwrap();
+pub(crate) fn guided(place: &Place) -> (Running, MockClock) {
+    let clock = place.clock();
+    let server = place.server(include_str!("../../guide/policy.toml")).address("client").unwrap();
     (Running::start(server.clock(clock.clone())), clock)
 }
 

@@ -41,9 +41,14 @@ def is_oldest(crate):
 
 def brings_newer(enabled):
     """Whether a feature brings a crate that needs a newer Rust version: by what it enables, such as
-    `dep:tollgate-redis` or `tollgate-redis/policy`."""
-    brought = {name.removeprefix("dep:").split("/")[0].rstrip("?") for name in enabled}
-    return any(name in CRATES and not is_oldest(CRATES[name]) for name in brought)
+    `dep:tollgate-redis`, or a feature of another crate that does."""
+    for name in enabled:
+        crate, _, feature = name.removeprefix("dep:").replace("?", "").partition("/")
+        if crate not in CRATES:
+            continue
+        if not is_oldest(CRATES[crate]) or brings_newer(CRATES[crate]["features"].get(feature, [])):
+            return True
+    return False
 
 
 def sets_of_features(crate):

@@ -31,7 +31,7 @@ pub use limit::RateLimit;
 pub use middleware::RateLimitMiddleware;
 pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::{Admitted, ShadowSwitch};
+pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
 pub use tollgate_http::{
     ClientAddress, ClientConfigError, DenialKind, Headers, Peer, PolicyError, Problem, QuotaUnit, ServiceLimit,
     TrustedProxies,

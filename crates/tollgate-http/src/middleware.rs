@@ -35,20 +35,30 @@ mod key_error;
 mod limits;
 mod missing;
 mod path;
+#[cfg(feature = "redis")]
+mod policy_limiter;
 mod prepared;
 mod shadow;
+#[cfg(feature = "redis")]
+mod store_key;
 mod values;
 #[cfg(feature = "wait")]
 mod waits;
 
 pub use admitted::Admitted;
 pub use charge::{Charge, Told};
-pub use gate::{Gate, JointKey};
+pub use gate::{AtOnce, Gate, JointKey};
 pub use key_error::KeyError;
-pub use limits::{Denied, Limits, Options, Outcome};
+pub use limits::{Denied, Limits, Options, Outcome, OutcomeLater};
 pub use missing::Missing;
+#[cfg(feature = "redis")]
+pub use path::put_path;
 pub use path::{hash_path, same_path};
+#[cfg(feature = "redis")]
+pub use policy_limiter::PolicyLimiter;
 pub use shadow::ShadowSwitch;
+#[cfg(feature = "redis")]
+pub use store_key::{StoreKey, StoreKeys};
 pub use values::{FieldValue, bytes_of, digits_of};
 #[cfg(feature = "wait")]
 pub use waits::Waits;

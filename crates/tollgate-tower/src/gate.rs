@@ -2,7 +2,11 @@
 
 use core::hash::Hash;
 
+#[cfg(feature = "redis")]
+use tollgate::Dimensions;
 use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
+#[cfg(feature = "redis")]
+use tollgate_http::middleware::{self, PolicyLimiter, StoreKeys};
 
 use self::sealed::Same as _;
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
@@ -10,7 +14,8 @@ use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
 /// A limiter that a layer can ask with the keys of an extractor:
 /// - a [`DirectLimiter`], without a key ([`NoKey`]);
 /// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
-/// - a [`JointLimiter`], with a tuple of extractors.
+/// - a [`JointLimiter`], with a tuple of extractors;
+/// - with the feature `redis`, a `PolicyLimiter`, with a tuple of extractors of `StoreKey`s.
 ///
 /// This trait is sealed: only these limiters implement it.
 #[diagnostic::on_unimplemented(
@@ -96,6 +101,19 @@ where
     C: Clock,
     F: Fingerprinter,
     X: JointKeys<Found: Hash + Clone + Send + Sync + 'static>,
+{
+    type Keys = X::Found;
+
+    fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<X::Found>, KeyError> {
+        extractor.find(missing, head)
+    }
+}
+
+#[cfg(feature = "redis")]
+impl<X> sealed::Find<X> for PolicyLimiter<X::Key>
+where
+    X: JointKeys<Key: Dimensions, Found: Hash + Clone + Send + Sync + StoreKeys + 'static>,
+    Self: middleware::Gate<X::Found> + Send + Sync + 'static,
 {
     type Keys = X::Found;
 

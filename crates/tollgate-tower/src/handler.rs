@@ -60,7 +60,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// ```
     pub fn charge<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
     where
-        L: middleware::Gate<K>,
+        L: middleware::Gate<K> + middleware::AtOnce,
     {
         self.charge_n(key, 1)
     }
@@ -72,7 +72,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// [`Rejected`] when the limiter denies the call, or `cost` is more than the limit.
     pub fn charge_n<K>(&self, key: K, cost: u32) -> Result<Charge<L, K>, Rejected>
     where
-        L: middleware::Gate<K>,
+        L: middleware::Gate<K> + middleware::AtOnce,
     {
         if cost == 0 {
             return Ok(Charge { charge: None });

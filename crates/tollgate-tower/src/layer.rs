@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
+use tollgate_http::middleware::{AtOnce, Limits, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 use tower_layer::Layer;
 
@@ -115,7 +115,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # let _ = layer;
     /// # Ok::<(), tollgate_tower::BuildError>(())
     /// ```
-    pub fn refund_when(self, refund: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
+    pub fn refund_when(self, refund: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self
+    where
+        L: AtOnce,
+    {
         self.with_answers(|on_answer| on_answer.refund_when = Some(Arc::new(refund)))
     }
 
@@ -140,7 +143,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # let _ = layer;
     /// # Ok::<(), tollgate_tower::BuildError>(())
     /// ```
-    pub fn cost_after(self, cost: impl Fn(&Parts) -> u32 + Send + Sync + 'static) -> Self {
+    pub fn cost_after(self, cost: impl Fn(&Parts) -> u32 + Send + Sync + 'static) -> Self
+    where
+        L: AtOnce,
+    {
         self.with_answers(|on_answer| on_answer.cost_after = Some(Arc::new(cost)))
     }
 
@@ -167,7 +173,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # #[cfg(not(feature = "axum"))]
     /// # fn main() {}
     /// ```
-    pub fn tell_handlers(self, tell: bool) -> Self {
+    pub fn tell_handlers(self, tell: bool) -> Self
+    where
+        L: AtOnce,
+    {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.left = tell))
     }
 
@@ -175,7 +184,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// request has a closed connection, a dropped future, or an inner service that failed or
     /// panicked. By default its permits stay charged, because work was done, and a client could
     /// otherwise close its connection for a refund.
-    pub fn refund_unanswered(self, refund: bool) -> Self {
+    pub fn refund_unanswered(self, refund: bool) -> Self
+    where
+        L: AtOnce,
+    {
         self.with(|shared| {
             let refunds = refund || shared.settings.on_answer.is_some();
             shared.limits = shared.limits.with(|options| {
@@ -257,7 +269,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # Ok::<(), tollgate_tower::BuildError>(())
     /// ```
     #[cfg(feature = "wait")]
-    pub fn wait(self, within: Duration) -> Self {
+    pub fn wait(self, within: Duration) -> Self
+    where
+        L: AtOnce,
+    {
         self.with(|shared| shared.settings.waits = Arc::new(shared.settings.waits.within(within)))
     }
 

@@ -53,7 +53,7 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
     }
 }
 
-/// The outcome of a request that waits in a line.
+/// The outcome of a request that waits: in a line, or for a store.
 pub(crate) type InLine<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<X>>::Keys, Value>> + Send + Sync>>;
 
 /// What comes of a decision: the request goes to the inner service, or this is its answer.
@@ -86,6 +86,10 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 let answer = answer::to_rejected(&error.into(), None, headers, settings, head);
                 return Judgement::Settled(Err(Box::new(answer)));
             }
+        };
+        let keys = match self.limits.later(keys, cost) {
+            Ok(later) => return Judgement::Wait(later),
+            Err(keys) => keys,
         };
         match self.line(keys, cost) {
             Ok(line) => Judgement::Wait(line),

@@ -5,6 +5,8 @@ mod joint;
 mod keyed;
 mod single;
 
+use core::future::Future;
+use core::pin::Pin;
 use core::time::Duration;
 
 pub use joint::JointKey;
@@ -23,13 +25,53 @@ pub trait Gate<K>: sealed::Ask<K> {}
 
 impl<K, L: sealed::Ask<K>> Gate<K> for L {}
 
+/// A limiter that decides at once, in process: those of `tollgate`. What needs more than one decision
+/// a request is for such limiters alone: refunds, further costs, waits, and the limits of handlers.
+///
+/// ```
+/// use tollgate::{DirectLimiter, Quota};
+/// use tollgate_http::middleware::AtOnce;
+///
+/// fn may_refund(_: &impl AtOnce) {}
+///
+/// may_refund(&DirectLimiter::new(Quota::per_minute(5))?);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+///
+/// This trait is sealed: only these limiters implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` may decide on a store, where this is not possible",
+    note = "use a `JointLimiter`, `Limiter` or `DirectLimiter`, which decide in process"
+)]
+pub trait AtOnce: sealed::AtOnce {}
+
+impl<L: sealed::AtOnce> AtOnce for L {}
+
+/// A verdict that is on its way.
+pub(crate) type Later = Pin<Box<dyn Future<Output = Verdict> + Send + Sync>>;
+
 pub(crate) mod sealed {
-    use super::{Decision, Items, Quota, Receipt, Request, Tell, Verdict};
+    use tollgate::{DirectLimiter, JointLimiter, Limiter};
+
+    use super::{Decision, Items, Later, Quota, Receipt, Request, Tell, Verdict};
+
+    /// Decides at once.
+    pub trait AtOnce {}
+
+    impl<C> AtOnce for DirectLimiter<C> {}
+    impl<K: ?Sized, C, F> AtOnce for Limiter<K, C, F> {}
+    impl<D: ?Sized, C, F> AtOnce for JointLimiter<D, C, F> {}
 
     /// Asks a limiter.
     pub trait Ask<K> {
         /// Decides.
         fn decide(&self, keys: &K, request: Request) -> Verdict;
+
+        /// Decides elsewhere; `None` if this limiter decides at once.
+        #[inline]
+        fn later(&self, _: &K, _: Request) -> Option<Later> {
+            None
+        }
 
         /// The permits left of the quotas now.
         fn left(&self, keys: &K, tell: Tell) -> Option<Items>;
@@ -134,6 +176,12 @@ impl Item {
         Self { usage, ..self }
     }
 
+    /// Of a quota of a dimension.
+    #[cfg(feature = "redis")]
+    pub(crate) fn of((dimension, quota): (usize, usize), limit: u32, usage: Usage) -> Self {
+        Self { usage, limit, dimension: octet(dimension), quota: octet(quota) }
+    }
+
     /// The only quota of a key, of which no permit is left until `next_after`.
     const fn exhausted(limit: u32, next_after: Duration) -> Self {
         Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0 }
@@ -144,7 +192,7 @@ impl Items {
     pub(crate) const NONE: Self = Self::Several(Vec::new());
 
     /// The items to show, of which one is the tightest.
-    fn told<I: Iterator<Item = Item>>(
+    pub(crate) fn told<I: Iterator<Item = Item>>(
         tell: Tell,
         tightest: impl FnOnce() -> Option<Item>,
         items: impl FnOnce() -> I,
@@ -188,7 +236,7 @@ impl Refusal {
     }
 
     /// The cost is more than the limit.
-    fn cost() -> Verdict {
+    pub(crate) fn cost() -> Verdict {
         let kind = DenialKind::CostExceedsLimit;
         Verdict::Refused(Box::new(Self { kind, wait: Duration::MAX, violated: Items::NONE }))
     }
@@ -216,6 +264,14 @@ impl From<QuotaStatus> for Item {
 impl From<JointQuotaStatus> for Item {
     fn from(status: JointQuotaStatus) -> Self {
         Self { dimension: octet(status.dimension()), ..status.status().into() }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl From<&tollgate_redis::QuotaStatus> for Item {
+    fn from(status: &tollgate_redis::QuotaStatus) -> Self {
+        let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
+        Self::of((status.dimension(), status.quota()), status.limit(), usage)
     }
 }
 

@@ -1,12 +1,14 @@
 //! A limiter, and the texts about it that clients see.
 
+use core::future::Future;
+use core::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::cache::Cache;
 use super::charge::{Charge, Loan, State, Told};
-use super::gate::{Gate, Granted, Item, Refusal, Request, Tell, Verdict};
+use super::gate::{AtOnce, Gate, Granted, Item, Refusal, Request, Tell, Verdict};
 use super::prepared::{Current, Prepared, check_name};
 use super::values::{FieldValue, written};
 use crate::headers::{Headers, SEPARATOR};
@@ -86,6 +88,22 @@ pub enum Outcome<L: Gate<K>, K, V> {
     Denied(Denied<V>),
 }
 
+/// The outcome of a request, by a limiter that does not decide at once.
+///
+/// ```
+/// use std::sync::Arc;
+/// use bytes::Bytes;
+/// use tollgate::{DirectLimiter, Quota};
+/// use tollgate_http::middleware::{Limits, Options, OutcomeLater};
+///
+/// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
+/// let limits = Limits::<_, Bytes>::new(limiter, Options::default());
+/// let later: Result<OutcomeLater<_, (), _>, ()> = limits.later((), 1);
+/// assert!(later.is_err(), "it decides at once");
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+pub type OutcomeLater<L, K, V> = Pin<Box<dyn Future<Output = Outcome<L, K, V>> + Send + Sync>>;
+
 /// Why a request is denied.
 #[derive(Debug)]
 pub struct Denied<V> {
@@ -139,7 +157,7 @@ impl<L, V: FieldValue> Limits<L, V> {
     /// the charge is dropped.
     pub fn lend<K>(&self, keys: K, cost: u32) -> Outcome<L, K, V>
     where
-        L: Gate<K>,
+        L: Gate<K> + AtOnce,
     {
         self.outcome(keys, cost, true, false)
     }
@@ -159,18 +177,26 @@ impl<L, V: FieldValue> Limits<L, V> {
     {
         let inner = &self.inner;
         let request = Request { cost, refundable, tell: inner.tell() };
-        match inner.limiter.decide(&keys, request) {
-            Verdict::Uncounted => Outcome::Admitted(None),
-            Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
-                let loan = Loan::new(Arc::clone(inner), *receipt, left, keys, refund_unanswered);
-                Outcome::Admitted(Some(Charge { state: State::Loan(Box::new(loan)) }))
-            }
-            Verdict::Admitted(Granted { left, receipt: None }) => {
-                let told = left.and_then(|left| inner.told(&keys, &left));
-                Outcome::Admitted(told.map(|told| Charge { state: State::Told(told) }))
-            }
-            Verdict::Refused(refusal) => Outcome::Denied(inner.denied(&keys, refusal)),
-        }
+        let verdict = inner.limiter.decide(&keys, request);
+        Inner::outcome(inner, keys, verdict, refund_unanswered)
+    }
+
+    /// Decides as [`decide`](Self::decide) does, by a limiter that does not decide at once. The keys
+    /// come back from any other limiter. Nothing is refunded.
+    ///
+    /// # Errors
+    ///
+    /// The keys, if the limiter decides at once.
+    pub fn later<K>(&self, keys: K, cost: u32) -> Result<OutcomeLater<L, K, V>, K>
+    where
+        L: Gate<K> + Send + Sync + 'static,
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        let request = Request { cost, refundable: false, tell: self.inner.tell() };
+        let Some(verdict) = self.inner.limiter.later(&keys, request) else { return Err(keys) };
+        let inner = Arc::clone(&self.inner);
+        Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, false) }))
     }
 }
 
@@ -187,6 +213,25 @@ impl<L, V> Inner<L, V> {
 }
 
 impl<L, V: FieldValue> Inner<L, V> {
+    /// What a verdict on these keys means to a request.
+    fn outcome<K>(this: &Arc<Self>, keys: K, verdict: Verdict, refund_unanswered: bool) -> Outcome<L, K, V>
+    where
+        L: Gate<K>,
+    {
+        match verdict {
+            Verdict::Uncounted => Outcome::Admitted(None),
+            Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
+                let loan = Loan::new(Arc::clone(this), *receipt, left, keys, refund_unanswered);
+                Outcome::Admitted(Some(Charge { state: State::Loan(Box::new(loan)) }))
+            }
+            Verdict::Admitted(Granted { left, receipt: None }) => {
+                let told = left.and_then(|left| this.told(&keys, &left));
+                Outcome::Admitted(told.map(|told| Charge { state: State::Told(told) }))
+            }
+            Verdict::Refused(refusal) => Outcome::Denied(this.denied(&keys, refusal)),
+        }
+    }
+
     /// The quotas whose permits left are shown in responses to admitted requests.
     pub(crate) const fn tell(&self) -> Tell {
         match self.options.headers {

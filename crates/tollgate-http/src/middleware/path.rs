@@ -48,6 +48,29 @@ pub fn hash_path(path: &str, state: &mut impl Hasher) {
     state.write_usize(0);
 }
 
+/// Appends the bytes of a path, which are the same on each node of a store: the decoded segments from
+/// the last to the first, each after its length in eight bytes. [Same](same_path) paths have the same
+/// bytes. (Feature `redis`.)
+///
+/// ```
+/// use tollgate_http::middleware::put_path;
+///
+/// let bytes = |path: &str| {
+///     let mut bytes = Vec::new();
+///     put_path(path, &mut bytes);
+///     bytes
+/// };
+/// assert_eq!(bytes("/a/login"), bytes("//x/../a/%6cogin/"));
+/// assert_ne!(bytes("/a/login"), bytes("/a%2Flogin"));
+/// ```
+#[cfg(feature = "redis")]
+pub fn put_path(path: &str, bytes: &mut Vec<u8>) {
+    for segment in segments(path) {
+        bytes.extend((decoded(segment).count() as u64).to_be_bytes());
+        bytes.extend(decoded(segment));
+    }
+}
+
 /// The segments that count, from the last to the first, as they are written.
 fn segments(path: &str) -> impl Iterator<Item = &[u8]> {
     let mut parents = 0_usize;

@@ -72,3 +72,11 @@ impl fmt::Debug for Route {
         f.debug_tuple("Route").field(&self.as_str()).finish()
     }
 }
+
+#[cfg(feature = "redis")]
+impl tollgate_http::middleware::StoreKey for Route {
+    /// Nothing of a request that no route matched: the text of a route is never empty.
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.as_str().unwrap_or_default().put(bytes);
+    }
+}

@@ -1,0 +1,228 @@
+//! A layer whose limiter is that of a policy: the same code in process and on a store.
+
+#[path = "common/mod.rs"]
+#[allow(dead_code, reason = "the tests of the layer use all of it")]
+mod common;
+#[path = "../../tollgate-redis/tests/support/mod.rs"]
+mod redis_server;
+#[path = "layer/support.rs"]
+#[allow(dead_code, unused_imports, reason = "the tests of the layer use all of it")]
+mod support;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use tollgate::Policy;
+use tollgate_tower::{
+    ClientIp, Headers, KeyError, PolicyLimiter, RateLimit, RateLimitLayer, ShadowSwitch, from_head, header,
+};
+
+use redis_server::{Server, runtime};
+use support::{Answer, Inner, InnerService, ask, from, with};
+
+const POLICY: &str = r#"
+    [[dimension]]
+    name = "address"
+    quota = [{ limit = 5, per = "1d" }]
+
+    [[dimension]]
+    name = "key"
+    quota = [{ limit = 3, per = "1d" }]
+"#;
+
+type Keys = (IpAddr, String);
+type Extractors = (ClientIp, tollgate_tower::Header);
+type Layered = RateLimit<InnerService, PolicyLimiter<Keys>, Extractors>;
+
+/// A server of Redis, and the secret of those who ask it.
+struct Store {
+    redis: Server,
+    folder: tempfile::TempDir,
+}
+
+impl Store {
+    fn start() -> Option<Self> {
+        let store = Self { redis: Server::start(&[])?, folder: tempfile::tempdir().unwrap() };
+        std::fs::write(store.folder.path().join("secret"), "the secret of all nodes\n").unwrap();
+        Some(store)
+    }
+
+    /// The policy there, with these lines in its `[store]`.
+    fn policy(&self, more: &str) -> String {
+        let secret = self.folder.path().join("secret");
+        let (url, secret) = (self.redis.address(), secret.display());
+        let breaker = "breaker = { failures = 3, pause = \"1h\" }\ntimeout = \"20s\"";
+        format!("[store]\nurl = \"{url}\"\nsecret = {{ file = \"{secret}\" }}\n{breaker}\n{more}\n{POLICY}")
+    }
+}
+
+/// All that a service has to say of it.
+fn layer(policy: &str) -> RateLimitLayer<PolicyLimiter<Keys>, Extractors> {
+    let limiter = PolicyLimiter::new(&Policy::from_toml(policy).unwrap()).unwrap();
+    RateLimitLayer::new(Arc::new(limiter)).key((ClientIp::peer(), header("x-api-key")))
+}
+
+fn service(policy: &str) -> Layered {
+    Inner::default().behind(&layer(policy))
+}
+
+fn request(peer: &str, key: &str) -> Request<Full<Bytes>> {
+    with(from(peer), "x-api-key", key)
+}
+
+fn field<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+    answer.fields.get(name).map(|value| value.to_str().unwrap())
+}
+
+/// The table of a policy, by a service in process or on a store.
+async fn is_limited(service: &Layered) {
+    for left in ["2", "1", "0"] {
+        let admitted = ask(service, request("192.0.2.1", "alice")).await;
+        assert_eq!((admitted.status.as_u16(), &admitted.body[..]), (200, &b"inner"[..]));
+        assert_eq!(field(&admitted, "ratelimit-policy"), Some(r#""address";q=5;w=86400, "key";q=3;w=86400"#));
+        assert!(field(&admitted, "ratelimit").unwrap().starts_with(&format!("\"key\";r={left};t=")), "{admitted:?}");
+    }
+    let denied = ask(service, request("192.0.2.1", "alice")).await;
+    assert_eq!(denied.status, 429);
+    assert!(field(&denied, "ratelimit").unwrap().starts_with("\"key\";r=0;t="), "{denied:?}");
+    let wait: u64 = field(&denied, "retry-after").unwrap().parse().unwrap();
+    assert!((80_000..=86_400).contains(&wait), "{wait}");
+    let problem: serde_json::Value = serde_json::from_slice(&denied.body).unwrap();
+    assert_eq!(problem["violated-policies"], serde_json::json!(["key"]));
+    // The denial has charged neither: of the address 2 are left.
+    for (key, status) in [("bob", 200), ("bob", 200), ("carol", 429)] {
+        assert_eq!(ask(service, request("192.0.2.1", key)).await.status, status, "{key}");
+    }
+    assert_eq!(ask(service, request("192.0.2.2", "carol")).await.status, 200);
+    assert_eq!(ask(service, from("192.0.2.2")).await.status, 400);
+}
+
+#[test]
+fn the_same_table_holds_in_process_and_on_a_store() {
+    runtime().block_on(is_limited(&service(POLICY)));
+    let Some(store) = Store::start() else { return };
+    runtime().block_on(is_limited(&service(&store.policy(""))));
+}
+
+#[test]
+fn services_on_one_store_share_one_limit_exactly() {
+    let Some(store) = Store::start() else { return };
+    let policy = store.policy("").replace("limit = 3", "limit = 100").replace("limit = 5", "limit = 1000");
+    let services = [service(&policy), service(&policy)];
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let admitted: usize = runtime.block_on(async {
+        let tasks: Vec<_> = (0..200)
+            .map(|at| {
+                let service = services[at % 2].clone();
+                tokio::spawn(async move { ask(&service, request("192.0.2.1", "alice")).await.status == 200 })
+            })
+            .collect();
+        let mut admitted = 0;
+        for task in tasks {
+            admitted += usize::from(task.await.unwrap());
+        }
+        admitted
+    });
+    assert_eq!(admitted, 100);
+}
+
+/// What becomes of a request once the store is away.
+fn left_alone(more: &str, change: impl Fn(Request<Full<Bytes>>) -> Request<Full<Bytes>>) -> Option<Answer> {
+    let store = Store::start()?;
+    let (layer, inner) = (layer(&store.policy(more)), Inner::default());
+    let service: Layered = inner.behind(&layer);
+    runtime().block_on(async {
+        assert_eq!(ask(&service, request("192.0.2.1", "alice")).await.status, 200);
+        drop(store);
+        let answer = ask(&service, change(request("192.0.2.1", "alice"))).await;
+        assert_eq!(inner.calls() == 2, &answer.body[..] == b"inner");
+        let counts = layer.limiter().on_store().unwrap().counts();
+        assert_eq!((counts.admitted, counts.unavailable), (1, 1));
+        Some(answer)
+    })
+}
+
+#[test]
+fn a_store_that_is_away_is_answered_with_503_and_the_service_is_not_called() {
+    let Some(away) = left_alone("", |request| request) else { return };
+    assert_eq!((away.status.as_u16(), field(&away, "retry-after"), field(&away, "ratelimit")), (503, None, None));
+    assert_eq!(&away.body[..], br#"{"title":"Service Unavailable","status":503}"#);
+    let grpc = |mut request: Request<Full<Bytes>>| {
+        *request.method_mut() = http::Method::POST;
+        with(request, "content-type", "application/grpc")
+    };
+    let away = left_alone("", grpc).unwrap();
+    assert_eq!((away.status.as_u16(), field(&away, "grpc-status")), (200, Some("14")));
+}
+
+#[test]
+fn a_store_that_is_away_admits_or_leaves_a_share_as_the_policy_says() {
+    let Some(open) = left_alone("on_failure = \"open\"", |request| request) else { return };
+    assert_eq!((open.status.as_u16(), field(&open, "ratelimit")), (200, None));
+    let local = left_alone("on_failure = \"local\"\nnodes = 3", |request| request).unwrap();
+    assert_eq!(local.status, 200);
+}
+
+#[test]
+fn cached_denials_costs_and_the_switch_are_as_in_process() {
+    let Some(store) = Store::start() else { return };
+    let switch = ShadowSwitch::off();
+    let layer = layer(&store.policy("cache_denials = 100")).shadow(switch.clone()).headers(Headers::XRateLimit);
+    let layer = layer.cost(|head| if head.headers.contains_key("large") { 4 } else { 1 });
+    let service: Layered = Inner::default().behind(&layer);
+    runtime().block_on(async {
+        let alice = || request("192.0.2.1", "alice");
+        assert_eq!(ask(&service, with(alice(), "large", "1")).await.status, 422);
+        for left in ["2", "1", "0"] {
+            assert_eq!(field(&ask(&service, alice()).await, "x-ratelimit-remaining"), Some(left));
+        }
+        for _ in 0..3 {
+            let denied = ask(&service, alice()).await;
+            assert_eq!((denied.status.as_u16(), field(&denied, "x-ratelimit-remaining")), (429, Some("0")));
+        }
+        let counts = layer.limiter().on_store().unwrap().counts();
+        assert_eq!((counts.admitted, counts.denied, counts.denied_by_cache), (3, 1, 2));
+        switch.set(true);
+        assert_eq!(ask(&service, alice()).await.status, 200);
+    });
+}
+
+#[test]
+fn another_number_of_keys_and_what_no_store_keeps_are_errors() {
+    let policy = Policy::from_toml(POLICY).unwrap();
+    assert!(PolicyLimiter::<(IpAddr,)>::new(&policy).is_err());
+    let Some(store) = Store::start() else { return };
+    let policy = |text: &str| PolicyLimiter::<Keys>::new(&Policy::from_toml(text).unwrap()).map(drop);
+    assert!(policy(&store.policy("")).is_ok());
+    assert!(PolicyLimiter::<(IpAddr,)>::new(&Policy::from_toml(&store.policy("")).unwrap()).is_err());
+    let shadow = format!("shadow = true\n{}", store.policy(""));
+    assert_eq!(policy(&shadow), Err(tollgate_redis::BuildError::NotOnAStore { what: "shadow" }));
+}
+
+/// A key of the program's own, and a future that threads may share.
+#[test]
+fn layers_take_keys_of_the_program() {
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    struct Tenant(u64);
+
+    impl tollgate_tower::StoreKey for Tenant {
+        fn put(&self, bytes: &mut Vec<u8>) {
+            self.0.put(bytes);
+        }
+    }
+
+    fn is_shared<T: Send + Sync>(_: &T) {}
+
+    let policy = Policy::from_toml("[[dimension]]\nname = \"tenant\"\nquota = [{ limit = 1, per = \"1d\" }]").unwrap();
+    let limiter = Arc::new(PolicyLimiter::new(&policy).unwrap());
+    let layer = RateLimitLayer::new(limiter).key((from_head(|_| Ok::<_, KeyError>(Tenant(7))),));
+    let service = Inner::default().behind::<_, RateLimit<InnerService, _, _>>(&layer);
+    runtime().block_on(async {
+        let answer = ask(&service, support::get("/"));
+        is_shared(&tower::Service::call(&mut service.clone(), support::get("/")));
+        assert_eq!(answer.await.status, 429);
+    });
+}

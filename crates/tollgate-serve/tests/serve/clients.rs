@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use crate::place::Place;
+use crate::place::{Place, by_both};
 use crate::processes::{guided, is_there};
 
 const README: &str = include_str!("../../README.md");
@@ -12,6 +12,33 @@ fn text(output: &Output) -> String {
     let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{out}{errors}");
     out.into_owned()
+}
+
+/// As the guide shows it, in process and on a store.
+#[test]
+fn curl_is_admitted_and_told_to_wait() {
+    if !is_there("curl", "--version") {
+        return;
+    }
+    by_both(|place| {
+        let (tollgate, clock) = guided(place);
+        let run = |cost: u32| {
+            let body = format!(r#"{{"keys": {{"client": "192.0.2.7"}}, "cost": {cost}}}"#);
+            let mut curl = Command::new("curl");
+            curl.args(["-s", "-i", "--max-time", "60", "--json", &body, &tollgate.url("/acquire")]);
+            text(&curl.output().unwrap())
+        };
+        let admitted = run(1).replace('\r', "");
+        let shown = README.split("/acquire\n").nth(1).unwrap().split("\n```").next().unwrap();
+        for line in shown.lines() {
+            assert!(admitted.lines().any(|other| other == line), "{line:?} is not in {admitted}");
+        }
+        assert!(run(99).starts_with("HTTP/1.1 200 "));
+        clock.advance(Duration::from_millis(18_800));
+        let denied = run(1).replace('\r', "");
+        assert!(denied.starts_with("HTTP/1.1 429 ") && denied.contains("\nretry-after: 42\n"), "{denied}");
+        assert!(denied.contains(r#""violated-policies":["address"]"#), "{denied}");
+    });
 }
 
 #[test]

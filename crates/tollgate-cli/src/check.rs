@@ -105,10 +105,16 @@ pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
             &format!("  on the store {}; while it is away, {}", harmless(&store.url().to_string()), away(store)),
         );
     }
-    if let Some(key_cap) = policy.key_cap() {
+    // Only a limiter in process holds keys.
+    let is_held = policy.store().is_none_or(|store| matches!(store.on_failure(), OnFailure::Local { .. }));
+    if let Some(key_cap) = policy.key_cap().filter(|_| is_held) {
         put(&mut out, &format!("  holds at most {} keys", human(count_of(key_cap))));
     }
-    if policy.at_key_cap().is_some() || policy.key_cap().is_some() {
+    let has_cap = policy.at_key_cap().is_some() || policy.key_cap().is_some();
+    if has_cap && !is_held {
+        put(&mut out, "  the cap on keys has no effect on a store");
+    }
+    if has_cap && is_held {
         put(&mut out, &format!("  when it is full, requests with a new key are {}", at_key_cap(policy)));
     }
     if policy.shadow() == Some(true) {

@@ -104,12 +104,17 @@ fn a_store_is_told_without_its_secret() {
     let scratch = Scratch::new("check-store");
     let policy = scratch.with(
         "p.toml",
-        "[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\non_failure = \"local\"\nnodes = 4\n\
+        "key_cap = 7\n[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\non_failure = \"local\"\nnodes = 4\n\
          [[dimension]]\nname = \"client\"\nquota = [{ limit = 8, per = \"1s\" }]\n",
     );
     let report = text(&check(&[&policy]).stdout);
     let away = "each of 4 nodes decides by its share in process";
     assert!(report.contains(&format!("on the store redis://db:6379; while it is away, {away}")), "{report}");
+    assert!(report.contains("holds at most 7 keys\n"), "{report}");
+    let closed = fs::read_to_string(&policy).unwrap().replace("on_failure = \"local\"\nnodes = 4\n", "");
+    let told = text(&check(&[&scratch.with("closed.toml", closed)]).stdout);
+    assert!(told.contains("while it is away, requests are refused\n"), "{told}");
+    assert!(told.contains("the cap on keys has no effect on a store\n") && !told.contains("holds"), "{told}");
     let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
     let told = &report["policies"][0];
     assert_eq!((&told["store"], &told["while_the_store_is_away"]), (&json!("redis://db:6379"), &json!(away)));

@@ -181,6 +181,8 @@ mod error;
 mod load;
 mod model;
 mod names;
+mod placed;
+mod quoted;
 mod read;
 mod read_store;
 mod reload;

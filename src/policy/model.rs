@@ -5,6 +5,7 @@ use core::hash::Hash;
 
 use super::error::UnknownDimension;
 use super::names::ALGORITHMS;
+use super::quoted::Quoted;
 use super::store::StoreTable;
 use crate::builder::LimiterBuilder;
 use crate::caps::AtKeyCap;
@@ -345,22 +346,5 @@ impl fmt::Display for Policy {
             }
         }
         Ok(())
-    }
-}
-
-/// Displays a text as a basic string of TOML.
-pub(super) struct Quoted<'a>(pub(super) &'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for char in self.0.chars() {
-            match char {
-                '"' | '\\' => write!(f, "\\{char}")?,
-                _ if char.is_control() => write!(f, "\\u{:04X}", u32::from(char))?,
-                _ => write!(f, "{char}")?,
-            }
-        }
-        f.write_str("\"")
     }
 }

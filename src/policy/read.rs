@@ -1,7 +1,6 @@
 //! Reads the text of a policy file: to a [`Policy`], or to the first problem.
 
 use core::str::FromStr;
-use core::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -10,9 +9,10 @@ use super::apply_error::ApplyError;
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
+use super::placed::{Placed, at, duration};
 use super::read_store::{FileStore, store_of};
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
-use crate::duration::{DurationText, parse_duration};
+use crate::duration::DurationText;
 use crate::error::BuildError;
 use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
@@ -65,17 +65,6 @@ struct FileQuota {
     phase: Option<Spanned<DurationText>>,
     resolution: Option<Spanned<DurationText>>,
     warm_up: Option<Spanned<DurationText>>,
-}
-
-/// The place of a problem in bytes, and the problem.
-pub(super) type Placed = (usize, PolicyProblem);
-
-pub(super) fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Placed {
-    (value.span().start, problem.into())
-}
-
-pub(super) fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
-    parse_duration(&value.get_ref().0).map_err(|error| at(value, PolicyProblem::Duration { field, error }))
 }
 
 fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::PolicyProblem;
-use super::read::{Placed, at, duration};
+use super::placed::{Placed, at, duration};
 use super::store::{Given, OnFailure, StoreTable};
 use crate::duration::DurationText;
 

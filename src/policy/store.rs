@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use super::model::Quoted;
+use super::quoted::Quoted;
 use crate::duration::Plain;
 
 /// The `[store]` of a policy: where a Redis or Valkey server is that decides, and how it is asked.

@@ -14,7 +14,7 @@ mod written;
 pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
-pub use joint_status::{JointQuotaStatus, JointStatus};
+pub use joint_status::JointStatus;
 pub(crate) use left::{Left, PerQuota};
 pub use quota_status::QuotaStatus;
 pub use status::Status;

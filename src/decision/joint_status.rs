@@ -33,7 +33,7 @@ use super::quota_status::QuotaStatus;
 /// let status = reservation.status();
 /// assert!(status.is_admitted() && !status.is_denied() && status.decision().is_admitted());
 /// assert_eq!((status.retry_after(), status.retry_after_secs()), (None, None));
-/// let remaining: Vec<u32> = status.items().map(|item| item.remaining()).collect();
+/// let remaining: Vec<u32> = status.quotas().map(|item| item.remaining()).collect();
 /// assert_eq!(remaining, [3, 8, 98]);
 /// assert_eq!(status.tightest().map(|item| item.dimension()), Some(0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,46 +42,20 @@ use super::quota_status::QuotaStatus;
 #[must_use = "a decision that is not looked at limits nothing"]
 pub struct JointStatus {
     pub(crate) decision: Decision,
-    first: [JointQuotaStatus; INLINE],
+    first: [QuotaStatus; INLINE],
     count: usize,
     /// The quotas after the first [`INLINE`].
-    others: Vec<JointQuotaStatus>,
+    others: Vec<QuotaStatus>,
 }
 
 /// The number of quotas kept inline. Three dimensions of two quotas are common; eight of eight are
 /// possible.
 const INLINE: usize = 16;
 
-/// The permits left of one quota of one dimension, and the time until more are free. Part of a
-/// [`JointStatus`].
-///
-/// ```
-/// use std::time::Duration;
-/// use tollgate::{JointLimiter, MockClock, Quota};
-///
-/// let quotas = [Quota::per_second(10), Quota::per_minute(100)];
-/// let builder = JointLimiter::<(String,)>::builder().dimension("address", quotas);
-/// let limiter = builder.clock(MockClock::new()).build()?;
-/// let reservation = limiter.reserve(("192.0.2.7",), 2)?;
-/// let item = reservation.status().items().nth(1).unwrap();
-/// assert_eq!((item.dimension(), item.quota(), item.is_violated()), (0, 1, false));
-/// assert_eq!((item.limit(), item.remaining()), (100, 98));
-/// let minute = Duration::from_secs(60);
-/// assert_eq!((item.next_after(), item.reset_after()), (minute, minute));
-/// assert_eq!(item.status().remaining(), item.remaining());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct JointQuotaStatus {
-    dimension: u8,
-    is_violated: bool,
-    status: QuotaStatus,
-}
-
 impl JointStatus {
     /// An admission without quotas.
     pub(crate) const fn new() -> Self {
-        let none = JointQuotaStatus { dimension: 0, is_violated: false, status: QuotaStatus::new(0, Left::all(0)) };
+        let none = QuotaStatus { dimension: 0, quota: 0, is_violated: false, left: Left::all(0) };
         Self { decision: Decision::Admitted(Admission::UNCOUNTED), first: [none; INLINE], count: 0, others: Vec::new() }
     }
 
@@ -102,7 +76,7 @@ impl JointStatus {
         let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
         for (place, left) in (0..).zip(left.iter()) {
             let is_violated = cost.is_some_and(|cost| left.remaining < cost);
-            let item = JointQuotaStatus { dimension, is_violated, status: QuotaStatus::new(place, left) };
+            let item = QuotaStatus { dimension, quota: place, is_violated, left };
             match self.first.get_mut(self.count) {
                 Some(next) => *next = item,
                 None => self.others.push(item),
@@ -116,8 +90,7 @@ impl JointStatus {
         let inline = self.count.min(INLINE);
         let items = self.first[..inline].iter_mut().chain(&mut self.others);
         for item in items.filter(|item| item.dimension() == dimension) {
-            item.status = item.status.blocked_for(wait_ns);
-            item.is_violated = true;
+            *item = item.blocked_for(wait_ns);
         }
     }
 
@@ -126,8 +99,7 @@ impl JointStatus {
         let inline = self.count.min(INLINE);
         let items = self.first[..inline].iter_mut().chain(&mut self.others);
         for item in items.filter(|item| item.dimension() == dimension) {
-            item.status = item.status.none_for(wait_ns);
-            item.is_violated = true;
+            *item = item.none_for(wait_ns);
         }
     }
 
@@ -161,21 +133,21 @@ impl JointStatus {
     }
 
     /// The permits left of each quota: dimension by dimension, and within each in the given order.
-    pub fn items(&self) -> impl Iterator<Item = JointQuotaStatus> + Clone + '_ {
+    pub fn quotas(&self) -> impl Iterator<Item = QuotaStatus> + Clone + '_ {
         self.first[..self.count.min(INLINE)].iter().chain(&self.others).copied()
     }
 
     /// The quota with the fewest permits left. Of several such quotas, the one with the longest
     /// wait for more, and of these the first. `None` when no dimension was asked.
     #[must_use]
-    pub fn tightest(&self) -> Option<JointQuotaStatus> {
-        self.items().min_by_key(|item| (item.remaining(), Reverse(item.next_after())))
+    pub fn tightest(&self) -> Option<QuotaStatus> {
+        self.quotas().min_by_key(|item| (item.remaining(), Reverse(item.next_after())))
     }
 }
 
 impl PartialEq for JointStatus {
     fn eq(&self, other: &Self) -> bool {
-        self.decision == other.decision && self.items().eq(other.items())
+        self.decision == other.decision && self.quotas().eq(other.quotas())
     }
 }
 
@@ -183,57 +155,7 @@ impl Eq for JointStatus {}
 
 impl core::fmt::Debug for JointStatus {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let items: Vec<_> = self.items().collect();
-        f.debug_struct("JointStatus").field("decision", &self.decision).field("items", &items).finish()
-    }
-}
-
-impl JointQuotaStatus {
-    /// The dimension of the quota, counted from zero.
-    #[must_use]
-    pub const fn dimension(&self) -> usize {
-        self.dimension as usize
-    }
-
-    /// The place of the quota in its dimension, counted from zero in the given order.
-    #[must_use]
-    pub const fn quota(&self) -> usize {
-        self.status.quota()
-    }
-
-    /// The same numbers as a [`QuotaStatus`].
-    #[must_use]
-    pub const fn status(&self) -> QuotaStatus {
-        self.status
-    }
-
-    /// The most permits that a request can be granted.
-    #[must_use]
-    pub const fn limit(&self) -> u32 {
-        self.status.limit()
-    }
-
-    /// The permits left after the decision: see [`QuotaStatus::remaining`].
-    #[must_use]
-    pub const fn remaining(&self) -> u32 {
-        self.status.remaining()
-    }
-
-    /// The time until more are free: see [`QuotaStatus::next_after`].
-    #[must_use]
-    pub const fn next_after(&self) -> Duration {
-        self.status.next_after()
-    }
-
-    /// The time until all are free: see [`QuotaStatus::reset_after`].
-    #[must_use]
-    pub const fn reset_after(&self) -> Duration {
-        self.status.reset_after()
-    }
-
-    /// Whether the request was denied and this quota had fewer permits left than the cost.
-    #[must_use]
-    pub const fn is_violated(&self) -> bool {
-        self.is_violated
+        let quotas: Vec<_> = self.quotas().collect();
+        f.debug_struct("JointStatus").field("decision", &self.decision).field("quotas", &quotas).finish()
     }
 }

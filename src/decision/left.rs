@@ -38,11 +38,19 @@ pub(crate) struct PerQuota {
     /// Separate, because most keys have one quota.
     others: Option<[Left; MAX_QUOTAS - 1]>,
     count: u8,
+    /// The permits that were requested; at least one, if other than the quotas decided.
+    pub(crate) cost: u32,
 }
 
 impl PerQuota {
     /// An empty list.
-    pub(crate) const NONE: Self = Self { first: Left::NOTHING, others: None, count: 0 };
+    pub(crate) const NONE: Self = Self::asked(0);
+
+    /// No numbers yet, of a request for so many permits.
+    #[inline]
+    pub(crate) const fn asked(cost: u32) -> Self {
+        Self { first: Left::NOTHING, others: None, count: 0, cost }
+    }
 
     pub(crate) fn of(each: impl IntoIterator<Item = Left>) -> Self {
         let mut all = Self::NONE;
@@ -72,6 +80,11 @@ impl PerQuota {
         (self.first, self.others, self.count) = (left, None, 1);
     }
 
+    /// The same numbers, of a request for so many permits.
+    pub(crate) fn to_ask(self, cost: u32) -> Self {
+        Self { cost, ..self }
+    }
+
     #[inline]
     pub(crate) fn count(&self) -> u8 {
         self.count
@@ -97,7 +110,7 @@ impl PerQuota {
 
     /// The list with each item mapped.
     pub(crate) fn map(&self, other: impl FnMut(Left) -> Left) -> Self {
-        Self::of(self.iter().map(other))
+        Self { cost: self.cost, ..Self::of(self.iter().map(other)) }
     }
 }
 

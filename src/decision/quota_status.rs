@@ -6,7 +6,7 @@ use super::denial::Denial;
 use super::left::Left;
 
 /// The permits left of one quota of a key, and the time until more are free. Part of a
-/// [`Status`](crate::Status).
+/// [`Status`](crate::Status) and of a [`JointStatus`](crate::JointStatus).
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,23 +27,21 @@ use super::left::Left;
 /// assert_eq!(second.reset_after(), Duration::from_secs(1));
 /// assert_eq!(minute.next_after(), Duration::from_millis(59_600));
 /// assert_eq!(limiter.quotas()[minute.quota()], Quota::per_minute(100));
+/// assert!(!minute.is_violated());
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuotaStatus {
-    quota: u8,
-    left: Left,
+    pub(super) dimension: u8,
+    pub(super) quota: u8,
+    pub(super) is_violated: bool,
+    pub(super) left: Left,
 }
 
 impl QuotaStatus {
-    #[inline]
-    pub(crate) const fn new(quota: u8, left: Left) -> Self {
-        Self { quota, left }
-    }
-
     /// The same quota, with no permits left for this long.
     pub(crate) const fn none_for(self, wait_ns: u64) -> Self {
-        Self { left: Left::none_for(self.left.limit, wait_ns), ..self }
+        Self { left: Left::none_for(self.left.limit, wait_ns), is_violated: true, ..self }
     }
 
     /// The same quota, with no permits left for at least this long.
@@ -52,7 +50,33 @@ impl QuotaStatus {
         // The remaining permits are free once the block has ended.
         let next_after_ns = if remaining > 0 { wait_ns } else { next_after_ns.max(wait_ns) };
         let left = Left { limit, remaining: 0, next_after_ns, reset_after_ns: reset_after_ns.max(wait_ns) };
-        Self { left, ..self }
+        Self { left, is_violated: true, ..self }
+    }
+
+    /// The dimension of the quota, counted from zero; zero of a limiter without dimensions.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(5)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_second(1), Quota::per_minute(9)]).build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// let status = limiter.peek(("alice", 7))?;
+    /// let left = status.quotas().map(|left| (left.dimension(), left.quota(), left.is_violated()));
+    /// assert_eq!(left.collect::<Vec<_>>(), [(0, 0, false), (1, 0, true), (1, 1, false)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn dimension(&self) -> usize {
+        self.dimension as usize
+    }
+
+    /// Whether the request was denied, or would have been but for shadow mode, and this quota had
+    /// fewer permits left than the cost.
+    #[must_use]
+    pub const fn is_violated(&self) -> bool {
+        self.is_violated
     }
 
     /// The place of the quota among the quotas of the key, counted from zero in the given order.

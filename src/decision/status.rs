@@ -71,12 +71,20 @@ impl Status {
     /// A decision by a list or at the key cap. `left` returns the permits left of a quota by its
     /// limit.
     pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
-        Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))) }
+        Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))).to_ask(1) }
     }
 
     /// The decision.
     pub const fn decision(&self) -> Decision {
         self.decision
+    }
+
+    fn quota(&self, place: u8, left: Left) -> QuotaStatus {
+        let is_denied = match self.decision {
+            Decision::Admitted(admission) => admission.overruled().is_some(),
+            Decision::Denied(_) => true,
+        };
+        QuotaStatus { dimension: 0, quota: place, is_violated: is_denied && left.remaining < self.left.cost, left }
     }
 
     /// The denial, if the request was denied.
@@ -115,8 +123,8 @@ impl Status {
     /// another quota implies are listed, too.
     #[must_use]
     pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
-        let left = self.left;
-        (0..left.count()).map(move |place| QuotaStatus::new(place, left.at(place)))
+        let status = *self;
+        (0..status.left.count()).map(move |place| status.quota(place, status.left.at(place)))
     }
 
     /// The quota with the fewest permits left. Of several such quotas, the one with the longest
@@ -131,7 +139,7 @@ impl Status {
                 tightest = (place, left);
             }
         }
-        QuotaStatus::new(tightest.0, tightest.1)
+        self.quota(tightest.0, tightest.1)
     }
 
     /// The limit of the [tightest](Self::tightest) quota.

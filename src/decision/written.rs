@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::answer::{Admission, Decision};
 use super::denial::Denial;
-use super::joint_status::{JointQuotaStatus, JointStatus};
+use super::joint_status::JointStatus;
 use super::quota_status::QuotaStatus;
 use super::status::Status;
 
@@ -43,15 +43,16 @@ written! {
     }
     Admission(it) { delay_ns: nanos(it.delay()), is_counted: it.is_counted(), overruled: it.overruled() }
     QuotaStatus(it) {
+        dimension: it.dimension(),
         quota: it.quota(),
+        is_violated: it.is_violated(),
         limit: it.limit(),
         remaining: it.remaining(),
         next_after_ns: nanos(it.next_after()),
         reset_after_ns: nanos(it.reset_after()),
     }
     Status(it) { decision: it.decision(), quotas: it.quotas().collect::<Vec<_>>() }
-    JointQuotaStatus(it) { dimension: it.dimension(), is_violated: it.is_violated(), status: it.status() }
-    JointStatus(it) { decision: it.decision(), items: it.items().collect::<Vec<_>>() }
+    JointStatus(it) { decision: it.decision(), quotas: it.quotas().collect::<Vec<_>>() }
 }
 
 /// `{"admitted": …}` or `{"denied": …}`.

@@ -2,7 +2,7 @@
 
 use super::body::Engine;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::state::plan::Ask;
@@ -69,7 +69,7 @@ impl<C: Clock, F> Engine<C, F> {
             return self.decide_in_modes(modes, key, cost, Ask::Acquire, |clock| self.ask_quota(key, cost, clock));
         }
         // Written in place, because to move a status costs as much as to decide.
-        let mut status = Status::nothing();
+        let mut status = Status { left: PerQuota::asked(cost), ..Status::nothing() };
         match self.table.decide_with_left(key, cost, &self.clock, &mut status.left) {
             Ok(decision) => {
                 self.count(decision.is_admitted());

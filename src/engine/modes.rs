@@ -73,7 +73,8 @@ impl<C: Clock, F> Engine<C, F> {
     /// the cost was checked.
     fn by_cost(&self, key: Fingerprint, cost: u32) -> Option<Status> {
         let denial = self.table.version_for(key).denial_of_cost(cost)?;
-        Some(Status { decision: Decision::Denied(denial), ..self.table.peek(key, 0, &self.clock) })
+        let left = self.table.peek(key, 0, &self.clock).left.to_ask(cost);
+        Some(Status { decision: Decision::Denied(denial), left })
     }
 
     fn decide_with_penalty(

@@ -194,7 +194,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///     .build()?;
     /// let status = limiter.try_acquire_status(("alice", 7))?;
     /// assert!(status.is_admitted());
-    /// let left = status.items().map(|item| (item.dimension(), item.remaining()));
+    /// let left = status.quotas().map(|item| (item.dimension(), item.remaining()));
     /// assert_eq!(left.collect::<Vec<_>>(), [(0, 9), (0, 99), (1, 49)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

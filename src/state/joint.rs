@@ -223,7 +223,7 @@ impl Table {
         let (mut new, mut denying) = (0, 0);
         for (dimension, request) in asked.requests() {
             let known = self.peek_known(request, clock);
-            let Status { decision, left } = known.unwrap_or_else(|| self.peek_new(request, clock));
+            let Status { decision, left, .. } = known.unwrap_or_else(|| self.peek_new(request, clock));
             if contains(skipped, dimension) {
                 status.push(dimension, &left, None);
                 continue;

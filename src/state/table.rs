@@ -195,7 +195,7 @@ impl Table {
 
     /// The same with a status.
     pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
-        let mut left = PerQuota::NONE;
+        let mut left = PerQuota::asked(cost);
         let decision = self.decide_with_left(fingerprint, cost, clock, &mut left)?;
         Ok(Status { decision: decision.into(), left })
     }
@@ -210,7 +210,7 @@ impl Table {
             self.open_low(Request { ask: Ask::Acquire, ..request }, clock);
             return None;
         }
-        let mut left = PerQuota::NONE;
+        let mut left = PerQuota::asked(cost);
         let (decision, _) = self.shard(request.key).decide(self.with(clock), request, Some(&mut left)).ok()?;
         Some(Status { decision: decision.into(), left })
     }
@@ -224,13 +224,14 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(Status, Refundable), u64> {
         let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Reserve { within } };
-        let mut left = PerQuota::NONE;
+        let mut left = PerQuota::asked(cost);
         let (decision, charged) = match self.shard(request.key).decide(self.with(clock), request, Some(&mut left)) {
             Ok(decided) => decided,
             Err(Full) => self.decide_at_cap(request, clock, Some(&mut left))?,
         };
-        let cost = if decision.is_admitted() { cost } else { 0 };
-        Ok((Status { decision: decision.into(), left }, Refundable { key: request.key, cost, charged }))
+        let charged_cost = if decision.is_admitted() { cost } else { 0 };
+        let refundable = Refundable { key: request.key, cost: charged_cost, charged };
+        Ok((Status { decision: decision.into(), left }, refundable))
     }
 
     /// Decides a request whose key found no place.
@@ -322,13 +323,13 @@ impl Table {
     }
 
     pub(super) fn peek_known(&self, request: Request, clock: &impl Clock) -> Option<Status> {
-        let mut left = PerQuota::NONE;
+        let mut left = PerQuota::asked(request.cost);
         let look = self.shard(request.key).peek(self.with(clock), request, &mut left)?;
         Some(Status { decision: decision_of(look), left })
     }
 
     pub(super) fn peek_new(&self, request: Request, clock: &impl Clock) -> Status {
-        let mut left = PerQuota::NONE;
+        let mut left = PerQuota::asked(request.cost);
         let version = self.versions.number(self.shard(request.key).version_of(request.key));
         let now = time_of(clock.now());
         let look =

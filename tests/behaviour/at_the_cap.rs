@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, JointQuotaStatus, JointStatus,
-    Limiter, MockClock, Quota, Status,
+    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, JointStatus, Limiter, MockClock,
+    Quota, QuotaStatus, Status,
 };
 
 const fn seconds(count: u64) -> Duration {
@@ -152,10 +152,9 @@ fn a_joint_peek_at_the_cap_tells_whether_any_key_would_be_charged() {
 /// The dimension and quota of each item, whether it is violated, the permits that remain, and when
 /// there are more.
 fn items(status: &JointStatus) -> Vec<(usize, usize, bool, u32, Duration)> {
-    let numbers = |item: JointQuotaStatus| {
-        (item.dimension(), item.quota(), item.is_violated(), item.remaining(), item.next_after())
-    };
-    status.items().map(numbers).collect()
+    let numbers =
+        |item: QuotaStatus| (item.dimension(), item.quota(), item.is_violated(), item.remaining(), item.next_after());
+    status.quotas().map(numbers).collect()
 }
 
 #[test]
@@ -192,12 +191,12 @@ fn a_joint_status_lists_the_quotas_of_keys_that_are_passed_over() {
         let status = limiter.try_acquire_status(keys).unwrap();
         assert!(status.is_admitted(), "{keys:?}");
         for status in [&peeked, &status] {
-            let told: Vec<_> = status.items().map(|item| (item.dimension(), item.quota())).collect();
+            let told: Vec<_> = status.quotas().map(|item| (item.dimension(), item.quota())).collect();
             assert_eq!(
                 told,
                 (0..3).flat_map(|dimension| (0..8).map(move |quota| (dimension, quota))).collect::<Vec<_>>()
             );
-            let full = status.items().filter(|item| item.remaining() == item.limit());
+            let full = status.quotas().filter(|item| item.remaining() == item.limit());
             let full: Vec<_> = full.map(|item| (item.dimension(), item.quota())).collect();
             // A key that is passed over is not charged.
             assert!((0..8).all(|quota| full.contains(&(0, quota))), "{keys:?}: {full:?}");
@@ -220,14 +219,14 @@ fn a_joint_status_lists_the_quotas_of_a_key_that_starts_empty_and_is_passed_over
     for charged in [1, 2] {
         let status = limiter.try_acquire_status(keys).unwrap();
         assert!(status.is_admitted());
-        let told: Vec<_> = status.items().map(|item| (item.dimension(), item.quota(), item.remaining())).collect();
+        let told: Vec<_> = status.quotas().map(|item| (item.dimension(), item.quota(), item.remaining())).collect();
         let rest = [1, 2]
             .into_iter()
             .flat_map(|dimension| (0..8).zip(5..).map(move |(quota, limit)| (dimension, quota, limit)));
         let rest = rest.map(|(dimension, quota, limit)| (dimension, quota, limit - 1 - charged));
         assert_eq!(told, [(0, 0, 0)].into_iter().chain(rest).collect::<Vec<_>>());
         let peeked = limiter.peek(keys).unwrap();
-        assert_eq!(peeked.items().count(), 17);
+        assert_eq!(peeked.quotas().count(), 17);
     }
 }
 

@@ -65,9 +65,9 @@ fn a_joint_reservation_in_shadow_mode_is_overruled() {
     let limiter = builder.shadow(true).count_decisions(true).build().unwrap();
     limiter.reserve((1,), 1).unwrap().commit();
     let overruled = limiter.reserve((1,), 1).unwrap();
-    let told = overruled.status().items().next().unwrap();
+    let told = overruled.status().quotas().next().unwrap();
     assert!(told.is_violated());
-    assert_eq!((told.status().remaining(), told.status().next_after()), (0, SECOND));
+    assert_eq!((told.remaining(), told.next_after()), (0, SECOND));
     overruled.commit();
     let counts = limiter.counts();
     assert_eq!(counts.overruled, 1);

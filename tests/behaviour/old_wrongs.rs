@@ -191,7 +191,7 @@ fn a_key_that_is_blocked_has_no_permits_in_a_joint_status() {
     for status in [limiter.peek(("alice", "/")).unwrap(), limiter.try_acquire_status(("alice", "/")).unwrap()] {
         assert_eq!(status.retry_after(), Some(20 * SECOND));
         let items: Vec<_> =
-            status.items().map(|item| (item.remaining(), item.next_after(), item.is_violated())).collect();
+            status.quotas().map(|item| (item.remaining(), item.next_after(), item.is_violated())).collect();
         assert_eq!(items, [(4, 50 * SECOND, false), (0, 20 * SECOND, true)]);
     }
 }

@@ -246,11 +246,11 @@ fn a_reservation_keeps_the_status_that_it_came_with() {
         .dimension("address", [log, Quota::per_minute(5)]);
     let joint = joint.clock(clock.clone()).build().unwrap();
     let reserved = joint.reserve((&1, &2), 2).unwrap();
-    let items = reserved.status().items().map(|it| (it.dimension(), it.quota(), it.remaining(), it.is_violated()));
+    let items = reserved.status().quotas().map(|it| (it.dimension(), it.quota(), it.remaining(), it.is_violated()));
     assert_eq!(items.collect::<Vec<_>>(), [(0, 0, 1, false), (1, 0, 1, false), (1, 1, 3, false)]);
     assert_eq!(reserved.cancel(), 2);
     let nothing = joint.reserve((&1, &2), 0).unwrap();
-    assert!(nothing.status().items().all(|it| it.remaining() == it.limit()));
+    assert!(nothing.status().quotas().all(|it| it.remaining() == it.limit()));
     let direct = DirectLimiter::with_clock(log, clock).unwrap();
     assert_eq!(direct.reserve(3, Duration::ZERO).unwrap().status().remaining(), 0);
 }

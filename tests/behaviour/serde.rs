@@ -82,7 +82,7 @@ fn an_invalid_quota_is_an_error_with_its_reason() {
 fn decisions_are_written_with_their_numbers() {
     let limiter = Limiter::<str>::builder(Quota::new(1, SECOND)).clock(MockClock::new()).list_cap(1).build().unwrap();
     let admitted = limiter.try_acquire_status("alice");
-    let numbers = r#"{"quota":0,"limit":1,"remaining":0,"next_after_ns":1000000000,"reset_after_ns":1000000000}"#;
+    let numbers = r#"{"dimension":0,"quota":0,"is_violated":false,"limit":1,"remaining":0,"next_after_ns":1000000000,"reset_after_ns":1000000000}"#;
     let decision = r#"{"admitted":{"delay_ns":0,"is_counted":true,"overruled":null}}"#;
     assert_eq!(to_string(&admitted).unwrap(), format!(r#"{{"decision":{decision},"quotas":[{numbers}]}}"#));
     assert_eq!(to_string(&admitted.decision()).unwrap(), decision);
@@ -108,13 +108,13 @@ fn joint_statuses_are_written_quota_by_quota() {
     let written = to_string(&limiter.try_acquire_status([1, 2]).unwrap()).unwrap();
     let denial = r#"{"reason":"quota","retry_after_ns":59999999995,"dimension":1,"quota":0,"violated":[0,1]}"#;
     let decision = format!(r#"{{"admitted":{{"delay_ns":0,"is_counted":false,"overruled":{denial}}}}}"#);
-    let item = |dimension: u8, is_violated: bool, numbers: &str| {
-        format!(r#"{{"dimension":{dimension},"is_violated":{is_violated},"status":{{{numbers}}}}}"#)
+    let left = |dimension: u8, quota: u8, is_violated: bool, numbers: &str| {
+        format!(r#"{{"dimension":{dimension},"quota":{quota},"is_violated":{is_violated},{numbers}}}"#)
     };
-    let items = [
-        item(0, true, r#""quota":0,"limit":2,"remaining":0,"next_after_ns":999999995,"reset_after_ns":1000000000"#),
-        item(0, false, r#""quota":1,"limit":3,"remaining":1,"next_after_ns":59999999995,"reset_after_ns":60000000000"#),
-        item(1, true, r#""quota":0,"limit":2,"remaining":0,"next_after_ns":59999999995,"reset_after_ns":60000000000"#),
+    let quotas = [
+        left(0, 0, true, r#""limit":2,"remaining":0,"next_after_ns":999999995,"reset_after_ns":1000000000"#),
+        left(0, 1, false, r#""limit":3,"remaining":1,"next_after_ns":59999999995,"reset_after_ns":60000000000"#),
+        left(1, 0, true, r#""limit":2,"remaining":0,"next_after_ns":59999999995,"reset_after_ns":60000000000"#),
     ];
-    assert_eq!(written, format!(r#"{{"decision":{decision},"items":[{}]}}"#, items.join(",")));
+    assert_eq!(written, format!(r#"{{"decision":{decision},"quotas":[{}]}}"#, quotas.join(",")));
 }

@@ -99,7 +99,7 @@ fn no_wait_of_several_quotas_or_dimensions_exceeds_their_windows() {
             for (left, longest) in limiter.try_acquire_status(0).quotas().zip(longest) {
                 check(left, longest, &of);
             }
-            for (item, longest) in joint.try_acquire_status((0, round % 5)).unwrap().items().zip(longest) {
+            for (item, longest) in joint.try_acquire_status((0, round % 5)).unwrap().quotas().zip(longest) {
                 let (next, reset) = (item.next_after(), item.reset_after());
                 assert!(next <= reset && reset <= longest, "{of}: {next:?}, {reset:?} of {longest:?}");
             }

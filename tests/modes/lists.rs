@@ -123,7 +123,7 @@ fn lists_come_before_the_cost_in_each_dimension() {
     limiter.deny((2, 2)).expect("room");
     // The tenant's quota has room for three, and the user is not asked.
     assert!(limiter.try_acquire_n((1, 1), 3).expect("an answer").is_admitted());
-    assert_eq!(limiter.peek_n((1, 1), 2).expect("an answer").items().map(|item| item.remaining()).max(), Some(2));
+    assert_eq!(limiter.peek_n((1, 1), 2).expect("an answer").quotas().map(|item| item.remaining()).max(), Some(2));
     let cost = |result: Result<Decision, JointError>| match result {
         Err(JointError::Cost(error)) => Some(error.limit()),
         _ => None,

@@ -121,7 +121,7 @@ impl Subject {
         match (self, keys) {
             (Self::Joint(limiter), keys) => {
                 let status = limiter.try_acquire_n_status(keys, cost).expect("a good request");
-                (status.decision(), status.items().map(|item| item.remaining()).collect())
+                (status.decision(), status.quotas().map(|item| item.remaining()).collect())
             }
             (Self::Keyed(limiter), &[Some(key)]) => {
                 let status = limiter.try_acquire_n_status(key, cost).expect("a good request");
@@ -136,7 +136,7 @@ impl Subject {
         match (self, keys) {
             (Self::Joint(limiter), keys) => {
                 let status = limiter.peek_n(keys, 0).expect("a good request");
-                status.items().map(|item| item.remaining()).collect()
+                status.quotas().map(|item| item.remaining()).collect()
             }
             (Self::Keyed(limiter), &[Some(key)]) => {
                 let status = limiter.peek_n(key, 0).expect("a good request");

@@ -84,7 +84,7 @@ fn agree(op: &Op, singles: &[Single], status: &JointStatus) -> Result<(), TestCa
         let told = (denial.dimension(), denial.quota(), denial.retry_after());
         prop_assert!(in_the_way.contains(&told), "{:?} is none of {:?}", told, in_the_way);
     }
-    let violated: Vec<_> = status.items().filter(|item| item.is_violated()).collect();
+    let violated: Vec<_> = status.quotas().filter(|item| item.is_violated()).collect();
     let violated: Vec<_> = violated.iter().map(|item| (item.dimension(), item.quota())).collect();
     let expected: Vec<_> = in_the_way.iter().map(|&(dimension, quota, _)| (dimension, quota)).collect();
     prop_assert_eq!(violated, expected);
@@ -93,7 +93,7 @@ fn agree(op: &Op, singles: &[Single], status: &JointStatus) -> Result<(), TestCa
             prop_assert!(single.limiter.try_acquire_n(key, op.cost).expect("within the limit").is_admitted());
         }
     }
-    let items: Vec<_> = status.items().map(|item| numbers(item.dimension(), item.quota(), item.status())).collect();
+    let items: Vec<_> = status.quotas().map(|item| numbers(item.dimension(), item.quota(), item)).collect();
     let expected: Vec<_> = asked()
         .map(|(single, key)| {
             let status = single.limiter.peek_n(key, 0).expect("costs nothing").tightest();
@@ -108,7 +108,7 @@ fn agree(op: &Op, singles: &[Single], status: &JointStatus) -> Result<(), TestCa
             tightest = item;
         }
     }
-    let told = status.tightest().map(|item| numbers(item.dimension(), item.quota(), item.status()));
+    let told = status.tightest().map(|item| numbers(item.dimension(), item.quota(), item));
     prop_assert_eq!(told, Some(tightest));
     Ok(())
 }

@@ -99,12 +99,15 @@ impl Run {
     }
 
     /// All that a status says of now, by looks at later times.
-    fn check(&self, status: Status) -> Result<(), TestCaseError> {
+    fn check(&self, status: Status, cost: u32) -> Result<(), TestCaseError> {
         let quotas = self.limiter.quotas();
         prop_assert_eq!(status.quotas().len(), quotas.len());
         for (place, (left, quota)) in status.quotas().zip(quotas).enumerate() {
             prop_assert_eq!((left.quota(), left.limit()), (place, quota.limit()));
-            prop_assert_eq!(left, self.later(self.now, place), "as a look says");
+            let looked = self.later(self.now, place);
+            prop_assert_eq!(told(left), told(looked), "as a look says");
+            let is_violated = status.is_denied() && left.remaining() < cost;
+            prop_assert_eq!((left.is_violated(), looked.is_violated()), (is_violated, false));
             let [next, reset] = [left.next_after(), left.reset_after()].map(|wait| self.now + nanos(wait));
             if left.remaining() == left.limit() {
                 prop_assert_eq!(next, self.now, "{:?} has nothing to wait for", left);
@@ -124,6 +127,10 @@ impl Run {
         prop_assert_eq!(Some(status.tightest()), tightest);
         Ok(())
     }
+}
+
+fn told(left: QuotaStatus) -> (u32, u32, Duration, Duration) {
+    (left.limit(), left.remaining(), left.next_after(), left.reset_after())
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -148,7 +155,7 @@ proptest! {
                         1 => run.limiter.try_acquire_status(KEY),
                         _ => run.limiter.try_acquire_n_status(KEY, cost.min(most)).expect("at most the limit"),
                     };
-                    run.check(status)?;
+                    run.check(status, cost.min(most))?;
                 }
                 Op::Reserve(cost, within) => {
                     let reserved = run.limiter.reserve(KEY, cost.min(most), ns(within));
@@ -171,7 +178,7 @@ proptest! {
                     let _ = (run.limiter.forget(KEY), run.limiter.try_acquire(KEY));
                 }
             }
-            run.check(run.limiter.peek_n(KEY, 0).expect("nothing"))?;
+            run.check(run.limiter.peek_n(KEY, 0).expect("nothing"), 0)?;
         }
     }
 }

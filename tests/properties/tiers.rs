@@ -107,7 +107,9 @@ impl Both {
                 prop_assert_eq!(limiter.peek_n(tiers[tier].key(key), cost).unwrap(), expected);
                 let status = joint.peek_n((none, joint_tiers[tier].key(key)), cost).unwrap();
                 prop_assert_eq!(status.is_admitted(), expected.is_admitted());
-                prop_assert_eq!(status.items().next().unwrap().status(), expected.tightest());
+                let (left, expected) = (status.quotas().next().unwrap(), expected.tightest());
+                prop_assert_eq!((left.remaining(), left.next_after()), (expected.remaining(), expected.next_after()));
+                prop_assert_eq!((left.dimension(), left.is_violated()), (1, expected.is_violated()));
             }
             Op::Forget { tier, key } => {
                 // Permits that have expired may be known to one and not to the other.

@@ -61,7 +61,7 @@ impl Folder {
     /// The limits in force.
     pub(crate) fn limits(&self) -> Vec<u32> {
         let status = self.limiter.peek((1,)).unwrap();
-        status.items().map(|quota| quota.limit()).collect()
+        status.quotas().map(|quota| quota.limit()).collect()
     }
 
     /// What the reloader has told since the last call.

@@ -73,7 +73,7 @@ fn decide(limiter: &JointLimiter<Keys, MockClock>, progress: &Progress, thread: 
         let status = status.expect("both keys are there");
         assert!(status.is_admitted());
         let number = |limit: u32| usize::try_from(limit % 100_000).expect("small");
-        Shown::Quotas(status.items().map(|quota| number(quota.limit())).collect())
+        Shown::Quotas(status.quotas().map(|quota| number(quota.limit())).collect())
     } else {
         Shown::Shadow(limiter.try_acquire_n((thread, 0), TOO_MUCH).is_ok())
     };
@@ -193,7 +193,7 @@ fn each_request_is_decided_by_what_is_in_force() {
         println!("{} decisions, {} of them between two reloads", record.decisions, record.between_reloads);
         // What each key has been granted has stayed.
         let status = limiter.peek((thread, 0)).unwrap();
-        let user = status.items().next().unwrap();
+        let user = status.quotas().next().unwrap();
         assert_eq!(user.limit() - user.remaining(), record.granted, "thread {thread}");
     }
 }

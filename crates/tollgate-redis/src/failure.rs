@@ -130,7 +130,7 @@ fn told(status: &JointStatus) -> Status {
             by: DecidedBy::Local,
         }),
     };
-    let quotas = status.items().map(|item| QuotaStatus {
+    let quotas = status.quotas().map(|item| QuotaStatus {
         dimension: item.dimension(),
         quota: item.quota(),
         limit: item.limit(),

@@ -1,7 +1,7 @@
 //! Decisions in process, by a [`JointLimiter`].
 
 use tollgate::{
-    Algorithm, AnyClock, Decision, Denial, JointError, JointLimiter, JointQuotaStatus, JointStatus, Quota, ReserveError,
+    Algorithm, AnyClock, Decision, Denial, JointError, JointLimiter, JointStatus, Quota, QuotaStatus, ReserveError,
 };
 use tollgate_http::{DenialKind, Usage};
 
@@ -63,7 +63,7 @@ fn verdict(status: &JointStatus, cost: u32) -> Verdict {
     match status.decision() {
         Decision::Admitted(admission) => match admission.overruled() {
             Some(denial) => Verdict::Overruled(refusal(denial, Some(status), cost)),
-            None if admission.is_counted() => Verdict::Admitted(status.items().map(left).collect()),
+            None if admission.is_counted() => Verdict::Admitted(status.quotas().map(left).collect()),
             None => Verdict::Uncounted,
         },
         Decision::Denied(denial) => Verdict::Denied(refusal(denial, Some(status), cost)),
@@ -78,12 +78,12 @@ fn refusal(denial: Denial, status: Option<&JointStatus>, cost: u32) -> Refusal {
     let decides = by_quota.then(|| (denial.dimension(), denial.quota()));
     let violated = status
         .into_iter()
-        .flat_map(JointStatus::items)
+        .flat_map(JointStatus::quotas)
         .filter(|item| by_quota && (item.is_violated() || decides == Some((item.dimension(), item.quota()))));
     Refusal { kind, wait, violated: violated.map(|item| left(item).violated(cost, wait)).collect(), decides }
 }
 
-fn left(item: JointQuotaStatus) -> Left {
+fn left(item: QuotaStatus) -> Left {
     let usage = Usage { remaining: item.remaining(), next_after: item.next_after() };
     Left { dimension: item.dimension(), quota: item.quota(), usage }
 }

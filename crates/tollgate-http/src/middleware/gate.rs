@@ -10,7 +10,7 @@ use core::pin::Pin;
 use core::time::Duration;
 
 pub use joint::JointKey;
-use tollgate::{Decision, Denial, JointQuotaStatus, Quota, QuotaStatus, Receipt};
+use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt};
 
 use crate::limit::Usage;
 use crate::problem::DenialKind;
@@ -242,6 +242,11 @@ impl Refusal {
     }
 }
 
+/// The violated quotas among these.
+fn violated(quotas: impl Iterator<Item = QuotaStatus>) -> Items {
+    quotas.filter(QuotaStatus::is_violated).map(Item::from).collect()
+}
+
 /// The violated quotas of a request of which only the denial is known, by the permits left an
 /// instant later. By then fewer may be violated. The quota that decides the wait is always listed.
 fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
@@ -257,13 +262,7 @@ fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> 
 impl From<QuotaStatus> for Item {
     fn from(status: QuotaStatus) -> Self {
         let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
-        Self { usage, limit: status.limit(), dimension: 0, quota: octet(status.quota()) }
-    }
-}
-
-impl From<JointQuotaStatus> for Item {
-    fn from(status: JointQuotaStatus) -> Self {
-        Self { dimension: octet(status.dimension()), ..status.status().into() }
+        Self { usage, limit: status.limit(), dimension: octet(status.dimension()), quota: octet(status.quota()) }
     }
 }
 

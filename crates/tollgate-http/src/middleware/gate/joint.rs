@@ -4,11 +4,11 @@ use core::cmp::Reverse;
 use core::hash::Hash;
 
 use tollgate::{
-    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, JointQuotaStatus, JointStatus, Keys, Quota,
-    Receipt, ReserveError,
+    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, JointStatus, Keys, Quota, Receipt,
+    ReserveError,
 };
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by};
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
 /// `Option`s.
@@ -76,7 +76,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
                     Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
                 }
                 Decision::Admitted(_) => Verdict::Uncounted,
-                Decision::Denied(denial) => Refusal::of(&denial, || violated(&status)),
+                Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
             },
             Err(_) => Refusal::cost(),
         }
@@ -111,12 +111,8 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
 
 fn of(status: &JointStatus, tell: Tell) -> Option<Items> {
     let tightness = |item: &Item| (item.usage.remaining, Reverse(item.usage.next_after));
-    let items = || status.items().map(Item::from);
+    let items = || status.quotas().map(Item::from);
     Items::told(tell, || items().min_by_key(tightness), items)
-}
-
-fn violated(status: &JointStatus) -> Items {
-    status.items().filter(JointQuotaStatus::is_violated).map(Item::from).collect()
 }
 
 fn reserve<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, request: Request) -> Verdict
@@ -135,7 +131,7 @@ where
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: JointStatus| violated_by(status.items().map(Item::from), &denial, request.cost);
+            let violated = |status: JointStatus| violated_by(status.quotas().map(Item::from), &denial, request.cost);
             let now = || limiter.peek_reserve(keys.refs(), request.cost);
             Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }

@@ -2,7 +2,7 @@
 
 use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated, violated_by};
 
 /// The common part of a keyed limiter, for one key, and a direct limiter.
 pub(super) trait Single {
@@ -32,7 +32,7 @@ pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
             Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
         }
         Decision::Admitted(_) => Verdict::Uncounted,
-        Decision::Denied(denial) => Refusal::of(&denial, || violated(status, request.cost).collect()),
+        Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
     }
 }
 
@@ -84,9 +84,4 @@ pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
 
 fn of(status: &Status, tell: Tell) -> Option<Items> {
     Items::told(tell, || Some(status.tightest().into()), || status.quotas().map(Item::from))
-}
-
-/// The quotas that have fewer permits left than a request costs.
-fn violated(status: &Status, cost: u32) -> impl Iterator<Item = Item> + use<> {
-    status.quotas().filter(move |quota| quota.remaining() < cost).map(Item::from)
 }

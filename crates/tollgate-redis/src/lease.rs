@@ -62,6 +62,15 @@ struct Lease {
     is_taking: bool,
 }
 
+impl Lease {
+    /// Nobody spends it any more: what was left of it.
+    fn end(&mut self) -> Option<Unspent> {
+        let (permits, key, ends) = (self.left, self.key, self.ends);
+        (self.taken, self.left) = (self.taken - permits, 0);
+        (permits > 0).then_some(Unspent { key, ends, permits })
+    }
+}
+
 /// Permits of a lease that nobody will spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unspent {
@@ -108,11 +117,7 @@ impl Leases {
         }
         // What counts no longer needs not be given back.
         let ended = slot.as_mut().filter(|lease| now >= lease.until);
-        let unspent = ended.and_then(|lease| {
-            let (permits, key, ends) = (lease.left, lease.key, lease.ends);
-            (lease.taken, lease.left) = (lease.taken - permits, 0);
-            (permits > 0 && now < lease.until + self.window).then_some(Unspent { key, ends, permits })
-        });
+        let unspent = ended.and_then(|lease| lease.end().filter(|_| now < lease.until + self.window));
         let lease = match &mut *slot {
             Some(lease) if lease.key == key => lease,
             other => {
@@ -126,6 +131,11 @@ impl Leases {
         Some(Taking { leases: self, key, more, unspent })
     }
 
+    /// Ends the leases one after another.
+    fn end_all(&self) -> impl Iterator<Item = Unspent> + use<'_> {
+        self.slots.iter().filter_map(|slot| lock(slot).as_mut()?.end())
+    }
+
     /// Removes what is known of a key.
     pub(crate) fn remove(&self, key: KeyDigest) {
         if let Some(mut slot) = self.slot(key) {
@@ -133,11 +143,16 @@ impl Leases {
         }
     }
 
-    /// The slot of a key. The digests are spread evenly. No code here panics while it holds the lock.
+    /// The slot of a key. The digests are spread evenly.
     fn slot(&self, key: KeyDigest) -> Option<MutexGuard<'_, Option<Lease>>> {
         let place = (key.0 as usize).checked_rem(self.slots.len())?;
-        Some(self.slots[place].lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(&self.slots[place]))
     }
+}
+
+/// No code here panics while it holds the lock.
+fn lock(slot: &Mutex<Option<Lease>>) -> MutexGuard<'_, Option<Lease>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl core::fmt::Debug for Leases {
@@ -234,12 +249,21 @@ impl Engine {
     }
 
     /// If the store does not answer, they count until their window is over.
-    async fn give_back(&self, unspent: Option<Unspent>) -> u32 {
-        let Some(Unspent { key, ends, permits }) = unspent else { return 0 };
+    async fn give_back(&self, unspent: Option<Unspent>) -> Result<u32, StoreError> {
+        let Some(Unspent { key, ends, permits }) = unspent else { return Ok(0) };
         let receipt = Receipt { limiter: self.id, cost: permits, charges: Charges::One((0, key, ends)) };
-        let given_back = self.refund(receipt).await.unwrap_or(0);
+        let given_back = self.refund(receipt).await?;
         self.counters.given_back.add_many(given_back);
-        given_back
+        Ok(given_back)
+    }
+
+    /// Gives back what all leases have left, until the store does not answer.
+    pub(crate) async fn give_back_all(&self) -> Result<u32, StoreError> {
+        let mut given_back = 0;
+        for unspent in self.leases.end_all() {
+            given_back += self.give_back(Some(unspent)).await?;
+        }
+        Ok(given_back)
     }
 }
 

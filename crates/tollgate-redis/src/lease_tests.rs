@@ -15,32 +15,43 @@ const WINDOW: u64 = 5_000;
 const STEP: u64 = 1_000;
 
 fn leases() -> Leases {
-    let quota = Quota::quantised_log(LIMIT, Duration::from_micros(WINDOW), Duration::from_micros(STEP));
-    Leases::new(32, 1, &[quota]).unwrap()
+    leases_of(LIMIT, WINDOW, 32)
+}
+
+fn leases_of(limit: u32, window: u64, most: u32) -> Leases {
+    let quota = Quota::quantised_log(limit, Duration::from_micros(window), Duration::from_micros(STEP));
+    Leases::new(most, 1, &[quota]).unwrap()
 }
 
 const KEY: KeyDigest = KeyDigest(7);
 
 /// Permits by the ends of their steps. They count no longer than is promised.
-#[derive(Default)]
-struct Naive(BTreeMap<u64, u32>);
+struct Naive {
+    limit: u32,
+    window: u64,
+    charged: BTreeMap<u64, u32>,
+}
 
 impl Naive {
+    fn new(limit: u32, window: u64) -> Self {
+        Self { limit, window, charged: BTreeMap::new() }
+    }
+
     fn counting(&self, now: u64) -> u32 {
-        self.0.iter().filter(|&(ends, _)| ends + WINDOW > now).map(|(_, permits)| permits).sum()
+        self.charged.iter().filter(|&(ends, _)| ends + self.window > now).map(|(_, permits)| permits).sum()
     }
 
     fn decide(&mut self, now: u64, cost: u32, more: u32) -> Taken {
-        let (ends, fit) = (now.div_ceil(STEP) * STEP, (LIMIT - self.counting(now)) / cost);
+        let (ends, fit) = (now.div_ceil(STEP) * STEP, (self.limit - self.counting(now)) / cost);
         let granted = fit.min(more + 1);
-        *self.0.entry(ends).or_default() += granted * cost;
-        let reset_after = Duration::from_micros(ends + WINDOW - now);
-        let left = Left { remaining: LIMIT - self.counting(now), next_after: Duration::ZERO, reset_after };
+        *self.charged.entry(ends).or_default() += granted * cost;
+        let reset_after = Duration::from_micros(ends + self.window - now);
+        let left = Left { remaining: self.limit - self.counting(now), next_after: Duration::ZERO, reset_after };
         Taken { permits: granted.checked_sub(1).map(|more| more * cost), ends, left }
     }
 
     fn give_back(&mut self, unspent: Unspent) {
-        *self.0.get_mut(&unspent.ends).expect("they were charged") -= unspent.permits;
+        *self.charged.get_mut(&unspent.ends).expect("they were charged") -= unspent.permits;
     }
 }
 
@@ -87,8 +98,8 @@ struct Run {
 }
 
 fn run(seed: u64) -> Run {
-    let (mut numbers, mut run, mut store) =
-        (Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), Run::default(), Naive::default());
+    let (mut numbers, mut run) = (Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), Run::default());
+    let mut store = Naive::new(LIMIT, WINDOW);
     let begun = Instant::now();
     let faster = [-499, 0, 499].map(|faster| Node { leases: leases(), begun, faster });
     let mut events: BTreeMap<(u64, usize), Event<'_>> = BTreeMap::new();
@@ -158,6 +169,64 @@ fn no_window_holds_more_than_n_by_clocks_that_drift_and_answers_that_are_late_or
         all.denied += run.denied;
     }
     assert!(all.by_lease > 10_000 && all.given_back > 1_000 && all.denied > 1_000);
+}
+
+/// What ten nodes are told by leases of a minute's limit in steps of a second, and by the store alone.
+#[derive(Debug, Default)]
+struct Compared {
+    asked: u32,
+    calls: u32,
+    admitted: u32,
+    directly: u32,
+    /// The store alone would have admitted them.
+    denied: u32,
+}
+
+impl Compared {
+    /// With a request every so many microseconds, at a node by chance. A second has a thousand of them.
+    fn of(limit: u32, gap: u64) -> Self {
+        const MINUTE: u64 = 60 * STEP;
+        let nodes: Vec<Leases> = (0..10).map(|_| leases_of(limit, MINUTE, 100)).collect();
+        let (mut store, mut direct) = (Naive::new(limit, MINUTE), Naive::new(limit, MINUTE));
+        let (mut numbers, mut told, begun) = (Numbers(0x9e37_79b9_7f4a_7c15), Self::default(), Instant::now());
+        let mut now = STEP;
+        while now < 4 * MINUTE {
+            now += numbers.below(2 * gap + 1);
+            let clock = begun + Duration::from_micros(now);
+            let leases = &nodes[usize::try_from(numbers.below(10)).unwrap()];
+            let mut calls = 0;
+            let is_admitted = leases.spend(KEY, 1, clock).is_some() || {
+                let taking = leases.begin(KEY, 1, clock).unwrap();
+                calls = 1 + u32::from(taking.unspent.is_some());
+                taking.unspent.into_iter().for_each(|unspent| store.give_back(unspent));
+                let taken = store.decide(now, 1, taking.more);
+                taking.keep(clock, taken);
+                taken.permits.is_some()
+            };
+            let directly = direct.decide(now, 1, 0).permits.is_some();
+            told.asked += 1;
+            told.calls += calls;
+            told.admitted += u32::from(is_admitted);
+            told.directly += u32::from(directly);
+            told.denied += u32::from(directly && !is_admitted);
+        }
+        told
+    }
+}
+
+/// A tenth of them at each node: ten in a step.
+#[test]
+fn below_its_limit_nobody_is_denied_and_few_requests_are_calls() {
+    let told = Compared::of(6_500, 10);
+    assert_eq!((told.denied, told.admitted), (0, told.asked));
+    assert!(told.calls * 5 < told.asked * 2, "{told:?}");
+}
+
+#[test]
+fn a_tenth_above_its_limit_few_are_denied_for_leases_of_others() {
+    let told = Compared::of(5_400, 10);
+    assert!(told.admitted * 100 > told.directly * 99, "{told:?}");
+    assert!(told.denied * 20 < told.asked, "{told:?}");
 }
 
 fn taken(permits: u32, ends: u64, rest: u64, remaining: u32) -> Taken {

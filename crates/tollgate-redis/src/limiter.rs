@@ -107,6 +107,27 @@ impl RedisLimiter {
         self.engine.forget((0, self.digest(key))).await
     }
 
+    /// Ends all [leases](RedisLimiterBuilder::lease) and gives back what they have left, for a service
+    /// that stops. Returns how many permits. Without it they count until their window is over.
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisLimiter, StoreError};
+    ///
+    /// async fn stop(limiter: &RedisLimiter) -> Result<(), StoreError> {
+    ///     let permits = limiter.give_back_leases().await?;
+    ///     println!("{permits} permits are free for the other nodes");
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer; the other leases stay as they are then. It makes a
+    /// call for each lease, one after another.
+    pub async fn give_back_leases(&self) -> Result<u32, StoreError> {
+        self.engine.give_back_all().await
+    }
+
     /// A limiter of one quota. Limiters of the same name share their permits; a key under another
     /// name is another key.
     ///
@@ -199,7 +220,8 @@ impl RedisLimiterBuilder {
     /// A lease is taken with a request that the store decides. The first request of a key takes none;
     /// the next ones take 1, 3, 7 permits and so on, at most an eighth of those that are left. So a
     /// limit below 8 has no leases. In later steps as many are taken as were spent. What was not spent
-    /// is given back with the key's next call, or counts until its window is over.
+    /// is given back with the key's next call, or counts until its window is over. So take a step in
+    /// which a node has tens of requests of a busy key.
     ///
     /// Leases are kept in so many slots. A key whose slot another one has in this step takes none, so
     /// give several times as many slots as there are busy keys.

@@ -97,6 +97,28 @@ fn permits_that_others_have_leased_are_denied_and_those_not_spent_are_given_back
     });
 }
 
+#[test]
+fn a_node_that_stops_gives_back_what_its_leases_have_left() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (clock, store) = (server.clock(), server.store_with_time());
+    let (holder, other) = (node(&store, "api", 40), RedisLimiter::new(&store, "api", quota(40)).unwrap());
+    clock.set(START + 1);
+    runtime().block_on(async {
+        for _ in 0..9 {
+            assert!(by(&holder).await.is_ok());
+        }
+        while by(&other).await.is_ok() {}
+        assert_eq!(holder.give_back_leases().await, Ok(3));
+        assert_eq!(holder.give_back_leases().await, Ok(0));
+        for _ in 0..3 {
+            assert_eq!(by(&other).await, Ok(DecidedBy::Store));
+        }
+        assert!(by(&other).await.is_err() && by(&holder).await.is_err());
+        assert_eq!(holder.counts().admitted_by_lease + holder.counts().given_back, holder.counts().leased);
+        assert_eq!(other.give_back_leases().await, Ok(0));
+    });
+}
+
 /// Numbers that look random, and are the same in every run (xorshift).
 struct Numbers(u64);
 

@@ -96,7 +96,7 @@ async fn measure(server: &Server) -> Result<(), Box<dyn Error>> {
 
     memory(&store, connection).await?;
     cached(&store).await?;
-    leased(&store).await
+    leased(&store, &client).await
 }
 
 fn call(connection: &MultiplexedConnection, command: &redis::Cmd) -> impl Future<Output = ()> + Send + use<> {
@@ -152,12 +152,14 @@ async fn cached(store: &Store) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Leases of 100, with the calls that take them, beside a log in process. 64 tasks have a key each.
-async fn leased(store: &Store) -> Result<(), Box<dyn Error>> {
+/// Leases of 100, with the calls that take them, beside a log in process. 64 tasks have a key each, and
+/// share a thread.
+async fn leased(store: &Store, client: &redis::Client) -> Result<(), Box<dyn Error>> {
     let second = Duration::from_secs(1);
     let remote = RedisLimiter::builder(store, "leased", Quota::quantised_log(1 << 30, 60 * second, second));
     let remote = Arc::new(remote.lease(100, 4096).build()?);
     let local = Arc::new(Limiter::<u32>::new(Quota::per_minute(1 << 20))?);
+    let before = Server::used(client)?;
     let leased = per_call(|task| {
         let remote = Arc::clone(&remote);
         async move {
@@ -166,7 +168,9 @@ async fn leased(store: &Store) -> Result<(), Box<dyn Error>> {
             }
         }
     });
-    let leased = leased.await;
+    let (leased, counts) = (leased.await, remote.counts());
+    let requests = counts.admitted + counts.admitted_by_lease;
+    let at_server = Duration::from_secs_f64((Server::used(client)? - before) / requests as f64);
     let in_process = per_call(|task| {
         let local = Arc::clone(&local);
         async move {
@@ -175,27 +179,34 @@ async fn leased(store: &Store) -> Result<(), Box<dyn Error>> {
             }
         }
     });
-    let (in_process, counts) = (in_process.await, remote.counts());
-    let part = counts.calls as f64 / (counts.admitted + counts.admitted_by_lease) as f64;
-    println!("a lease of 100: {leased:?} a request, {part:.4} calls; a log in process: {in_process:?}");
+    let in_process = in_process.await;
+    println!("a request by leases of 100: {leased}, of the server {at_server:?}; by a log in process: {in_process}");
     Ok(())
 }
 
 const LEASED: u32 = 20_000;
 
-/// The time of a request, in the best of five rounds.
-async fn per_call<F: Future<Output = ()> + Send + 'static>(all: impl Fn(u32) -> F) -> Duration {
-    let mut best = Duration::MAX;
+/// The time of a request, and that of the processor where Linux tells it, in the best of five rounds.
+async fn per_call<F: Future<Output = ()> + Send + 'static>(all: impl Fn(u32) -> F) -> String {
+    let (mut best, mut used) = (Duration::MAX, Duration::MAX);
     for _ in 0..5 {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), used_here());
         let mut tasks = tokio::task::JoinSet::new();
         for task in 0..TASKS {
             tasks.spawn(all(task));
         }
         tasks.join_all().await;
         best = best.min(start.elapsed() / (TASKS * LEASED));
+        used = used.min((used_here() - before) / (TASKS * LEASED));
     }
-    best
+    format!("{best:?}, of the processor {used:?}")
+}
+
+/// The processor time of this thread so far.
+fn used_here() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_ascii_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
 }
 
 struct Server {

@@ -16,6 +16,10 @@
 //! its permits counted from the start of the step, the last of them would be free too early, by as
 //! much as a step. A holder that dies spends nothing. One that is stopped reads its clock again when
 //! it goes on. A permit is given back only after no request can spend it here any more.
+//!
+//! That needs a clock of the holder that goes on while it does not, and a clock of the server that is
+//! not set ahead within the step. A machine that is suspended lacks the one. Without the other, windows
+//! are over too early for all permits; then those of a lease can still be spent in the next one.
 
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -223,6 +223,10 @@ impl RedisLimiterBuilder {
     /// is given back with the key's next call, or counts until its window is over. So take a step in
     /// which a node has tens of requests of a busy key.
     ///
+    /// [`peek`](RedisLimiter::peek) and [`try_acquire_status`](RedisLimiter::try_acquire_status) ask the
+    /// store, where a lease counts as taken. A machine that is suspended stops the clock by which it
+    /// spends its leases, and can spend what they have left when it goes on.
+    ///
     /// Leases are kept in so many slots. A key whose slot another one has in this step takes none, so
     /// give several times as many slots as there are busy keys.
     ///

@@ -21,6 +21,20 @@ fn node(store: &Store, name: &str, limit: u32) -> RedisLimiter {
     RedisLimiter::builder(store, name, quota(limit)).lease(32, 16).build().unwrap()
 }
 
+/// A runtime whose time passes only by `advance`.
+fn with_time_that_stands<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        // While a blocking task runs, it stands though the runtime waits for the server.
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let blocking = tokio::task::spawn_blocking(move || wait.recv());
+        let told = test.await;
+        drop(done);
+        blocking.await.unwrap().unwrap_err();
+        told
+    })
+}
+
 /// Who admitted it.
 async fn by(limiter: &RedisLimiter) -> Result<DecidedBy, Denial> {
     limiter.try_acquire(KEY).await.unwrap().into_result().map(|admission| admission.decided_by())
@@ -72,7 +86,7 @@ fn permits_that_others_have_leased_are_denied_and_those_not_spent_are_given_back
     let Some(server) = Server::start(&[]) else { return };
     let (clock, store) = (server.clock(), server.store_with_time());
     let (holder, other) = (node(&store, "api", 40), RedisLimiter::new(&store, "api", quota(40)).unwrap());
-    runtime().block_on(async {
+    with_time_that_stands(async {
         clock.set(START + 1);
         // 4 by the store, and leases of 1, 3 and 4: an eighth of what is left.
         for _ in 0..9 {
@@ -88,7 +102,7 @@ fn permits_that_others_have_leased_are_denied_and_those_not_spent_are_given_back
         assert_eq!(wait, Duration::from_micros(STEP + WINDOW - 1));
         // In the next step the holder gives them back, and takes two: as it had spent one.
         clock.set(START + STEP + 1);
-        tokio::time::sleep(Duration::from_micros(STEP)).await;
+        tokio::time::advance(Duration::from_micros(STEP)).await;
         assert_eq!(by(&holder).await, Ok(DecidedBy::Store));
         let counts = holder.counts();
         assert_eq!((counts.given_back, counts.leased, counts.calls), (3, 9, 5));
@@ -103,7 +117,7 @@ fn a_node_that_stops_gives_back_what_its_leases_have_left() {
     let (clock, store) = (server.clock(), server.store_with_time());
     let (holder, other) = (node(&store, "api", 40), RedisLimiter::new(&store, "api", quota(40)).unwrap());
     clock.set(START + 1);
-    runtime().block_on(async {
+    with_time_that_stands(async {
         for _ in 0..9 {
             assert!(by(&holder).await.is_ok());
         }
@@ -138,11 +152,7 @@ fn no_window_holds_more_than_n_whoever_spends_it() {
     let Some(server) = Server::start(&[]) else { return };
     let (clock, store) = (server.clock(), server.store_with_time());
     let (mut by_lease, mut denied, mut given_back) = (0, 0, 0);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    runtime.block_on(async {
-        // While a blocking task runs, time stands still though the runtime waits for the server.
-        let (done, wait) = std::sync::mpsc::channel::<()>();
-        let blocking = tokio::task::spawn_blocking(move || wait.recv());
+    with_time_that_stands(async {
         for (seed, faster) in (1..=30_u64).zip([999_501, 1_000_000, 1_000_499].into_iter().cycle()) {
             let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let name = case_name();
@@ -176,8 +186,6 @@ fn no_window_holds_more_than_n_whoever_spends_it() {
                 given_back += counts.given_back;
             }
         }
-        drop(done);
-        blocking.await.unwrap().unwrap_err();
     });
     assert!(by_lease > 1000 && denied > 100 && given_back > 100, "{by_lease}, {denied}, {given_back}");
 }

@@ -145,7 +145,7 @@ impl StoreBuilder {
     /// clock, so it is not for them.
     ///
     /// ```
-    /// use tollgate::AnyClock;
+    /// use tollgate::MockClock;
     /// use tollgate_redis::{Secret, Store};
     ///
     /// let clock = MockClock::new();

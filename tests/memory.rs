@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use tollgate::{
-    AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, LimiterBuilder, MockClock, Quota,
+    AtKeyCap, Decision, DefaultFingerprinter, DenialReason, DirectLimiter, JointLimiter, Limiter, LimiterBuilder,
+    MockClock, Quota,
 };
 
 const WINDOW: Duration = Duration::from_secs(60);
@@ -227,10 +228,11 @@ fn other_numbers_of_keys_with_one_permit_each() {
     }
 }
 
-/// A peak passes: its cells are given back when other keys come.
+/// A peak passes: its cells are given back when other keys come. The seed is fixed: a shard that is
+/// growing when the peak ends needs more requests, and with some seeds one is.
 #[test]
 fn after_a_peak_at_most_a_tenth_of_it_is_held() {
-    let mut counted = Counted::new(100, |builder| builder);
+    let mut counted = Counted::new(100, |builder| builder.fingerprinter(DefaultFingerprinter::with_seed(1, 2)));
     counted.during(|limiter, _| admit(limiter, 0..MILLION));
     let peak = counted.held;
     counted.during(|limiter, clock| {

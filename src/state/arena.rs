@@ -17,8 +17,9 @@
 //! swapped.
 //!
 //! A key is copied at most once (INV-COPIED-ONCE): its copy is the first word of its new cell,
-//! swapped in for `Word::NEW`, and no word becomes new again. A thread that stops in the middle of
-//! a copy and goes on later finds another word there.
+//! swapped in for `Word::NEW`, and no word becomes new again, except that a joint claim puts it back
+//! if it is not granted. A thread that stops in the middle of a copy and goes on later finds another
+//! word there.
 //!
 //! A page whose thread stops is swept again by others. So a thread that stops delays nobody
 //! (INV-SWEPT).

@@ -97,7 +97,9 @@ impl<C: Clock, F> Engine<C, F> {
         changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(slot), quotas))
     }
 
-    pub(crate) fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+    /// Changes the quotas of a tier. Panics if there is none such.
+    fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.tiers.check(tier.plan(), None);
         self.set_quotas(tier.plan(), Scope::All, quotas)
     }
 }
@@ -177,10 +179,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// If the limiter has no such tier.
     pub fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
-        if tier != Tier::default() {
-            self.engine.tiers.check(tier.plan(), None);
-        }
-        self.engine.set_quotas_of_tier(tier, quotas)
+        if tier == Tier::default() { self.set_quotas(quotas) } else { self.engine.set_quotas_of_tier(tier, quotas) }
     }
 
     /// Gives one key quotas of its own, from now on, in place of those of all keys or of its own,
@@ -321,7 +320,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// If the limiter has no such tier, or it is `Tier::default()`, which is of no dimension.
     pub fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.engine.tiers.check(tier.plan(), None);
         self.engine.set_quotas_of_tier(tier, quotas)
     }
 

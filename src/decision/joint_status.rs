@@ -87,19 +87,20 @@ impl JointStatus {
 
     /// The key of a dimension is blocked: no permits are left until the block ends.
     pub(crate) fn block(&mut self, dimension: usize, wait_ns: u64) {
-        let inline = self.count.min(INLINE);
-        let items = self.first[..inline].iter_mut().chain(&mut self.others);
-        for item in items.filter(|item| item.dimension() == dimension) {
-            *item = item.blocked_for(wait_ns);
-        }
+        self.change(dimension, |quota| quota.blocked_for(wait_ns));
     }
 
     /// The key of a dimension found no place: no permits are left until there may be one.
     pub(crate) fn deny_without_place(&mut self, dimension: usize, wait_ns: u64) {
+        self.change(dimension, |quota| quota.none_for(wait_ns));
+    }
+
+    /// Changes the numbers of a dimension.
+    fn change(&mut self, dimension: usize, change: impl Fn(QuotaStatus) -> QuotaStatus) {
         let inline = self.count.min(INLINE);
-        let items = self.first[..inline].iter_mut().chain(&mut self.others);
-        for item in items.filter(|item| item.dimension() == dimension) {
-            *item = item.none_for(wait_ns);
+        let quotas = self.first[..inline].iter_mut().chain(&mut self.others);
+        for quota in quotas.filter(|quota| quota.dimension() == dimension) {
+            *quota = change(*quota);
         }
     }
 

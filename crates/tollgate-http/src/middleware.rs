@@ -30,6 +30,7 @@
 mod admitted;
 mod cache;
 mod charge;
+mod each_tuple;
 mod gate;
 mod key_error;
 mod limits;

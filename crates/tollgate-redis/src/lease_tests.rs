@@ -4,6 +4,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use fastrand::Rng;
 use tokio::time::Instant;
 use tollgate::Quota;
 
@@ -76,18 +77,6 @@ enum Event<'a> {
     Answered { taking: Taking<'a>, sent_at: Instant, taken: Taken },
 }
 
-/// Numbers that look random, and are the same in every run (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) % end
-    }
-}
-
 #[derive(Default)]
 struct Run {
     /// When permits were spent, and how many.
@@ -98,7 +87,7 @@ struct Run {
 }
 
 fn run(seed: u64) -> Run {
-    let (mut numbers, mut run) = (Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), Run::default());
+    let (mut numbers, mut run) = (Rng::with_seed(seed), Run::default());
     let mut store = Naive::new(LIMIT, WINDOW);
     let begun = Instant::now();
     let faster = [-499, 0, 499].map(|faster| Node { leases: leases(), begun, faster });
@@ -111,9 +100,9 @@ fn run(seed: u64) -> Run {
     let mut at = STEP;
     for _ in 0..1_500 {
         // A rush, or a pause.
-        at += if numbers.below(60) == 0 { numbers.below(2 * WINDOW) } else { numbers.below(15) };
-        let node = usize::try_from(numbers.below(3)).unwrap();
-        let cost = 1 + u32::from(numbers.below(2) > 0);
+        at += if numbers.u64(..60) == 0 { numbers.u64(..2 * WINDOW) } else { numbers.u64(..15) };
+        let node = usize::try_from(numbers.u64(..3)).unwrap();
+        let cost = 1 + u32::from(numbers.u64(..2) > 0);
         add(&mut events, at, Event::Asks { node, cost });
     }
     while let Some(((now, _), event)) = events.pop_first() {
@@ -125,7 +114,7 @@ fn run(seed: u64) -> Run {
                     run.by_lease += cost;
                     run.spent.push((now, cost));
                 } else if let Some(taking) = node.leases.begin(KEY, cost, sent_at) {
-                    let arrives = now + numbers.below(50);
+                    let arrives = now + numbers.u64(..50);
                     add(&mut events, arrives, Event::AtTheServer { taking, sent_at, cost });
                 } else if store.decide(now, cost, 0).permits.is_some() {
                     run.spent.push((now, cost));
@@ -142,8 +131,8 @@ fn run(seed: u64) -> Run {
                     None => run.denied += 1,
                 }
                 // Some answers are lost, with what they granted. Some take most of a step.
-                let late = if numbers.below(4) == 0 { numbers.below(2 * STEP) } else { numbers.below(50) };
-                if numbers.below(20) > 0 {
+                let late = if numbers.u64(..4) == 0 { numbers.u64(..2 * STEP) } else { numbers.u64(..50) };
+                if numbers.u64(..20) > 0 {
                     add(&mut events, now + late, Event::Answered { taking, sent_at, taken });
                 }
             }
@@ -188,12 +177,12 @@ impl Compared {
         const MINUTE: u64 = 60 * STEP;
         let nodes: Vec<Leases> = (0..10).map(|_| leases_of(limit, MINUTE, 100)).collect();
         let (mut store, mut direct) = (Naive::new(limit, MINUTE), Naive::new(limit, MINUTE));
-        let (mut numbers, mut told, begun) = (Numbers(0x9e37_79b9_7f4a_7c15), Self::default(), Instant::now());
+        let (mut numbers, mut told, begun) = (Rng::with_seed(7), Self::default(), Instant::now());
         let mut now = STEP;
         while now < 4 * MINUTE {
-            now += numbers.below(2 * gap + 1);
+            now += numbers.u64(..2 * gap + 1);
             let clock = begun + Duration::from_micros(now);
-            let leases = &nodes[usize::try_from(numbers.below(10)).unwrap()];
+            let leases = &nodes[usize::try_from(numbers.u64(..10)).unwrap()];
             let mut calls = 0;
             let is_admitted = leases.spend(KEY, 1, clock).is_some() || {
                 let taking = leases.begin(KEY, 1, clock).unwrap();

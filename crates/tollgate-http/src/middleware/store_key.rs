@@ -3,6 +3,8 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use super::each_tuple::each_tuple;
+
 /// A key of a limiter on a store. (Feature `redis`.)
 ///
 /// Its bytes are the same on each node and in each version of the program: else nodes do not share
@@ -125,14 +127,7 @@ macro_rules! tuples {
     };
 }
 
-tuples!(A 0);
-tuples!(A 0, B 1);
-tuples!(A 0, B 1, D 2);
-tuples!(A 0, B 1, D 2, E 3);
-tuples!(A 0, B 1, D 2, E 3, G 4);
-tuples!(A 0, B 1, D 2, E 3, G 4, H 5);
-tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6);
-tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6, J 7);
+each_tuple!(tuples);
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use redis::Connection;
 use tollgate::Quota;
 use tollgate_redis::{DecidedBy, Denial, RedisLimiter, Store};
@@ -133,18 +134,6 @@ fn a_node_that_stops_gives_back_what_its_leases_have_left() {
     });
 }
 
-/// Numbers that look random, and are the same in every run (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) % end
-    }
-}
-
 /// The nodes' clock is that of a runtime whose time is paused. It runs slower than the server's, or
 /// faster, or as fast.
 #[test]
@@ -154,23 +143,23 @@ fn no_window_holds_more_than_n_whoever_spends_it() {
     let (mut by_lease, mut denied, mut given_back) = (0, 0, 0);
     with_time_that_stands(async {
         for (seed, faster) in (1..=30_u64).zip([999_501, 1_000_000, 1_000_499].into_iter().cycle()) {
-            let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut numbers = Rng::with_seed(seed);
             let name = case_name();
             let nodes = [0; 3].map(|_| node(&store, &name, LIMIT));
             let direct = RedisLimiter::new(&store, &name, quota(LIMIT)).unwrap();
             let (mut now, mut spent, mut pace) = (0, vec![], STEP);
             for _ in 0..400 {
                 // A rush, or less than is admitted, or a pause.
-                if numbers.below(30) == 0 {
-                    pace = [WINDOW / 500, WINDOW / 50, WINDOW / 10, WINDOW][usize::try_from(numbers.below(4)).unwrap()];
+                if numbers.u64(..30) == 0 {
+                    pace = [WINDOW / 500, WINDOW / 50, WINDOW / 10, WINDOW][usize::try_from(numbers.u64(..4)).unwrap()];
                 }
-                let passes = numbers.below(pace);
+                let passes = numbers.u64(..pace);
                 now += passes;
                 tokio::time::advance(Duration::from_micros(passes)).await;
                 // In whole microseconds, rounded down as the server's.
                 clock.set(START + now * faster / 1_000_000);
-                let cost = 1 + u32::from(numbers.below(3) == 0);
-                let node = nodes.get(usize::try_from(numbers.below(4)).unwrap()).unwrap_or(&direct);
+                let cost = 1 + u32::from(numbers.u64(..3) == 0);
+                let node = nodes.get(usize::try_from(numbers.u64(..4)).unwrap()).unwrap_or(&direct);
                 if node.try_acquire_n(KEY, cost).await.unwrap().is_admitted() {
                     spent.push((now * faster / 1_000_000, cost));
                 }

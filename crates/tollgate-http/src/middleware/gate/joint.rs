@@ -8,6 +8,7 @@ use tollgate::{
     ReserveError,
 };
 
+use super::super::each_tuple::each_tuple;
 use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by};
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
@@ -56,14 +57,7 @@ macro_rules! tuples {
     };
 }
 
-tuples!(A 0);
-tuples!(A 0, B 1);
-tuples!(A 0, B 1, D 2);
-tuples!(A 0, B 1, D 2, E 3);
-tuples!(A 0, B 1, D 2, E 3, G 4);
-tuples!(A 0, B 1, D 2, E 3, G 4, H 5);
-tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6);
-tuples!(A 0, B 1, D 2, E 3, G 4, H 5, I 6, J 7);
+each_tuple!(tuples);
 
 impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
     fn decide(&self, keys: &K, request: Request) -> Verdict {

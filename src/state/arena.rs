@@ -205,7 +205,7 @@ impl Arena {
 
     #[inline]
     pub(super) fn place_of<'a>(&'a self, cell: &'a Cell) -> Place<'a> {
-        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings }
+        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings, has_room: false }
     }
 
     /// Looks for the key.
@@ -231,11 +231,11 @@ impl Arena {
         is_inserted
     }
 
-    /// Whether a rebuild is due: nearly all cells are taken, or the rings that were handed out take
-    /// more room than planned.
+    /// Whether a rebuild is due before another key comes: nearly all cells are taken. Whether it is
+    /// due for the rings is asked by those who take one.
     pub(super) fn is_full(&self) -> bool {
         let used = usize::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        used >= self.len() / 16 * 13 + self.len() % 16 / 2 || self.rings.is_full()
+        used >= self.len() / 16 * 13 + self.len() % 16 / 2
     }
 
     /// Whether a sweep is under way, as far as this thread knows.

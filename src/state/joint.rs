@@ -122,7 +122,7 @@ impl Table {
         let mut left = PerQuota::NONE;
         for (dimension, request) in asked.requests() {
             let tells = told.is_some().then_some(&mut left);
-            match self.shard(request.key).prepare(with, request, &mut taken[dimension], tells) {
+            match self.shard(request.key).prepare(with, request, &mut taken[dimension], &prepared, tells) {
                 Ok(Some(another)) => {
                     admission = admission.and(Admission::delayed(another.delay_ns));
                     prepared[dimension] = Some((request.key, another));

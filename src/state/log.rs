@@ -350,7 +350,7 @@ impl LogPlan {
         let slots = (live + cost).max(live.saturating_mul(2).min(self.most_slots()));
         let stamps = (1..=live).rev().map(|back| view.back(back));
         let stamps = stamps.chain(core::iter::repeat_n(stamp, (cost - run) as usize));
-        if place.rings.is_full() {
+        if place.is_full() {
             return Attempt::NoRoom;
         }
         let Some(ring) = written(place.rings, slots, stamps) else { return Attempt::NoRoom };
@@ -381,7 +381,7 @@ impl LogPlan {
             skipped += u32::from(skips);
             !skips
         });
-        if place.rings.is_full() {
+        if place.is_full() {
             return Attempt::NoRoom;
         }
         place.hint.turn_off();

@@ -16,6 +16,16 @@ pub(crate) struct Place<'a> {
     pub(super) word: &'a AtomicWord,
     pub(super) hint: &'a Hint,
     pub(super) rings: &'a Rings,
+    /// Another key of the request takes a ring of this arena: this one takes one as well, even if a
+    /// rebuild is due. Otherwise the rings of one request could fill an arena again and again.
+    pub(super) has_room: bool,
+}
+
+impl Place<'_> {
+    /// Whether a rebuild should collect rings before the request takes one.
+    pub(super) fn is_full(&self) -> bool {
+        !self.has_room && self.rings.is_full()
+    }
 }
 
 /// One attempt at a change of a word.

@@ -145,6 +145,8 @@ pub(super) struct Seat {
     word: Word,
     /// If the key has no permits, the time before which it gets none.
     pub(super) vacant_until: Option<u64>,
+    /// See [`Place`].
+    has_room: bool,
     pub(super) now: u64,
 }
 
@@ -154,7 +156,7 @@ impl Seat {
     }
 
     pub(super) fn place(&self) -> Place<'_> {
-        self.arena.place_of(self.cell())
+        Place { has_room: self.has_room, ..self.arena.place_of(self.cell()) }
     }
 
     pub(super) fn version(&self, key: Key) -> &Version {
@@ -307,7 +309,7 @@ impl Shard {
                 continue;
             }
             let vacant_until = vacant_until.map(|time| time.max(self.floor.load(Ordering::Acquire)));
-            return Ok(Seat { arena, place, word, vacant_until, now: with.now() });
+            return Ok(Seat { arena, place, word, vacant_until, has_room: false, now: with.now() });
         }
     }
 
@@ -319,6 +321,7 @@ impl Shard {
         with: Context<'a, C>,
         request: Request,
         taken: &mut Option<Taken<'a>>,
+        beside: &[Option<(Key, Prepared)>],
         left: Option<&mut PerQuota>,
     ) -> Result<Option<Prepared>, Full> {
         let Request { key, cost, ask } = request;
@@ -329,14 +332,15 @@ impl Shard {
             Some((place, word)) if word.is_open() && word != Word::NEW => (place, word),
             _ => {
                 drop(root);
-                return self.prepare_at_length(with, request, taken, left);
+                return self.prepare_at_length(with, request, taken, beside, left);
             }
         };
         let version = root.plans.of(key);
         if cost > version.most {
             return Ok(None);
         }
-        match version.plan.propose(root.place_of(root.cell(place)), word, with.now(), cost, ask, left) {
+        let in_arena = Place { has_room: takes_ring_of(&root, beside), ..root.place_of(root.cell(place)) };
+        match version.plan.propose(in_arena, word, with.now(), cost, ask, left) {
             Proposal::Admit { word: new, mark, delay_ns } => {
                 if root.is_moving() {
                     self.help(with, &root);
@@ -359,9 +363,11 @@ impl Shard {
         with: Context<'a, C>,
         request: Request,
         taken: &mut Option<Taken<'a>>,
+        beside: &[Option<(Key, Prepared)>],
         left: Option<&mut PerQuota>,
     ) -> Result<Option<Prepared>, Full> {
-        let seat = self.seat(with, request.key, taken)?;
+        let mut seat = self.seat(with, request.key, taken)?;
+        seat.has_room = takes_ring_of(&seat.arena, beside);
         if request.cost > seat.version(request.key).most {
             return Ok(None);
         }
@@ -546,6 +552,11 @@ impl Shard {
         let ring = root.rings.get(root.plans.of(key).plan.ring_of(word));
         ring.first().map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
+}
+
+/// Whether another key of the request, which is prepared, may take a ring of this arena.
+fn takes_ring_of(arena: &Arc<Arena>, beside: &[Option<(Key, Prepared)>]) -> bool {
+    beside.iter().flatten().any(|(_, other)| Arc::ptr_eq(&other.arena, arena))
 }
 
 enum Seen<T> {

@@ -78,7 +78,7 @@ use view::View;
 impl View<'_> {
     /// The word with a claim of `cost` permits, for which there is room.
     #[inline]
-    fn claimed(&self, rings: &Rings, cost: u32) -> Option<Word> {
+    fn claimed(&self, place: Place<'_>, cost: u32) -> Option<Word> {
         let state = self.state;
         if self.step == state.newest {
             return Some(StepsState { used: state.used.saturating_add(cost), ..state }.pack());
@@ -96,22 +96,22 @@ impl View<'_> {
                 spill(ring, state, total);
                 Some(state.next(self.step, cost).pack())
             }
-            _ => self.claimed_in_copy(rings, first, cost),
+            _ => self.claimed_in_copy(place, first, cost),
         }
     }
 
     /// The word with a claim that begins a step, and a new ring for the steps that count.
     #[cold]
-    fn claimed_in_copy(&self, rings: &Rings, first: u64, cost: u32) -> Option<Word> {
+    fn claimed_in_copy(&self, place: Place<'_>, first: u64, cost: u32) -> Option<Word> {
         let StepsState { newest, used, .. } = self.state;
         let mut older = self.older_from(first);
         older.extend((used > 0 && newest >= first).then_some((newest, used)));
         // Twice the entries, so that the next steps fit, but no more than the window needs.
         let slots = (older.len() + 3).max(2 * older.len()).min(self.plan.most_slots());
-        if rings.is_full() && !older.is_empty() {
+        if place.is_full() && !older.is_empty() {
             return None;
         }
-        written(rings, StepsState { newest: self.step, used: cost, ..StepsState::default() }, &older, slots)
+        written(place.rings, StepsState { newest: self.step, used: cost, ..StepsState::default() }, &older, slots)
     }
 }
 
@@ -146,7 +146,7 @@ impl StepsPlan {
         if let Some(left) = left {
             left.set_one(view.left_after(cost));
         }
-        match view.claimed(place.rings, cost) {
+        match view.claimed(place, cost) {
             Some(word) => Proposal::Admit { word, mark: view.step.into(), delay_ns: 0 },
             None => Proposal::NoRoom,
         }
@@ -196,7 +196,7 @@ impl StepsPlan {
             _ => return Attempt::Lost,
         }
         older.retain(|&(_, permits)| permits > 0);
-        if place.rings.is_full() && !older.is_empty() {
+        if place.is_full() && !older.is_empty() {
             return Attempt::NoRoom;
         }
         let new = written(place.rings, state, &older, older.len() + 2);

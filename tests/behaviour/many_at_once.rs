@@ -43,3 +43,17 @@ fn keys_of_a_log_and_of_a_bucket_are_decided_together() {
         assert!(limiter.try_acquire_many(new).iter().all(|decision| decision.unwrap().is_admitted()));
     }
 }
+
+/// Each key needs a ring that alone takes more room than a small table has for rings.
+#[test]
+fn keys_of_one_table_that_need_large_rings_are_granted_together() {
+    let quotas = || [Quota::per_hour(1_000)];
+    // So few keys have one table.
+    let builder = JointLimiter::<(u32, u32, u32)>::builder().key_cap(63).dimension("user", quotas());
+    let limiter = builder.dimension("tenant", quotas()).dimension("path", quotas()).build().unwrap();
+    for key in 0..10 {
+        assert!(limiter.try_acquire_n((key, key, key), 600).unwrap().is_admitted());
+        assert!(limiter.try_acquire_n((key, key, key), 600).unwrap().is_denied());
+        assert!(limiter.try_acquire_n((key, key, key), 400).unwrap().is_admitted());
+    }
+}

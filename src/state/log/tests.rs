@@ -86,7 +86,7 @@ proptest! {
         let (mut naive, mut now, mut receipts) = (Naive::default(), ORIGIN, Vec::new());
         let mut stalled = Vec::new();
         for step in steps {
-            let place = Place { word: &arena.0, hint: &arena.2, rings: &arena.1 };
+            let place = Place { word: &arena.0, hint: &arena.2, rings: &arena.1, has_room: false };
             let word = place.word.load();
             match step {
                 Step::Wait(time) => now += time,
@@ -180,7 +180,7 @@ proptest! {
     fn a_cost_above_a_run_is_granted_whole(costs in prop::collection::vec((1..400_u32, 0..300_u64), 1..40)) {
         let (limit, window) = (500, 1000);
         let (plan, word, rings) = (plan(&[(limit, window)]), AtomicWord::new(), Rings::with_room(1 << 18));
-        let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+        let place = Place { word: &word, hint: &Hint::new(), rings: &rings, has_room: false };
         let (mut naive, mut now) = (Naive::default(), ORIGIN);
         for (cost, wait) in costs {
             now += wait;
@@ -198,7 +198,7 @@ proptest! {
 #[test]
 fn one_permit_takes_no_ring() {
     let (plan, word, rings) = (plan(&[(9, 100)]), AtomicWord::new(), Rings::with_room(64));
-    let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+    let place = Place { word: &word, hint: &Hint::new(), rings: &rings, has_room: false };
     for now in [ORIGIN, ORIGIN + 100, ORIGIN + 250] {
         assert!(matches!(done(plan.decide(place, word.load(), now, 3, 0)), Answer::Admitted { .. }));
     }
@@ -209,7 +209,7 @@ fn one_permit_takes_no_ring() {
 fn a_full_arena_says_so_and_changes_nothing() {
     let (plan, word, rings) = (plan(&[(1 << 14, 100)]), AtomicWord::new(), Rings::with_room(64));
     rings.settle();
-    let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+    let place = Place { word: &word, hint: &Hint::new(), rings: &rings, has_room: false };
     let mut admitted = 0;
     let before = loop {
         assert!(rings.slots() < 300, "{}", rings.slots());
@@ -228,7 +228,7 @@ fn a_full_arena_says_so_and_changes_nothing() {
 fn a_clock_that_goes_back_is_granted_permits_of_the_newest_stamp() {
     let plan = plan(&[(3, 10)]);
     let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(16), Hint::new());
-    let place = Place { word: &word, hint: &hint, rings: &rings };
+    let place = Place { word: &word, hint: &hint, rings: &rings, has_room: false };
     for now in [ORIGIN + 9, ORIGIN + 3] {
         let answer = done(plan.decide(place, place.word.load(), now, 1, 0));
         assert_eq!(answer, Answer::Admitted { stamp: ORIGIN + 9, delay_ns: 0 });
@@ -239,7 +239,7 @@ fn a_clock_that_goes_back_is_granted_permits_of_the_newest_stamp() {
 fn a_hint_is_of_the_newest_stamp_when_the_clock_goes_back() {
     let plan = plan(&[(1, 10)]);
     let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(16), Hint::new());
-    let place = Place { word: &word, hint: &hint, rings: &rings };
+    let place = Place { word: &word, hint: &hint, rings: &rings, has_room: false };
     let ask = |now| done(plan.decide(place, place.word.load(), now, 1, 0));
     assert_eq!(ask(ORIGIN), Answer::Admitted { stamp: ORIGIN, delay_ns: 0 });
     assert_eq!(ask(ORIGIN + 4), Answer::Denied { wait_ns: 6, quota: 0 });

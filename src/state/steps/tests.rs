@@ -48,7 +48,7 @@ impl Key {
     }
 
     fn place(&self) -> Place<'_> {
-        Place { word: &self.word, hint: &self.hint, rings: &self.rings }
+        Place { word: &self.word, hint: &self.hint, rings: &self.rings, has_room: false }
     }
 
     /// One request: the mark of its permits, or its wait. And the permits left.

@@ -214,7 +214,14 @@ impl<'a> Play<'a> {
                 let Some((arena, place)) = shard.cell_of(with, root, key(number)) else { return };
                 let old = arena.cell(place).word.load();
                 let vacant_until = old.vacant_until();
-                let seat = Seat { arena: Arc::clone(&arena), place, word: old, vacant_until, now: time_of(self.now) };
+                let seat = Seat {
+                    arena: Arc::clone(&arena),
+                    place,
+                    word: old,
+                    vacant_until,
+                    has_room: false,
+                    now: time_of(self.now),
+                };
                 let request = Request { key: key(number), cost: 1, ask: Ask::Acquire };
                 let Proposal::Admit { word: new, mark, .. } = seat.propose(request, None) else { return };
                 if vacant_until.is_none() {

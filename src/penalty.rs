@@ -19,10 +19,12 @@ use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
 use crate::clock::Clock;
+use crate::decision::FastDecision;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
 use crate::noted::Noted;
 use crate::quota::Quota;
+use crate::state::plan::Ask;
 #[cfg(feature = "policy")]
 use crate::state::table::Scope;
 use crate::state::table::Table;
@@ -242,7 +244,7 @@ impl Penalties {
         if !self.is_on() {
             return None;
         }
-        clock.denied_until(&self.table.peek(key.in_dimension(BLOCK), 1, clock))
+        clock.denied_until(&self.table.peek(key.in_dimension(BLOCK), Ask::acquire(1), clock))
     }
 
     /// Counts a denial by the key's quota. Returns the end of the key's block, if it is blocked
@@ -264,7 +266,8 @@ impl Penalties {
 
     /// Whether a permit was left, which this charges; `None` if there is no place for the key.
     fn takes_one(&self, plan: usize, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
-        self.table.acquire(key.in_dimension(plan), 1, clock).ok().map(|status| status.is_admitted())
+        let answer = self.table.decide(key.in_dimension(plan), Ask::acquire(1), clock, None);
+        answer.ok().map(FastDecision::is_admitted)
     }
 
     /// Forgets the denials and the block of a key. Returns whether it had either.

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
+use crate::reservation::Charges;
 use crate::state::plan::Ask;
 use crate::state::table::TOGETHER;
 
@@ -25,7 +26,7 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 || self.modes.get().is_some() {
             return self.decide_in_full(key, cost).decision;
         }
-        match self.table.decide(key, cost, &self.clock) {
+        match self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
             Ok(decision) => {
                 self.count(decision.is_admitted());
                 decision.into()
@@ -66,11 +67,11 @@ impl<C: Clock, F> Engine<C, F> {
             return self.peek(key, 0);
         }
         if let Some(modes) = self.modes.get() {
-            return self.decide_in_modes(modes, key, cost, Ask::Acquire, |clock| self.ask_quota(key, cost, clock));
+            return self.decide_in_modes(modes, key, Ask::acquire(cost)).0;
         }
         // Written in place, because to move a status costs as much as to decide.
         let mut status = Status { left: PerQuota::asked(cost), ..Status::nothing() };
-        match self.table.decide_with_left(key, cost, &self.clock, &mut status.left) {
+        match self.table.decide(key, Ask::acquire(cost), &self.clock, Some(&mut status.left)) {
             Ok(decision) => {
                 self.count(decision.is_admitted());
                 status.decision = decision.into();
@@ -81,31 +82,31 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
-        self.peek_as(Ask::Acquire, key, cost)
+        self.peek_as(key, Ask::acquire(cost))
     }
 
-    /// The same, as to one of the two kinds of requests.
-    pub(crate) fn peek_as(&self, ask: Ask, key: Fingerprint, cost: u32) -> Status {
+    /// The answer that such a request would get.
+    pub(crate) fn peek_as(&self, key: Fingerprint, ask: Ask) -> Status {
         match self.modes.get() {
             // A request of cost zero is always admitted.
-            Some(modes) if cost > 0 => self.peek_in_modes(modes, ask, key, cost),
-            _ if cost > 0 => self.preview_quota(ask, key, cost, &self.clock),
-            _ => self.table.peek_as(ask, key, 0, &self.clock),
+            Some(modes) if ask.cost > 0 => self.peek_in_modes(modes, key, ask),
+            _ if ask.cost > 0 => self.preview_quota(key, ask, &self.clock),
+            _ => self.table.peek(key, ask, &self.clock),
         }
     }
 
-    /// The quota's decision, and whether it is by the key's own permits.
+    /// The quota's decision, and what a refund needs, if it is by the key's own permits.
     #[inline]
-    pub(super) fn ask_quota(&self, key: Fingerprint, cost: u32, clock: &impl Clock) -> (Status, bool) {
-        match self.table.acquire(key, cost, clock) {
-            Ok(status) => (status, true),
-            Err(retry_after_ns) => (self.answer_at_cap(key, retry_after_ns), false),
+    pub(super) fn ask_quota(&self, key: Fingerprint, ask: Ask, clock: &impl Clock) -> (Status, Charges) {
+        match self.table.acquire(key, ask, clock) {
+            Ok((status, refundable)) => (status, Charges::One(refundable)),
+            Err(retry_after_ns) => (self.answer_at_cap(key, retry_after_ns), Charges::Nothing),
         }
     }
 
     /// The quota's answer to a peek.
-    pub(super) fn preview_quota(&self, ask: Ask, key: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        let previewed = self.table.preview(ask, key, cost, clock);
+    pub(super) fn preview_quota(&self, key: Fingerprint, ask: Ask, clock: &impl Clock) -> Status {
+        let previewed = self.table.preview(key, ask, clock);
         previewed.unwrap_or_else(|retry_after_ns| self.answer_at_cap(key, retry_after_ns))
     }
 

@@ -9,6 +9,7 @@ use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::noted::Noted;
 use crate::penalty::Penalties;
+use crate::reservation::Charges;
 use crate::state::plan::Ask;
 
 impl<C: Clock, F> Engine<C, F> {
@@ -25,33 +26,27 @@ impl<C: Clock, F> Engine<C, F> {
         self.lists().is_some_and(|lists| lists.take_off(key))
     }
 
-    /// Decides a request of at least one permit. `ask` has the quota's decision, and whether it is
-    /// by the key's own permits. A blocked key gets the answer to `peek`.
+    /// Decides a request of at least one permit.
     #[inline(never)]
-    pub(super) fn decide_in_modes(
-        &self,
-        modes: &Modes,
-        key: Fingerprint,
-        cost: u32,
-        peek: Ask,
-        ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
-    ) -> Status {
+    pub(super) fn decide_in_modes(&self, modes: &Modes, key: Fingerprint, ask: Ask) -> (Status, Charges) {
+        let show = |status: Status| Status { decision: modes.show(status.decision, &[Some(key)]), ..status };
         let status = self.by_list(modes, key);
-        if let (None, Some(status)) = (status, self.by_cost(key, cost)) {
-            return Status { decision: modes.show(status.decision, &[Some(key)]), ..status };
+        if let (None, Some(status)) = (status, self.by_cost(key, ask.cost)) {
+            return (show(status), Charges::Nothing);
         }
-        let status =
-            status.unwrap_or_else(|| self.decide_with_penalty(self.penalties(modes, key), key, cost, peek, ask));
+        let listed = status.map(|status| (status, Charges::Nothing));
+        let (status, charges) =
+            listed.unwrap_or_else(|| self.decide_with_penalty(self.penalties(modes, key), key, ask));
         self.count(status.is_admitted());
-        Status { decision: modes.show(status.decision, &[Some(key)]), ..status }
+        (show(status), charges)
     }
 
     /// The answer to a peek.
-    pub(super) fn peek_in_modes(&self, modes: &Modes, ask: Ask, key: Fingerprint, cost: u32) -> Status {
+    pub(super) fn peek_in_modes(&self, modes: &Modes, key: Fingerprint, ask: Ask) -> Status {
         let clock = Noted::new(&self.clock);
-        let status = self.by_list(modes, key).or_else(|| self.by_cost(key, cost)).unwrap_or_else(|| {
+        let status = self.by_list(modes, key).or_else(|| self.by_cost(key, ask.cost)).unwrap_or_else(|| {
             let until = self.penalties(modes, key).and_then(|penalties| penalties.blocked_until(key, &clock));
-            let status = self.preview_quota(ask, key, cost, &clock);
+            let status = self.preview_quota(key, ask, &clock);
             until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
         });
         Status { decision: modes.preview(status.decision, &[Some(key)]), ..status }
@@ -73,31 +68,27 @@ impl<C: Clock, F> Engine<C, F> {
     /// the cost was checked.
     fn by_cost(&self, key: Fingerprint, cost: u32) -> Option<Status> {
         let denial = self.table.version_for(key).denial_of_cost(cost)?;
-        let left = self.table.peek(key, 0, &self.clock).left.to_ask(cost);
+        let left = self.table.peek(key, Ask::acquire(0), &self.clock).left.to_ask(cost);
         Some(Status { decision: Decision::Denied(denial), left })
     }
 
-    fn decide_with_penalty(
-        &self,
-        penalties: Option<&Penalties>,
-        key: Fingerprint,
-        cost: u32,
-        peek: Ask,
-        ask: impl FnOnce(&Noted<'_, C>) -> (Status, bool),
-    ) -> Status {
+    /// A blocked key gets the answer to a peek.
+    fn decide_with_penalty(&self, penalties: Option<&Penalties>, key: Fingerprint, ask: Ask) -> (Status, Charges) {
         let clock = Noted::new(&self.clock);
         if let Some(until) = penalties.and_then(|penalties| penalties.blocked_until(key, &clock)) {
             // Ask the quota, too: its wait may be longer than the block.
-            let refused = self.table.refuse(key, cost, &clock);
-            let status = refused.unwrap_or_else(|| self.preview_quota(peek, key, cost, &clock));
-            return Told::now(status, &clock).and_blocked(until, &clock);
+            let refused = self.table.refuse(key, ask.cost, &clock);
+            let status = refused.unwrap_or_else(|| self.preview_quota(key, ask, &clock));
+            return (Told::now(status, &clock).and_blocked(until, &clock), Charges::Nothing);
         }
-        match (ask(&clock), penalties) {
-            ((status, true), Some(penalties)) if status.is_denied() => {
+        match (self.ask_quota(key, ask, &clock), penalties) {
+            // The key's own permits deny it, and not the key cap.
+            ((status, Charges::One(none)), Some(penalties)) if status.is_denied() => {
                 let told = Told::now(status, &clock);
-                penalties.note_denial(key, &clock).map_or(status, |until| told.and_blocked(until, &clock))
+                let until = penalties.note_denial(key, &clock);
+                (until.map_or(status, |until| told.and_blocked(until, &clock)), Charges::One(none))
             }
-            ((status, _), _) => status,
+            (answer, _) => answer,
         }
     }
 }

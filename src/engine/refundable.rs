@@ -16,29 +16,16 @@ impl<C: Clock, F> Engine<C, F> {
         cost: u32,
         within: u64,
     ) -> Result<(Status, Charges), CostExceedsLimit> {
-        let key = self.checked(key, cost)?;
+        let (key, ask) = (self.checked(key, cost)?, Ask::reserve(cost, within));
         if cost == 0 {
             return Ok((self.peek(key, 0), Charges::Nothing));
         }
         if let Some(modes) = self.modes.get() {
-            let mut charges = Charges::Nothing;
-            let status = self.decide_in_modes(modes, key, cost, Ask::Reserve { within }, |clock| {
-                let status;
-                (status, charges) = self.ask_quota_refundable(key, cost, within, clock);
-                (status, matches!(charges, Charges::One(_)))
-            });
-            return Ok((status, charges));
+            return Ok(self.decide_in_modes(modes, key, ask));
         }
-        let (status, charges) = self.ask_quota_refundable(key, cost, within, &self.clock);
+        let (status, charges) = self.ask_quota(key, ask, &self.clock);
         self.count(status.is_admitted());
         Ok((status, charges))
-    }
-
-    fn ask_quota_refundable(&self, key: Fingerprint, cost: u32, within: u64, clock: &impl Clock) -> (Status, Charges) {
-        match self.table.acquire_within(key, cost, within, clock) {
-            Ok((status, refundable)) => (status, Charges::One(refundable)),
-            Err(retry_after_ns) => (self.answer_at_cap(key, retry_after_ns), Charges::Nothing),
-        }
     }
 
     /// Refunds the permits of these charges that still count, and returns how many. Of several

@@ -37,7 +37,7 @@ fn peek<C: Clock, F>(
     within: Duration,
 ) -> Result<Status, CostExceedsLimit> {
     let within = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
-    Ok(engine.peek_as(Ask::Reserve { within }, engine.checked(key, cost)?, cost))
+    Ok(engine.peek_as(engine.checked(key, cost)?, Ask::reserve(cost, within)))
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {

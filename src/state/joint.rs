@@ -25,14 +25,14 @@ pub(crate) struct Together<'a> {
 
 impl Together<'_> {
     fn ask(&self) -> Ask {
-        if self.may_wait { Ask::Acquire } else { Ask::Reserve { within: 0 } }
+        if self.may_wait { Ask::acquire(self.cost) } else { Ask::reserve(self.cost, 0) }
     }
 
     /// The requests of its keys, with their dimensions.
     fn requests(&self) -> impl Iterator<Item = (usize, Request)> {
-        let (cost, ask) = (self.cost, self.ask());
+        let ask = self.ask();
         let requests = self.keys.iter().enumerate();
-        requests.filter_map(move |(dimension, key)| Some((dimension, Request { key: Key::of((*key)?), cost, ask })))
+        requests.filter_map(move |(dimension, key)| Some((dimension, Request { key: Key::of((*key)?), ask })))
     }
 }
 
@@ -124,13 +124,14 @@ impl Table {
             let tells = told.is_some().then_some(&mut left);
             match self.shard(request.key).prepare(with, request, &mut taken[dimension], &prepared, tells) {
                 Ok(Some(another)) => {
-                    admission = admission.and(Admission::delayed(another.delay_ns));
+                    let Decision::Admitted(another_admission) = another.decision.into() else { return None };
+                    admission = admission.and(another_admission);
                     prepared[dimension] = Some((request.key, another));
                 }
                 Err(Full) if contains(without_place, dimension) => {
                     skips = true;
                     if told.is_some() {
-                        left = self.peek_new(Request { cost: 0, ..request }, clock).left;
+                        left = self.peek_new(Request { ask: Ask { cost: 0, ..request.ask }, ..request }, clock).left;
                     }
                 }
                 Err(Full) | Ok(None) => return None,
@@ -160,7 +161,7 @@ impl Table {
             let charge = |(key, prepared): &(Key, Prepared)| Refundable {
                 key: *key,
                 cost: asked.cost,
-                charged: prepared.charged,
+                charged: prepared.charged(),
             };
             refundable.extend(prepared().map(charge));
         }
@@ -238,7 +239,7 @@ impl Table {
 
     /// Opens the accounts of keys that start low, which the request was the first to ask.
     pub(crate) fn open(&self, asked: Together<'_>, clock: &impl Clock) {
-        for (_, request) in asked.requests().filter(|(_, request)| request.cost > 0) {
+        for (_, request) in asked.requests().filter(|(_, request)| request.ask.cost > 0) {
             self.open_low(request, clock);
         }
     }

@@ -41,7 +41,7 @@
 //!   newer stamp than its word's also sees the newer word when it loads the word again, so a denial
 //!   by a wrong slot is never told.
 
-use super::plan::{Attempt, Look, Place, Proposal};
+use super::plan::{Ask, AskKind, Attempt, Place, Proposal};
 use super::ring::{Ring, Rings};
 use super::sync::Ordering;
 use super::word::{LogState, MAX_CLASS, MAX_RUN, RingRef, Word};
@@ -70,8 +70,10 @@ impl<'a> View<'a> {
         View { word, state, ring: place.rings.get(state.ring), reading, time: reading.max(state.newest) }
     }
 
-    fn of_new(reading: u64) -> Self {
-        View { word: Word::NEW, state: LogState::default(), ring: Ring::NONE, reading, time: reading }
+    /// Whether the word is still the same, so that the slots that were read belong to it.
+    #[inline]
+    fn stands(&self, place: Place<'_>) -> bool {
+        place.word.load() == self.word
     }
 
     /// The stamp of the permit so far back: the newest is 1 back. Zero if there is none that
@@ -156,31 +158,33 @@ impl LogPlan {
         place: Place<'_>,
         word: Word,
         reading: u64,
-        cost: u32,
-        within: u64,
+        ask: Ask,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         let hint = place.hint.load();
-        if cost == 1 && within == 0 && left.is_none() && !self.counts_refused() {
+        if ask == Ask::acquire(1) && left.is_none() && !self.counts_refused() {
             if let Some((until, bound)) = hint.later_than(reading.max(LogState::newest_in(word))) {
                 return Proposal::Deny { wait_ns: until - reading, quota: self.bound(bound).quota, word: None };
             }
         }
         let view = View::of(place, word, reading);
-        let (stamp, delay_ns) = match self.refusal(&view, cost) {
+        if ask.kind == AskKind::Refused {
+            return self.deny_and_count(place, &view, ask, left);
+        }
+        let (stamp, delay_ns) = match self.refusal(&view, ask.cost) {
             None => (view.time, 0),
             Some(refusal) => {
-                let wait_ns = refusal.until - reading;
-                let within = within.min(self.furthest_ahead());
+                let (wait_ns, within) = (refusal.until - reading, ask.within.min(self.furthest_ahead()));
                 if wait_ns > within {
-                    return self.deny(place, &view, cost, refusal, wait_ns - within, left);
+                    return self.deny(place, &view, ask, refusal, wait_ns - within, left);
                 }
                 (refusal.until, wait_ns)
             }
         };
-        let claim = Claim { cost, stamp };
-        if let Some(left) = left {
-            left.set(self.given().map(|bound| left_of(bound, &view, Some(claim))));
+        let claim = Claim { cost: ask.cost, stamp };
+        self.tell(left, &view, (!ask.peeks).then_some(claim));
+        if ask.peeks {
+            return if view.stands(place) { Proposal::Admit { word, mark: 0, delay_ns } } else { Proposal::Lost };
         }
         match self.claim(place, &view, claim) {
             Attempt::Done(word) => Proposal::Admit { word, mark: stamp.into(), delay_ns },
@@ -195,52 +199,47 @@ impl LogPlan {
         &self,
         place: Place<'_>,
         view: &View<'_>,
-        cost: u32,
+        ask: Ask,
         refusal: Refusal,
         wait_ns: u64,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         if self.counts_refused() {
-            return self.deny_and_count(place, view, cost, left);
+            return self.deny_and_count(place, view, ask, left);
         }
         let hint = place.hint.load();
-        if let Some(left) = left {
-            left.set(self.given().map(|bound| left_of(bound, view, None)));
-        }
-        if place.word.load() != view.word {
+        self.tell(left, view, None);
+        if !view.stands(place) {
             return Proposal::Lost;
         }
-        if cost == 1 {
+        if ask.cost == 1 && !ask.peeks {
             place.hint.publish(hint, refusal.until, refusal.bound);
         }
         Proposal::Deny { wait_ns, quota: self.bound(refusal.bound).quota, word: None }
     }
 
-    /// A request that is denied by other than these quotas, and counts because refused requests do.
-    pub(super) fn refuse(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        left: Option<&mut PerQuota>,
-    ) -> Proposal {
-        self.deny_and_count(place, &View::of(place, word, reading), cost, left)
-    }
-
     /// A denial whose permits are added to the log. The wait is that of the same request
     /// afterwards.
     #[cold]
-    fn deny_and_count(&self, place: Place<'_>, view: &View<'_>, cost: u32, left: Option<&mut PerQuota>) -> Proposal {
-        let claim = Claim { cost, stamp: view.time };
-        if let Some(left) = left {
-            left.set(self.given().map(|bound| left_of(bound, view, Some(claim))));
-        }
+    fn deny_and_count(&self, place: Place<'_>, view: &View<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+        let claim = Claim { cost: ask.cost, stamp: view.time };
+        self.tell(left, view, (!ask.peeks).then_some(claim));
         let (wait_ns, quota) = self.refused_for(view, claim);
+        if ask.peeks {
+            return if view.stands(place) { Proposal::Deny { wait_ns, quota, word: None } } else { Proposal::Lost };
+        }
         match self.claim(place, view, claim) {
             Attempt::Done(word) => Proposal::Deny { wait_ns, quota, word: Some(word) },
             Attempt::Lost => Proposal::Lost,
             Attempt::NoRoom => Proposal::NoRoom,
+        }
+    }
+
+    /// Writes the permits left of each quota, after a claim.
+    #[inline]
+    fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_>, claim: Option<Claim>) {
+        if let Some(left) = left {
+            left.set(self.given().map(|bound| left_of(bound, view, claim)));
         }
     }
 
@@ -253,49 +252,12 @@ impl LogPlan {
         (until(last).saturating_sub(view.reading), last.quota)
     }
 
-    /// See [`Plan::look`](super::plan::Plan::look).
-    pub(super) fn look(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        within: u64,
-        left: &mut PerQuota,
-    ) -> Option<Look> {
-        let look = self.look_in(&View::of(place, word, reading), cost, within, left);
-        (place.word.load() == word).then_some(look)
-    }
-
-    /// The same for a key without permits.
-    pub(super) fn look_at_new(&self, reading: u64, cost: u32, within: u64, left: &mut PerQuota) -> Look {
-        self.look_in(&View::of_new(reading), cost, within, left)
-    }
-
-    fn look_in(&self, view: &View<'_>, cost: u32, within: u64, left: &mut PerQuota) -> Look {
-        let reading = view.reading;
-        let within = within.min(self.furthest_ahead());
-        let refusal = if cost == 0 { None } else { self.refusal(view, cost) };
-        let look = match refusal {
-            None => Look::Fits { delay_ns: 0 },
-            Some(Refusal { until, .. }) if until - reading <= within => Look::Fits { delay_ns: until - reading },
-            Some(Refusal { until, bound }) => {
-                let mut look = Look::Denied { wait_ns: until - reading - within, quota: self.bound(bound).quota };
-                if self.counts_refused() {
-                    // The request would be told the wait with itself counted.
-                    let (wait_ns, quota) = self.refused_for(view, Claim { cost, stamp: view.time });
-                    look = Look::Denied { wait_ns, quota };
-                }
-                look
-            }
-        };
-        left.set(self.given().map(|bound| left_of(bound, view, None)));
-        look
-    }
-
     /// The quota that denies the request for longest, and until when; `None` if it fits.
     #[inline(always)]
     fn refusal(&self, view: &View<'_>, cost: u32) -> Option<Refusal> {
+        if cost == 0 {
+            return None;
+        }
         let behind = view.is_behind_reserved();
         let mut refusal: Option<Refusal> = behind.then_some(Refusal { until: view.state.newest, bound: 0 });
         for (number, bound) in self.bounds().enumerate() {
@@ -373,7 +335,7 @@ impl LogPlan {
         let found = view.count_from(stamp, known) - view.count_from(stamp + 1, known);
         let refunded = found.min(cost);
         if refunded == 0 || stamp + self.window() <= view.kept_by() {
-            return if place.word.load() == word { Attempt::Done((word, 0)) } else { Attempt::Lost };
+            return if view.stands(place) { Attempt::Done((word, 0)) } else { Attempt::Lost };
         }
         let mut skipped = 0;
         let kept = (1..=live).rev().map(|back| view.back(back)).filter(|&other| {
@@ -408,7 +370,7 @@ impl LogPlan {
         let view = View::of(place, word, reading);
         let live = view.count_from(self.live_from(view.kept_by()), u32::MAX);
         let stamps = (1..=live).rev().map(|back| view.back(back)).collect();
-        (place.word.load() == word).then_some(stamps)
+        view.stands(place).then_some(stamps)
     }
 
     /// The word of a log with those of these stamps that count, oldest first; `None` if none do.

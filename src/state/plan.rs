@@ -7,7 +7,7 @@ use super::log::LogPlan;
 use super::ring::Rings;
 use super::steps::StepsPlan;
 use super::word::{AtomicWord, LogState, RingRef, TIME_ZERO, Word};
-use crate::decision::{Left, PerQuota};
+use crate::decision::PerQuota;
 use crate::quota::Quota;
 
 /// The word of a key, and the rings of its arena.
@@ -41,7 +41,8 @@ pub(crate) enum Attempt<T> {
 /// The answer to a request, and the word that makes it so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Proposal {
-    /// The request fits. `mark` names its permits to a refund.
+    /// The request fits. `mark` names its permits to a refund. If it peeks, the word is to be left as
+    /// it is.
     Admit { word: Word, mark: u128, delay_ns: u64 },
     /// The request does not fit, and without other traffic does after exactly `wait_ns`. A word is
     /// to be swapped in all the same.
@@ -52,29 +53,40 @@ pub(crate) enum Proposal {
     NoRoom,
 }
 
-/// The answer that a request would get.
+/// A request, as the quotas of its key see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Look {
-    Fits { delay_ns: u64 },
-    Denied { wait_ns: u64, quota: u8 },
+pub(crate) struct Ask {
+    pub(crate) cost: u32,
+    pub(crate) kind: AskKind,
+    /// How many nanoseconds ahead its permits may be, if they are reserved.
+    pub(crate) within: u64,
+    /// Only the answer is wanted: the request grants and writes nothing, and its cost may be zero.
+    pub(crate) peeks: bool,
 }
 
-/// A kind of request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum AskKind {
     /// Grants if possible. A queue may let the request wait.
     Acquire,
-    /// Grants, now or at most so many nanoseconds ahead.
-    Reserve { within: u64 },
+    /// Grants, now or ahead.
+    Reserve,
     /// Grants nothing, because something else denies the request. It counts, if refused requests do.
     Refused,
 }
 
 impl Ask {
-    /// How far ahead permits may be.
-    #[inline]
-    const fn within(self) -> u64 {
-        if let Self::Reserve { within } = self { within } else { 0 }
+    #[inline(always)]
+    pub(crate) const fn acquire(cost: u32) -> Self {
+        Self { cost, kind: AskKind::Acquire, within: 0, peeks: false }
+    }
+
+    pub(crate) const fn reserve(cost: u32, within: u64) -> Self {
+        Self { cost, kind: AskKind::Reserve, within, peeks: false }
+    }
+
+    /// The same without a charge.
+    pub(crate) const fn peek(self) -> Self {
+        Self { peeks: true, ..self }
     }
 }
 
@@ -94,24 +106,22 @@ impl Plan {
         account.or_else(steps).unwrap_or_else(|| Self::Log(LogPlan::new(quotas)))
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the least limit, on a word that
-    /// was loaded before the clock was read, and that is neither held nor frozen. Writes the
-    /// permits left after the answer to `left`.
+    /// Decides a request for at most as many permits as the least limit, on a word that was loaded
+    /// before the clock was read, and that is not held; nor frozen, unless the request peeks. Writes
+    /// the permits left after the answer to `left`.
     #[inline(always)]
     pub(crate) fn propose(
         &self,
         place: Place<'_>,
         word: Word,
         reading: u64,
-        cost: u32,
         ask: Ask,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         match self {
-            Self::Log(log) if ask == Ask::Refused => log.refuse(place, word, reading, cost, left),
-            Self::Log(log) => log.propose(place, word, reading, cost, ask.within(), left),
-            Self::Steps(steps) => steps.propose(place, word, reading, cost, left),
-            Self::Account(account) => propose_to(account, word, reading, cost, ask, left),
+            Self::Log(log) => log.propose(place, word, reading, ask, left),
+            Self::Steps(steps) => steps.propose(place, word, reading, ask, left),
+            Self::Account(account) => propose_to(account, word, reading, ask, left),
         }
     }
 
@@ -122,7 +132,6 @@ impl Plan {
         place: Place<'_>,
         not_before: u64,
         reading: u64,
-        cost: u32,
         ask: Ask,
         mut left: Option<&mut PerQuota>,
     ) -> Proposal {
@@ -131,14 +140,10 @@ impl Plan {
         let proposal = match self {
             Self::Log(log) => {
                 let word = LogState { newest: not_before, ..LogState::default() }.pack();
-                let as_first = match ask {
-                    Ask::Refused => log.refuse(place, word, reading, cost, left),
-                    _ => log.propose(place, word, reading, cost, ask.within(), left),
-                };
-                return as_first;
+                return log.propose(place, word, reading, ask, left);
             }
-            Self::Steps(steps) => steps.propose(place, Word::NEW, time, cost, left.as_deref_mut()),
-            Self::Account(account) => propose_to(account, Word::NEW, time, cost, ask, left.as_deref_mut()),
+            Self::Steps(steps) => steps.propose(place, Word::NEW, time, ask, left.as_deref_mut()),
+            Self::Account(account) => propose_to(account, Word::NEW, time, ask, left.as_deref_mut()),
         };
         if let Some(left) = left.filter(|_| lag > 0) {
             *left = left.map(|left| left.after(lag));
@@ -155,33 +160,6 @@ impl Plan {
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         if let Self::Log(log) = self { log.bytes() } else { 0 }
-    }
-
-    /// The answer to such a request, with the permits left. Writes nothing. The cost may be zero.
-    /// `None` if the word changed meanwhile.
-    pub(crate) fn look(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        ask: Ask,
-        left: &mut PerQuota,
-    ) -> Option<Look> {
-        match self {
-            Self::Log(log) => log.look(place, word, reading, cost, ask.within(), left),
-            Self::Steps(steps) => steps.look(place, word, reading, cost, left),
-            Self::Account(account) => Some(look_at(account, word, reading, cost, ask, left)),
-        }
-    }
-
-    /// The same for a key without permits.
-    pub(crate) fn look_at_new(&self, reading: u64, cost: u32, ask: Ask, left: &mut PerQuota) -> Look {
-        match self {
-            Self::Log(log) => log.look_at_new(reading, cost, ask.within(), left),
-            Self::Steps(steps) => steps.look_at_new(reading, cost, left),
-            Self::Account(account) => look_at(account, Word::NEW, reading, cost, ask, left),
-        }
     }
 
     /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
@@ -262,52 +240,30 @@ fn propose_to(
     account: &AnyAccount,
     word: Word,
     reading: u64,
-    cost: u32,
-    ask: Ask,
+    Ask { cost, kind, within, peeks }: Ask,
     left: Option<&mut PerQuota>,
 ) -> Proposal {
     let state = word.state();
-    let verdict = match ask {
-        Ask::Acquire | Ask::Refused => account.decide(state, reading, cost),
-        Ask::Reserve { within } => account.reserve(state, reading, cost, within),
+    let verdict = match kind {
+        AskKind::Acquire | AskKind::Refused => account.decide(state, reading, cost),
+        AskKind::Reserve => account.reserve(state, reading, cost, within),
     };
-    let (proposal, state) = match verdict {
-        Verdict::Admit { state, delay_ns } => {
-            (Proposal::Admit { word: Word::of(state), mark: state, delay_ns }, Some(state))
-        }
-        Verdict::Deny { wait_ns, state } => (Proposal::Deny { wait_ns, quota: 0, word: state.map(Word::of) }, state),
-    };
-    if let Some(left) = left {
-        left.set_one(left_to(account, state.unwrap_or(word.state()), reading, ask));
-    }
-    proposal
-}
-
-/// The permits that an account has left for a request.
-fn left_to(account: &AnyAccount, state: u128, now: u64, ask: Ask) -> Left {
-    match ask {
-        Ask::Acquire | Ask::Refused => account.left(state, now),
-        Ask::Reserve { within } => account.left_within(state, now, within),
-    }
-}
-
-/// The answer of an account.
-fn look_at(account: &AnyAccount, word: Word, reading: u64, cost: u32, ask: Ask, left: &mut PerQuota) -> Look {
-    let state = word.state();
-    let verdict = match ask {
-        Ask::Acquire | Ask::Refused => account.decide(state, reading, cost),
-        Ask::Reserve { within } => account.reserve(state, reading, cost, within),
-    };
-    match verdict {
-        Verdict::Admit { delay_ns, .. } => {
-            left.set_one(left_to(account, state, reading, ask));
-            Look::Fits { delay_ns }
+    let (proposal, new) = match verdict {
+        Verdict::Admit { state: new, delay_ns } => {
+            (Proposal::Admit { word: Word::of(new), mark: new, delay_ns }, (!peeks).then_some(new))
         }
         Verdict::Deny { wait_ns, state: opened } => {
-            left.set_one(left_to(account, opened.unwrap_or(state), reading, ask));
-            Look::Denied { wait_ns, quota: 0 }
+            (Proposal::Deny { wait_ns, quota: 0, word: opened.map(Word::of) }, opened)
         }
+    };
+    if let Some(left) = left {
+        let state = new.unwrap_or(state);
+        left.set_one(match kind {
+            AskKind::Acquire | AskKind::Refused => account.left(state, reading),
+            AskKind::Reserve => account.left_within(state, reading, within),
+        });
     }
+    proposal
 }
 
 /// The stamp that is the mark of a log's permits.

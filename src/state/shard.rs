@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::arena::{Arena, Cell, Found, Next, room_for};
 use super::claims::{CellName, Cells, Claims, Part};
+use super::hint::Hint;
 use super::key::Key;
 use super::places::{Places, Taken};
-use super::plan::{Ask, Attempt, Look, Place, Proposal};
+use super::plan::{Ask, Attempt, Place, Proposal};
 use super::root::{Loaded, Root, loaded};
 use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
@@ -102,8 +103,6 @@ impl<C: Clock> Context<'_, C> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) key: Key,
-    /// At least one.
-    pub(super) cost: u32,
     pub(super) ask: Ask,
 }
 
@@ -112,24 +111,46 @@ pub(super) type Answer = (FastDecision, Charged);
 
 /// What tells the permits of a request from others of the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Charged {
+pub(crate) struct Charged {
     pub(super) mark: u128,
     /// The life of the key, from before the charge.
     pub(super) life: u64,
 }
 
-/// What a joint claim needs of one key, and the answer of the key.
+/// The answer to a request, which is so as soon as the word is swapped.
 pub(super) struct Prepared {
     arena: Loaded<Arena>,
     place: usize,
     old: Word,
+    /// The same word, if it stays.
     new: Word,
-    pub(super) delay_ns: u64,
-    pub(super) charged: Charged,
+    pub(super) decision: FastDecision,
+    mark: u128,
+    life: u64,
 }
 
 impl Prepared {
-    /// The part of a claim, of a cell in this shard.
+    /// The denial of a cost above the limit.
+    #[cold]
+    fn never(arena: Loaded<Arena>) -> Self {
+        let decision = FastDecision::denied(Denial::NEVER, 0);
+        Self { arena, place: 0, old: Word::NEW, new: Word::NEW, decision, mark: 0, life: 0 }
+    }
+
+    fn changes(&self) -> bool {
+        self.new != self.old
+    }
+
+    /// Swaps the word, if it still stands. Returns whether it did.
+    fn commit(&self) -> bool {
+        !self.changes() || self.arena.cell(self.place).word.swap(self.old, self.new)
+    }
+
+    pub(super) fn charged(&self) -> Charged {
+        Charged { mark: self.mark, life: self.life }
+    }
+
+    /// The part of a joint claim, of a cell in this shard.
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
         let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
@@ -139,37 +160,37 @@ impl Prepared {
 
 /// The cell of a key.
 pub(super) struct Seat {
-    arena: Arc<Arena>,
+    arena: Loaded<Arena>,
     place: usize,
     /// Neither held nor frozen.
     word: Word,
     /// If the key has no permits, the time before which it gets none.
     pub(super) vacant_until: Option<u64>,
-    /// See [`Place`].
-    has_room: bool,
     pub(super) now: u64,
 }
 
 impl Seat {
+    #[inline]
     fn cell(&self) -> &Cell {
         self.arena.cell(self.place)
     }
 
     pub(super) fn place(&self) -> Place<'_> {
-        Place { has_room: self.has_room, ..self.arena.place_of(self.cell()) }
+        self.arena.place_of(self.cell())
     }
 
+    #[inline]
     pub(super) fn version(&self, key: Key) -> &Version {
         self.arena.plans.of(key)
     }
 
-    /// What the request of a key that there is a place for comes to.
-    fn propose(&self, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        let Request { key, cost, ask } = request;
-        let (plan, place) = (&self.version(key).plan, self.place());
+    /// The answer to a request for at most as many permits as the limit.
+    #[inline(always)]
+    fn propose(&self, Request { key, ask }: Request, has_room: bool, left: Option<&mut PerQuota>) -> Proposal {
+        let (plan, place) = (&self.version(key).plan, Place { has_room, ..self.place() });
         match self.vacant_until {
-            None => plan.propose(place, self.word, self.now, cost, ask, left),
-            Some(not_before) => plan.propose_first(place, not_before, self.now, cost, ask, left),
+            None => plan.propose(place, self.word, self.now, ask, left),
+            Some(not_before) => plan.propose_first(place, not_before, self.now, ask, left),
         }
     }
 }
@@ -198,19 +219,19 @@ impl Shard {
         request: Request,
         mut left: Option<&mut PerQuota>,
     ) -> Result<Answer, Full> {
-        let Request { key, cost, ask } = request;
+        let Request { key, ask } = request;
         let root = self.root.load();
-        let mut lost = 0;
         let known = root.known(key).map(|cell| (cell, root.plans.of(key)));
-        if let Some((cell, version)) = known.filter(|(_, version)| cost <= version.most) {
+        if let Some((cell, version)) = known.filter(|(_, version)| ask.cost <= version.most) {
             // The way of nearly all requests.
+            let mut lost = 0;
             loop {
                 let word = cell.word.load();
                 if !word.is_open() || word == Word::NEW {
                     break;
                 }
                 let place = root.place_of(cell);
-                let decided = match version.plan.propose(place, word, with.now(), cost, ask, left.as_deref_mut()) {
+                let decided = match version.plan.propose(place, word, with.now(), ask, left.as_deref_mut()) {
                     Proposal::Admit { word: new, mark, delay_ns } => {
                         let charged = Charged { mark, life: cell.hint.life() };
                         cell.word.swap(word, new).then_some((FastDecision::admitted(delay_ns), charged))
@@ -231,6 +252,9 @@ impl Shard {
                 back_off(&mut lost);
             }
         }
+        if ask.cost > root.plans.of(key).most {
+            return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
+        }
         drop(root);
         self.decide_at_length(with, request, left)
     }
@@ -243,22 +267,90 @@ impl Shard {
         request: Request,
         mut left: Option<&mut PerQuota>,
     ) -> Result<Answer, Full> {
-        self.change(with, request.key, &mut None, |seat| {
-            if request.cost > seat.version(request.key).most {
-                return Attempt::Done((None, (FastDecision::denied(Denial::NEVER, 0), Charged::default())));
+        let (mut taken, mut lost) = (None, 0);
+        loop {
+            let prepared = self.prepare_at_length(with, request, &mut taken, &[], left.as_deref_mut())?;
+            if let Some(prepared) = prepared.filter(Prepared::commit) {
+                taken.into_iter().for_each(Taken::keep);
+                return Ok((prepared.decision, prepared.charged()));
             }
-            match seat.propose(request, left.as_deref_mut()) {
-                Proposal::Admit { word, mark, delay_ns } => {
-                    let charged = Charged { mark, life: seat.cell().hint.life() };
-                    Attempt::Done((Some(word), (FastDecision::admitted(delay_ns), charged)))
-                }
-                Proposal::Deny { wait_ns, quota, word } => {
-                    Attempt::Done((word, (FastDecision::denied(wait_ns, quota), Charged::default())))
-                }
-                Proposal::Lost => Attempt::Lost,
-                Proposal::NoRoom => Attempt::NoRoom,
+            back_off(&mut lost);
+        }
+    }
+
+    /// One attempt at a decision: the word that the request wants for its key, a part of a joint
+    /// claim perhaps. The key gets a cell if it has none. If it gets its first permits, its place is
+    /// in `taken`. `None` if another thread was faster, or the arena had to be rebuilt.
+    #[inline(always)]
+    pub(super) fn prepare<'a, C: Clock>(
+        &self,
+        with: Context<'a, C>,
+        request: Request,
+        taken: &mut Option<Taken<'a>>,
+        beside: &[Option<(Key, Prepared)>],
+        left: Option<&mut PerQuota>,
+    ) -> Result<Option<Prepared>, Full> {
+        let root = self.root.load();
+        if let Found::Cell(place) = root.find(request.key) {
+            let word = root.cell(place).word.load();
+            if word.is_open() && word != Word::NEW {
+                let seat = Seat { arena: root, place, word, vacant_until: None, now: with.now() };
+                return Ok(self.prepare_in(with, seat, request, beside, left));
             }
-        })
+        }
+        if request.ask.cost > root.plans.of(request.key).most {
+            return Ok(Some(Prepared::never(root)));
+        }
+        drop(root);
+        self.prepare_at_length(with, request, taken, beside, left)
+    }
+
+    #[cold]
+    fn prepare_at_length<'a, C: Clock>(
+        &self,
+        with: Context<'a, C>,
+        request: Request,
+        taken: &mut Option<Taken<'a>>,
+        beside: &[Option<(Key, Prepared)>],
+        left: Option<&mut PerQuota>,
+    ) -> Result<Option<Prepared>, Full> {
+        let seat = self.seat(with, request.key, taken)?;
+        let is_vacant = seat.vacant_until.is_some();
+        let prepared = self.prepare_in(with, seat, request, beside, left);
+        if !is_vacant || prepared.as_ref().is_some_and(|prepared| !prepared.changes()) {
+            *taken = None;
+        }
+        Ok(prepared)
+    }
+
+    #[inline(always)]
+    fn prepare_in<C: Clock>(
+        &self,
+        with: Context<'_, C>,
+        seat: Seat,
+        request: Request,
+        beside: &[Option<(Key, Prepared)>],
+        left: Option<&mut PerQuota>,
+    ) -> Option<Prepared> {
+        if request.ask.cost > seat.version(request.key).most {
+            return Some(Prepared::never(seat.arena));
+        }
+        let (new, decision, mark) = match seat.propose(request, takes_ring_of(&seat.arena, beside), left) {
+            Proposal::Admit { word, mark, delay_ns } => (word, FastDecision::admitted(delay_ns), mark),
+            Proposal::Deny { wait_ns, quota, word } => {
+                (word.unwrap_or(seat.word), FastDecision::denied(wait_ns, quota), 0)
+            }
+            Proposal::Lost => return None,
+            Proposal::NoRoom => {
+                self.make_room_for_rings(with, &seat.arena, seat.cell(), request.key);
+                return None;
+            }
+        };
+        if seat.arena.is_moving() {
+            self.help(with, &seat.arena);
+        }
+        let life = seat.cell().hint.life();
+        Some(Prepared { arena: seat.arena, place: seat.place, old: seat.word, new, decision, mark, life })
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
@@ -309,99 +401,22 @@ impl Shard {
                 continue;
             }
             let vacant_until = vacant_until.map(|time| time.max(self.floor.load(Ordering::Acquire)));
-            return Ok(Seat { arena, place, word, vacant_until, has_room: false, now: with.now() });
-        }
-    }
-
-    /// A part of a joint claim: the word that the request wants for its key. Its place is in `taken`
-    /// if it had none. `None` if the request is denied, or another thread was faster.
-    #[inline(always)]
-    pub(super) fn prepare<'a, C: Clock>(
-        &self,
-        with: Context<'a, C>,
-        request: Request,
-        taken: &mut Option<Taken<'a>>,
-        beside: &[Option<(Key, Prepared)>],
-        left: Option<&mut PerQuota>,
-    ) -> Result<Option<Prepared>, Full> {
-        let Request { key, cost, ask } = request;
-        let root = self.root.load();
-        let known = if let Found::Cell(place) = root.find(key) { Some(place) } else { None };
-        let known = known.map(|place| (place, root.cell(place).word.load()));
-        let (place, word) = match known {
-            Some((place, word)) if word.is_open() && word != Word::NEW => (place, word),
-            _ => {
-                drop(root);
-                return self.prepare_at_length(with, request, taken, beside, left);
-            }
-        };
-        let version = root.plans.of(key);
-        if cost > version.most {
-            return Ok(None);
-        }
-        let in_arena = Place { has_room: takes_ring_of(&root, beside), ..root.place_of(root.cell(place)) };
-        match version.plan.propose(in_arena, word, with.now(), cost, ask, left) {
-            Proposal::Admit { word: new, mark, delay_ns } => {
-                if root.is_moving() {
-                    self.help(with, &root);
-                }
-                let charged = Charged { mark, life: root.cell(place).hint.life() };
-                Ok(Some(Prepared { arena: root, place, old: word, new, delay_ns, charged }))
-            }
-            Proposal::NoRoom => {
-                let root = Arc::clone(&root);
-                self.make_room_for_rings(with, &root, root.cell(place), key);
-                Ok(None)
-            }
-            Proposal::Deny { .. } | Proposal::Lost => Ok(None),
-        }
-    }
-
-    #[cold]
-    fn prepare_at_length<'a, C: Clock>(
-        &self,
-        with: Context<'a, C>,
-        request: Request,
-        taken: &mut Option<Taken<'a>>,
-        beside: &[Option<(Key, Prepared)>],
-        left: Option<&mut PerQuota>,
-    ) -> Result<Option<Prepared>, Full> {
-        let mut seat = self.seat(with, request.key, taken)?;
-        seat.has_room = takes_ring_of(&seat.arena, beside);
-        if request.cost > seat.version(request.key).most {
-            return Ok(None);
-        }
-        match seat.propose(request, left) {
-            Proposal::Admit { word: new, mark, delay_ns } => {
-                if seat.vacant_until.is_none() {
-                    *taken = None;
-                }
-                let Seat { arena, place, word: old, .. } = seat;
-                let charged = Charged { mark, life: arena.cell(place).hint.life() };
-                Ok(Some(Prepared { arena: loaded(arena), place, old, new, delay_ns, charged }))
-            }
-            Proposal::NoRoom => {
-                self.make_room_for_rings(with, &seat.arena, seat.cell(), request.key);
-                Ok(None)
-            }
-            Proposal::Deny { .. } | Proposal::Lost => Ok(None),
+            return Ok(Seat { arena: loaded(arena), place, word, vacant_until, now: with.now() });
         }
     }
 
     /// Writes the word that a denial of a new key leaves behind, if there is one: its account
     /// begins.
     pub(super) fn open<C: Clock>(&self, with: Context<'_, C>, request: Request) {
-        let _ = self.change(with, request.key, &mut None, |seat| {
-            if seat.vacant_until.is_none() || request.cost > seat.version(request.key).most {
-                return Attempt::Done((None, ()));
+        let (mut taken, mut lost) = (None, 0);
+        while self.is_vacant(with, request.key) {
+            match self.prepare(with, request, &mut taken, &[], None) {
+                Ok(Some(prepared)) if prepared.decision.is_admitted() || taken.is_none() => return,
+                Ok(Some(prepared)) if prepared.commit() => return taken.into_iter().for_each(Taken::keep),
+                Err(Full) => return,
+                Ok(_) => back_off(&mut lost),
             }
-            match seat.propose(request, None) {
-                Proposal::Deny { word, .. } => Attempt::Done((word, ())),
-                Proposal::Admit { .. } => Attempt::Done((None, ())),
-                Proposal::Lost => Attempt::Lost,
-                Proposal::NoRoom => Attempt::NoRoom,
-            }
-        });
+        }
     }
 
     /// Whether the key has no permits, so that it needs a place to get some.
@@ -428,11 +443,22 @@ impl Shard {
 
     /// The answer to a request, and the permits left. Charges nothing. `None` if the key has no
     /// permits.
-    pub(super) fn peek<C: Clock>(&self, with: Context<'_, C>, request: Request, left: &mut PerQuota) -> Option<Look> {
-        let Request { key, cost, ask } = request;
-        self.look(with, key, |version, place, word, now| {
-            version.look_by(cost, |cost| version.plan.look(place, word, now, cost, ask, left))
-        })
+    pub(super) fn peek<C: Clock>(
+        &self,
+        with: Context<'_, C>,
+        request: Request,
+        left: &mut PerQuota,
+    ) -> Option<FastDecision> {
+        let Request { key, ask } = request;
+        self.look(with, key, |version, place, word, now| version.peek(place, word, now, ask, left))
+    }
+
+    /// The same of a new key.
+    pub(super) fn peek_new(&self, request: Request, now: u64, left: &mut PerQuota) -> FastDecision {
+        let (root, word, hint) = (self.root.load(), AtomicWord::new(), Hint::new());
+        let place = Place { word: &word, hint: &hint, rings: &root.rings, has_room: false };
+        let version = root.plans.of(request.key);
+        version.peek(place, Word::NEW, now, request.ask, left).expect("a new key has no word that changes")
     }
 
     /// Forgets the permits of a key. Returns whether it had any.

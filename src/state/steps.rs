@@ -70,7 +70,7 @@ mod fields;
 mod plan;
 mod view;
 
-use super::plan::{Attempt, Look, Place, Proposal};
+use super::plan::{Ask, Attempt, Place, Proposal};
 use fields::{Entry, MAX_TOTAL, StepsState};
 pub(crate) use plan::StepsPlan;
 use view::View;
@@ -121,54 +121,37 @@ impl StepsPlan {
         usize::try_from(self.window).unwrap_or(usize::MAX).saturating_add(2)
     }
 
-    /// Decides a request of `cost` permits, at least 1 and at most the limit, on a word that was
-    /// loaded before the clock was read, and that is neither held nor frozen. Writes the permits
-    /// left after the answer to `left`. No permit can be reserved ahead.
+    /// See [`Plan::propose`](super::plan::Plan::propose). No permit can be reserved ahead.
     #[inline]
     pub(super) fn propose(
         &self,
         place: Place<'_>,
         word: Word,
         reading: u64,
-        cost: u32,
+        Ask { cost, peeks, .. }: Ask,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         let Some(view) = View::of(self, place, word, reading) else { return Proposal::Lost };
-        if let Some(until) = view.denied_until(cost) {
-            if let Some(left) = left {
-                left.set_one(view.left());
-            }
-            if place.word.load() != word {
-                return Proposal::Lost;
-            }
-            return Proposal::Deny { wait_ns: until.saturating_sub(reading), quota: 0, word: None };
-        }
+        let denied_until = view.denied_until(cost);
+        let grants = denied_until.is_none() && !peeks;
         if let Some(left) = left {
-            left.set_one(view.left_after(cost));
+            left.set_one(if grants { view.left_after(cost) } else { view.left() });
         }
-        match view.claimed(place, cost) {
-            Some(word) => Proposal::Admit { word, mark: view.step.into(), delay_ns: 0 },
-            None => Proposal::NoRoom,
+        if grants {
+            let claimed = view.claimed(place, cost);
+            return claimed.map_or(Proposal::NoRoom, |word| Proposal::Admit {
+                word,
+                mark: view.step.into(),
+                delay_ns: 0,
+            });
         }
-    }
-
-    /// The answer to such a request, with the permits left. Writes nothing. The cost may be zero,
-    /// and the word frozen. `None` if the word changed meanwhile.
-    pub(super) fn look(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        left: &mut PerQuota,
-    ) -> Option<Look> {
-        let look = look_in(&View::of(self, place, word, reading)?, cost, left);
-        (place.word.load() == word).then_some(look)
-    }
-
-    /// The same for a key without permits.
-    pub(super) fn look_at_new(&self, reading: u64, cost: u32, left: &mut PerQuota) -> Look {
-        look_in(&View::of_new(self, reading), cost, left)
+        if place.word.load() != word {
+            return Proposal::Lost;
+        }
+        match denied_until {
+            Some(until) => Proposal::Deny { wait_ns: until.saturating_sub(reading), quota: 0, word: None },
+            None => Proposal::Admit { word, mark: 0, delay_ns: 0 },
+        }
     }
 
     /// The word after a refund of `cost` permits of the step that is the mark, and their number. If
@@ -219,14 +202,6 @@ impl StepsPlan {
     /// The slots that a word takes in another arena, at most.
     pub(super) fn slots(&self, word: Word) -> usize {
         StepsState::unpack(word).ring().len()
-    }
-}
-
-fn look_in(view: &View<'_>, cost: u32, left: &mut PerQuota) -> Look {
-    left.set_one(view.left());
-    match view.denied_until(cost) {
-        None => Look::Fits { delay_ns: 0 },
-        Some(until) => Look::Denied { wait_ns: until.saturating_sub(view.reading), quota: 0 },
     }
 }
 

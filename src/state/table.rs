@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::claims::{Claims, Part};
 use super::key::Key;
 use super::places::Places;
-use super::plan::{Ask, Look};
+use super::plan::{Ask, AskKind};
 use super::shard::{Answer, Charged, Context, Full, Request, Shard, Shared};
 use super::versions::{Version, Versions};
 use super::word::time_of;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, FastDecision, PerQuota, Status};
+use crate::decision::{FastDecision, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
@@ -166,38 +166,37 @@ impl Table {
         self.versions.number(self.shard(key).version_of(key))
     }
 
-    /// Decides a request of `cost` permits, between 1 and the limit. An error says when there may be
-    /// a place for the key.
+    /// Decides a request for at least one permit, and writes the permits left to `left`. An error
+    /// says when there may be a place for the key.
     #[inline(always)]
-    pub(crate) fn decide(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<FastDecision, u64> {
-        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Acquire };
-        match self.shard(request.key).decide(self.with(clock), request, None) {
-            Ok((decision, _)) => Ok(decision),
-            Err(Full) => self.decide_at_cap(request, clock, None).map(|(decision, _)| decision),
-        }
-    }
-
-    /// The same, and writes the permits left to `left`.
-    #[inline(always)]
-    pub(crate) fn decide_with_left(
+    pub(crate) fn decide(
         &self,
         fingerprint: Fingerprint,
-        cost: u32,
+        ask: Ask,
         clock: &impl Clock,
-        left: &mut PerQuota,
+        mut left: Option<&mut PerQuota>,
     ) -> Result<FastDecision, u64> {
-        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Acquire };
-        match self.shard(request.key).decide(self.with(clock), request, Some(left)) {
+        let request = Request { key: Key::of(fingerprint), ask };
+        match self.shard(request.key).decide(self.with(clock), request, left.as_deref_mut()) {
             Ok((decision, _)) => Ok(decision),
-            Err(Full) => self.decide_at_cap(request, clock, Some(left)).map(|(decision, _)| decision),
+            Err(Full) => self.decide_at_cap(request, clock, left).map(|(decision, _)| decision),
         }
     }
 
-    /// The same with a status.
-    pub(crate) fn acquire(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Result<Status, u64> {
-        let mut left = PerQuota::asked(cost);
-        let decision = self.decide_with_left(fingerprint, cost, clock, &mut left)?;
-        Ok(Status { decision: decision.into(), left })
+    /// The same with a status, and what a refund needs.
+    pub(crate) fn acquire(
+        &self,
+        fingerprint: Fingerprint,
+        ask: Ask,
+        clock: &impl Clock,
+    ) -> Result<(Status, Refundable), u64> {
+        let request = Request { key: Key::of(fingerprint), ask };
+        let mut left = PerQuota::asked(ask.cost);
+        let decided = self.shard(request.key).decide(self.with(clock), request, Some(&mut left));
+        let decided = decided.or_else(|Full| self.decide_at_cap(request, clock, Some(&mut left)));
+        let (decision, charged) = decided?;
+        let cost = if decision.is_admitted() { ask.cost } else { 0 };
+        Ok((Status { decision: decision.into(), left }, Refundable { key: request.key, cost, charged }))
     }
 
     /// Notes a request that is denied by other than its quotas, as they would if they denied it: it
@@ -205,33 +204,15 @@ impl Table {
     /// answer of the quotas if it counts.
     pub(crate) fn refuse(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
         let counts = self.version_for(fingerprint).quotas.iter().any(Quota::is_counting_refused);
-        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Refused };
+        let (key, ask) = (Key::of(fingerprint), Ask::acquire(cost));
         if !counts {
-            self.open_low(Request { ask: Ask::Acquire, ..request }, clock);
+            self.open_low(Request { key, ask }, clock);
             return None;
         }
+        let request = Request { key, ask: Ask { kind: AskKind::Refused, ..ask } };
         let mut left = PerQuota::asked(cost);
-        let (decision, _) = self.shard(request.key).decide(self.with(clock), request, Some(&mut left)).ok()?;
+        let (decision, _) = self.shard(key).decide(self.with(clock), request, Some(&mut left)).ok()?;
         Some(Status { decision: decision.into(), left })
-    }
-
-    /// Decides a request that accepts a wait of `within`, and returns what a refund needs.
-    pub(crate) fn acquire_within(
-        &self,
-        fingerprint: Fingerprint,
-        cost: u32,
-        within: u64,
-        clock: &impl Clock,
-    ) -> Result<(Status, Refundable), u64> {
-        let request = Request { key: Key::of(fingerprint), cost, ask: Ask::Reserve { within } };
-        let mut left = PerQuota::asked(cost);
-        let (decision, charged) = match self.shard(request.key).decide(self.with(clock), request, Some(&mut left)) {
-            Ok(decided) => decided,
-            Err(Full) => self.decide_at_cap(request, clock, Some(&mut left))?,
-        };
-        let charged_cost = if decision.is_admitted() { cost } else { 0 };
-        let refundable = Refundable { key: request.key, cost: charged_cost, charged };
-        Ok((Status { decision: decision.into(), left }, refundable))
     }
 
     /// Decides a request whose key found no place.
@@ -291,14 +272,8 @@ impl Table {
 
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for
     /// a new key as the request would, so both give the same answer.
-    pub(crate) fn preview(
-        &self,
-        ask: Ask,
-        fingerprint: Fingerprint,
-        cost: u32,
-        clock: &impl Clock,
-    ) -> Result<Status, u64> {
-        let request = Request { key: Key::of(fingerprint), cost, ask };
+    pub(crate) fn preview(&self, fingerprint: Fingerprint, ask: Ask, clock: &impl Clock) -> Result<Status, u64> {
+        let request = Request { key: Key::of(fingerprint), ask };
         loop {
             if let Some(status) = self.peek_known(request, clock) {
                 return Ok(status);
@@ -311,31 +286,22 @@ impl Table {
         }
     }
 
-    /// The answer to a peek, as if there were a place for every key.
-    pub(crate) fn peek(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        self.peek_as(Ask::Acquire, fingerprint, cost, clock)
-    }
-
-    /// The same, as to one of the two kinds of requests.
-    pub(crate) fn peek_as(&self, ask: Ask, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Status {
-        let request = Request { key: Key::of(fingerprint), cost, ask };
+    /// The same, as if there were a place for every key.
+    pub(crate) fn peek(&self, fingerprint: Fingerprint, ask: Ask, clock: &impl Clock) -> Status {
+        let request = Request { key: Key::of(fingerprint), ask };
         self.peek_known(request, clock).unwrap_or_else(|| self.peek_new(request, clock))
     }
 
     pub(super) fn peek_known(&self, request: Request, clock: &impl Clock) -> Option<Status> {
-        let mut left = PerQuota::asked(request.cost);
-        let look = self.shard(request.key).peek(self.with(clock), request, &mut left)?;
-        Some(Status { decision: decision_of(look), left })
+        let mut left = PerQuota::asked(request.ask.cost);
+        let decision = self.shard(request.key).peek(self.with(clock), request, &mut left)?;
+        Some(Status { decision: decision.into(), left })
     }
 
     pub(super) fn peek_new(&self, request: Request, clock: &impl Clock) -> Status {
-        let mut left = PerQuota::asked(request.cost);
-        let version = self.versions.number(self.shard(request.key).version_of(request.key));
-        let now = time_of(clock.now());
-        let look =
-            version.look_by(request.cost, |cost| Some(version.plan.look_at_new(now, cost, request.ask, &mut left)));
-        let look = look.expect("a new key has no word that changes");
-        Status { decision: decision_of(look), left }
+        let mut left = PerQuota::asked(request.ask.cost);
+        let decision = self.shard(request.key).peek_new(request, time_of(clock.now()), &mut left);
+        Status { decision: decision.into(), left }
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.
@@ -458,12 +424,5 @@ impl Table {
             self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, None));
         }
         had
-    }
-}
-
-fn decision_of(look: Look) -> Decision {
-    match look {
-        Look::Fits { delay_ns } => Decision::Admitted(Admission::delayed(delay_ns)),
-        Look::Denied { wait_ns, quota } => Decision::Denied(Denial::new(wait_ns, DenialReason::Quota, quota)),
     }
 }

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use once_cell::race::OnceBox;
 
 use super::key::Key;
-use super::plan::{Look, Plan};
+use super::plan::{Ask, Place, Plan, Proposal};
 use super::root::ARC;
-use crate::decision::{Denial, DenialReason};
+use super::word::Word;
+use crate::decision::{Denial, DenialReason, FastDecision, PerQuota};
 use crate::error::CostExceedsLimit;
 use crate::quota::Quota;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
@@ -76,14 +77,24 @@ impl Version {
         if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
     }
 
-    /// The answer to a request: by `look`, or that no wait helps, with what is left, if the cost is
-    /// above the limit.
-    pub(super) fn look_by(&self, cost: u32, look: impl FnOnce(u32) -> Option<Look>) -> Option<Look> {
-        if cost <= self.most {
-            return look(cost);
+    /// The answer to a request, or that no wait helps, if the cost is above the limit. Writes what is
+    /// left to `left`. `None` if the word changed meanwhile.
+    pub(super) fn peek(
+        &self,
+        place: Place<'_>,
+        word: Word,
+        now: u64,
+        ask: Ask,
+        left: &mut PerQuota,
+    ) -> Option<FastDecision> {
+        let fits = ask.cost <= self.most;
+        let cost = if fits { ask.cost } else { 0 };
+        match self.plan.propose(place, word, now, Ask { cost, ..ask.peek() }, Some(left)) {
+            Proposal::Admit { .. } if !fits => Some(FastDecision::denied(Denial::NEVER, 0)),
+            Proposal::Admit { delay_ns, .. } => Some(FastDecision::admitted(delay_ns)),
+            Proposal::Deny { wait_ns, quota, .. } => Some(FastDecision::denied(wait_ns, quota)),
+            Proposal::Lost | Proposal::NoRoom => None,
         }
-        look(0)?;
-        Some(Look::Denied { wait_ns: Denial::NEVER, quota: 0 })
     }
 
     /// The denial of a cost that is more than a limit.

@@ -3,7 +3,7 @@
 use super::LogPlan;
 use crate::decision::PerQuota;
 use crate::quota::Quota;
-use crate::state::plan::{Attempt, Look, Place, Proposal};
+use crate::state::plan::{Ask, Attempt, Place, Proposal};
 use crate::state::word::Word;
 use core::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan {
 
 impl LogPlan {
     pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Attempt<Answer> {
-        let (new, answer) = match self.propose(place, word, now, cost, within, None) {
+        let (new, answer) = match self.propose(place, word, now, Ask::reserve(cost, within), None) {
             Proposal::Admit { word, mark, delay_ns } => {
                 let stamp = u64::try_from(mark).expect("a stamp");
                 (Some(word), Answer::Admitted { stamp, delay_ns })
@@ -44,10 +44,14 @@ impl LogPlan {
     }
 
     /// The answer that a request would get, and the permits left.
-    pub(super) fn seen(&self, place: Place<'_>, word: Word, now: u64, cost: u32) -> Option<(Look, PerQuota)> {
+    pub(super) fn seen(&self, place: Place<'_>, word: Word, now: u64, cost: u32) -> Option<(Answer, PerQuota)> {
         let mut left = PerQuota::NONE;
-        let look = self.look(place, word, now, cost, 0, &mut left)?;
-        Some((look, left))
+        let answer = match self.propose(place, word, now, Ask::acquire(cost).peek(), Some(&mut left)) {
+            Proposal::Admit { delay_ns, .. } => Answer::Admitted { stamp: 0, delay_ns },
+            Proposal::Deny { wait_ns, quota, .. } => Answer::Denied { wait_ns, quota },
+            Proposal::Lost | Proposal::NoRoom => return None,
+        };
+        Some((answer, left))
     }
 
     pub(super) fn left(&self, place: Place<'_>, word: Word, now: u64) -> Option<PerQuota> {

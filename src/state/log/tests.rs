@@ -134,8 +134,8 @@ proptest! {
                     let (look, left) = plan.seen(place, word, now, cost).unwrap();
                     let fits_at = naive.fits_at(&quotas, now, cost);
                     match look {
-                        Look::Fits { delay_ns } => prop_assert_eq!((fits_at, 0), (now, delay_ns)),
-                        Look::Denied { wait_ns, .. } => prop_assert_eq!(fits_at, now + wait_ns),
+                        Answer::Admitted { delay_ns, .. } => prop_assert_eq!((fits_at, 0), (now, delay_ns)),
+                        Answer::Denied { wait_ns, .. } => prop_assert_eq!(fits_at, now + wait_ns),
                     }
                     for (&(limit, window), left) in quotas.iter().zip(left.iter()) {
                         if now < naive.reserved_until {

@@ -62,7 +62,7 @@ impl World {
 
     /// The answer of a log, and the mark of its permits.
     pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &impl Clock) -> Answer {
-        let request = Request { key: key(number), cost, ask: Ask::Acquire };
+        let request = Request { key: key(number), ask: Ask::acquire(cost) };
         match self.shard().decide(self.with(clock), request, None) {
             Err(Full) => Answer::Full,
             Ok((decision, charged)) if decision.is_admitted() => {
@@ -75,7 +75,7 @@ impl World {
     /// The permits left of a key that has some.
     pub(in crate::state) fn left(&self, number: u64, clock: &impl Clock) -> Option<u32> {
         let mut left = PerQuota::NONE;
-        let request = Request { key: key(number), cost: 1, ask: Ask::Acquire };
+        let request = Request { key: key(number), ask: Ask::acquire(1) };
         self.shard().peek(self.with(clock), request, &mut left)?;
         Some(left.first().remaining)
     }

@@ -104,7 +104,7 @@ impl Model {
         let answer = if self.is_log() {
             self.world.ask(number, 1, &self.clock)
         } else {
-            let request = Request { key: key(number), cost: 1, ask: super::Ask::Acquire };
+            let request = Request { key: key(number), ask: super::Ask::acquire(1) };
             match self.world.shard().decide(self.world.with(&self.clock), request, None) {
                 Ok((decision, _)) if decision.is_admitted() => Answer::Admitted { stamp: 0 },
                 Ok((decision, _)) => Answer::Denied { wait_ns: decision.wait_ns() },
@@ -128,7 +128,7 @@ impl Model {
     }
 
     fn claim(&self, number: u64) {
-        let request = Request { key: key(number), cost: 1, ask: super::Ask::Acquire };
+        let request = Request { key: key(number), ask: super::Ask::acquire(1) };
         let with = self.world.with(&self.clock);
         let prepared = self.world.shard().prepare(with, request, &mut None, &[], None).expect("there is a place");
         let Some(prepared) = prepared else { return };

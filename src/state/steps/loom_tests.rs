@@ -120,7 +120,7 @@ impl Model {
         loop {
             let (arena, word) = self.find();
             let now = self.now();
-            match self.plan.propose(arena.place(), word, now, cost, None) {
+            match self.plan.propose(arena.place(), word, now, Ask::acquire(cost), None) {
                 Proposal::Admit { word: new, mark, .. } if arena.word.swap(word, new) => {
                     let permits = (u64::try_from(mark).unwrap(), cost);
                     self.ever.lock().unwrap().push(permits);
@@ -182,10 +182,11 @@ impl Model {
         let (arena, word) = self.find();
         for later in 0..=self.plan.window + 1 {
             let (at, mut left) = (self.now() + later * RESOLUTION, PerQuota::NONE);
-            let look = self.plan.look(arena.place(), word, at, limit, &mut left).unwrap();
+            let answer = self.plan.propose(arena.place(), word, at, Ask::acquire(limit).peek(), Some(&mut left));
+            assert_ne!(answer, Proposal::Lost);
             let live = self.live(&granted, at);
             assert_eq!(left.first().remaining, limit - live, "{later} steps later: {granted:?}");
-            assert_eq!(look == Look::Fits { delay_ns: 0 }, live == 0);
+            assert_eq!(matches!(answer, Proposal::Admit { .. }), live == 0);
         }
     }
 }

@@ -54,7 +54,7 @@ impl Key {
     /// One request: the mark of its permits, or its wait. And the permits left.
     fn ask(&self, plan: &StepsPlan, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
         let (before, mut left) = (self.word.load(), PerQuota::NONE);
-        let answer = match plan.propose(self.place(), before, now, cost, Some(&mut left)) {
+        let answer = match plan.propose(self.place(), before, now, Ask::acquire(cost), Some(&mut left)) {
             Proposal::Admit { word, mark, delay_ns } => {
                 assert_eq!(delay_ns, 0);
                 assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
@@ -70,10 +70,14 @@ impl Key {
         self.ask(plan, now, cost).0.is_ok()
     }
 
-    fn look(&self, plan: &StepsPlan, now: u64, cost: u32) -> (Look, Left) {
+    /// The wait of a request, none if it fits, and the permits left.
+    fn look(&self, plan: &StepsPlan, now: u64, cost: u32) -> (u64, Left) {
         let mut left = PerQuota::NONE;
-        let look = plan.look(self.place(), self.word.load(), now, cost, &mut left).expect("one thread");
-        (look, left.first())
+        match plan.propose(self.place(), self.word.load(), now, Ask::acquire(cost).peek(), Some(&mut left)) {
+            Proposal::Admit { delay_ns: 0, .. } => (0, left.first()),
+            Proposal::Deny { wait_ns, quota: 0, word: None } => (wait_ns, left.first()),
+            other => panic!("{other:?} in one thread"),
+        }
     }
 
     fn remaining(&self, plan: &StepsPlan, now: u64) -> u32 {
@@ -136,7 +140,7 @@ fn a_full_arena_says_so_and_changes_nothing() {
     let (before, mark) = loop {
         let before = key.word.load();
         let step = plan.step_of(now);
-        match plan.propose(key.place(), before, now, 1, None) {
+        match plan.propose(key.place(), before, now, Ask::acquire(1), None) {
             Proposal::Admit { word, .. } => assert!(key.word.swap(before, word)),
             Proposal::NoRoom => break (before, u128::from(step) - 1),
             other => panic!("{other:?} in one thread"),

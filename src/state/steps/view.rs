@@ -40,11 +40,6 @@ impl<'a> View<'a> {
         (last.number() < state.number_of(state.newest)).then(|| Self::at(plan, state, ring, last.total(), reading))
     }
 
-    /// The view of a key without permits.
-    pub(super) fn of_new(plan: &'a StepsPlan, reading: u64) -> Self {
-        Self::at(plan, StepsState::default(), None, 0, reading)
-    }
-
     #[inline]
     fn at(plan: &'a StepsPlan, state: StepsState, ring: Option<Ring<'a>>, total: u32, reading: u64) -> Self {
         let (passed, step) = plan.around(state.newest, reading);

@@ -11,6 +11,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::state::places::Taken;
 use crate::state::plan::{Ask, Proposal};
+use crate::state::root::loaded;
 use crate::state::shard::kit::{Answer, At, World, key, log};
 use crate::state::shard::{Request, Seat};
 use crate::state::word::{TIME_ZERO, time_of};
@@ -199,7 +200,16 @@ impl<'a> Play<'a> {
             Stop::Loaded => self.stopped.push(Stopped::Loaded(Arc::clone(&shard.root.load()))),
             Stop::Ended(which, number) => {
                 let arenas = self.arenas();
-                let arena = Arc::clone(&arenas[which.index(arenas.len())]);
+                let (before, from) = arenas.split_at(which.index(arenas.len()));
+                for arena in before {
+                    // A thread comes to the next arena by a sealed cell, or with the key.
+                    match arena.find(key(number)) {
+                        Found::End(end) => assert!(arena.cell(end).seal()),
+                        Found::Cell(_) => return,
+                        Found::Sealed | Found::Full => {}
+                    }
+                }
+                let arena = Arc::clone(&from[0]);
                 let Found::End(end) = arena.find(key(number)) else { return };
                 if matches!(arena.next(), Next::None) {
                     self.stopped.push(Stopped::Ended { arena, end, number });
@@ -214,16 +224,10 @@ impl<'a> Play<'a> {
                 let Some((arena, place)) = shard.cell_of(with, root, key(number)) else { return };
                 let old = arena.cell(place).word.load();
                 let vacant_until = old.vacant_until();
-                let seat = Seat {
-                    arena: Arc::clone(&arena),
-                    place,
-                    word: old,
-                    vacant_until,
-                    has_room: false,
-                    now: time_of(self.now),
-                };
-                let request = Request { key: key(number), cost: 1, ask: Ask::Acquire };
-                let Proposal::Admit { word: new, mark, .. } = seat.propose(request, None) else { return };
+                let seat =
+                    Seat { arena: loaded(Arc::clone(&arena)), place, word: old, vacant_until, now: time_of(self.now) };
+                let request = Request { key: key(number), ask: Ask::acquire(1) };
+                let Proposal::Admit { word: new, mark, .. } = seat.propose(request, false, None) else { return };
                 if vacant_until.is_none() {
                     taken = None;
                 }

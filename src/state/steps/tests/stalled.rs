@@ -32,7 +32,7 @@ impl<'a> Stalled<'a> {
     /// Goes on. Whether the request is admitted after all; `None` if it is lost.
     fn goes_on(self, plan: &StepsPlan, reading: u64, cost: u32) -> Option<Result<(), u64>> {
         let (place, word, new) = match self {
-            Self::Loaded { place, word } => match plan.propose(place, word, reading, cost, None) {
+            Self::Loaded { place, word } => match plan.propose(place, word, reading, Ask::acquire(cost), None) {
                 Proposal::Admit { word: new, .. } => (place, word, new),
                 Proposal::Deny { wait_ns, .. } => return Some(Err(wait_ns)),
                 Proposal::Lost => return None,
@@ -146,7 +146,8 @@ proptest! {
                     if words.is_empty() { continue }
                     let (key, word) = words[which.index(words.len())];
                     let mut left = PerQuota::NONE;
-                    if plan.look(key.place(), word, now, 1, &mut left).is_some() {
+                    let answer = plan.propose(key.place(), word, now, Ask::acquire(1).peek(), Some(&mut left));
+                    if answer != Proposal::Lost {
                         prop_assert_eq!(left.first(), naive.left(now));
                     }
                     #[cfg(feature = "snapshot")]
@@ -181,7 +182,10 @@ fn a_spill_that_is_a_round_of_the_ring_late_writes_no_wrong_total() {
         }
         let before = key.remaining(&plan, at(3 + steps));
         assert_eq!(before, 100 - 7);
-        assert!(matches!(plan.propose(key.place(), word, at(4), 1, None), Proposal::Lost | Proposal::Admit { .. }));
+        assert!(matches!(
+            plan.propose(key.place(), word, at(4), Ask::acquire(1), None),
+            Proposal::Lost | Proposal::Admit { .. }
+        ));
         assert_eq!(key.remaining(&plan, at(3 + steps)), before, "{steps} steps later");
         // A lagging clock counts the step before, too.
         assert!(key.admits(&plan, at(4 + steps), 1));

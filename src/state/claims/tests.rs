@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::state::sync::Ordering;
-use crate::state::sync::stepped::Thread;
+use crate::state::sync::stepped_kit::Thread;
 use std::thread::scope;
 
 mod in_any_order;

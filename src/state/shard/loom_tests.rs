@@ -133,7 +133,7 @@ impl Model {
         let prepared = self.world.shard().prepare(with, request, &mut None, &[], None).expect("there is a place");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
-            let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::word::TIME_ZERO;
+            let stamp = u64::try_from(prepared.charged().mark).unwrap() - crate::state::word::TIME_ZERO;
             self.granted.lock().unwrap().push((number, stamp));
         }
     }

@@ -120,7 +120,7 @@ impl Model {
         loop {
             let (arena, word) = self.find();
             let now = self.now();
-            match self.plan.propose(arena.place(), word, now, Ask::acquire(cost), None) {
+            match self.plan.propose(arena.place(), word, now, super::Ask::acquire(cost), None) {
                 Proposal::Admit { word: new, mark, .. } if arena.word.swap(word, new) => {
                     let permits = (u64::try_from(mark).unwrap(), cost);
                     self.ever.lock().unwrap().push(permits);
@@ -182,7 +182,7 @@ impl Model {
         let (arena, word) = self.find();
         for later in 0..=self.plan.window + 1 {
             let (at, mut left) = (self.now() + later * RESOLUTION, PerQuota::NONE);
-            let answer = self.plan.propose(arena.place(), word, at, Ask::acquire(limit).peek(), Some(&mut left));
+            let answer = self.plan.propose(arena.place(), word, at, super::Ask::acquire(limit).peek(), Some(&mut left));
             assert_ne!(answer, Proposal::Lost);
             let live = self.live(&granted, at);
             assert_eq!(left.first().remaining, limit - live, "{later} steps later: {granted:?}");

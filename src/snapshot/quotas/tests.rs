@@ -1,0 +1,48 @@
+use super::*;
+
+#[test]
+fn a_quota_of_each_kind_is_the_same_again() {
+    let second = Duration::from_secs(1);
+    for quota in [
+        Quota::new(3, second),
+        Quota::new(3, second).counting_refused().named("api"),
+        Quota::token_bucket(7, 3, second),
+        Quota::token_bucket(7, 3, second).starting_with(0),
+        Quota::leaky_bucket(7, 3, second),
+        Quota::leaky_queue(7, second, 2 * second),
+        Quota::fixed_window(7, second),
+        Quota::fixed_window(7, second).aligned(Duration::ZERO),
+        Quota::sliding_counter(7, second).aligned(second / 4),
+        Quota::quantised_log(7, second, second / 10),
+        Quota::warm_up(7, 3, second, 5 * second),
+    ] {
+        assert_eq!(OwnQuota::of(&quota).quota(), Some(quota));
+    }
+}
+
+#[test]
+fn a_phase_past_64_bits_is_kept_as_the_same_boundary() {
+    let (most, nanosecond) = (Duration::from_nanos(u64::MAX), Duration::from_nanos(1));
+    let window = Duration::from_nanos(10);
+    for quota in [Quota::fixed_window(7, window), Quota::sliding_counter(7, window)] {
+        for (phase, kept) in [
+            (most - nanosecond, most - nanosecond),
+            (most, Duration::from_nanos(5)),
+            (most + nanosecond, Duration::from_nanos(6)),
+            (Duration::MAX, Duration::from_nanos(9)),
+        ] {
+            let restored = OwnQuota::of(&quota.aligned(phase)).quota();
+            assert_eq!(restored, Some(quota.aligned(kept)), "{phase:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_that_do_not_fit_together_are_no_quota() {
+    let bucket = OwnQuota::of(&Quota::token_bucket(7, 3, Duration::from_secs(1)));
+    for at in 0..bucket.numbers.len() {
+        let mut other = bucket.clone();
+        other.numbers[at] += 1 << 32;
+        assert!(other.quota().is_none_or(|quota| quota.validate().is_err()), "number {at}");
+    }
+}

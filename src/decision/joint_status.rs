@@ -90,11 +90,6 @@ impl JointStatus {
         self.change(dimension, |quota| quota.blocked_for(wait_ns));
     }
 
-    /// The key of a dimension found no place: no permits are left until there may be one.
-    pub(crate) fn deny_without_place(&mut self, dimension: usize, wait_ns: u64) {
-        self.change(dimension, |quota| quota.none_for(wait_ns));
-    }
-
     /// Changes the numbers of a dimension.
     fn change(&mut self, dimension: usize, change: impl Fn(QuotaStatus) -> QuotaStatus) {
         let inline = self.count.min(INLINE);

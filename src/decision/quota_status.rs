@@ -39,11 +39,6 @@ pub struct QuotaStatus {
 }
 
 impl QuotaStatus {
-    /// The same quota, with no permits left for this long.
-    pub(crate) const fn none_for(self, wait_ns: u64) -> Self {
-        Self { left: Left::none_for(self.left.limit, wait_ns), is_violated: true, ..self }
-    }
-
     /// The same quota, with no permits left for at least this long.
     pub(crate) fn blocked_for(self, wait_ns: u64) -> Self {
         let Left { limit, remaining, next_after_ns, reset_after_ns } = self.left;

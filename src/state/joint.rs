@@ -7,7 +7,7 @@ use super::shard::{Full, Prepared, Request};
 use super::table::{Refundable, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, Left, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 
 /// A joint request.
@@ -36,18 +36,6 @@ impl Together<'_> {
     }
 }
 
-/// A bit for each of some dimensions.
-type Dimensions = u8;
-
-fn contains(dimensions: Dimensions, dimension: usize) -> bool {
-    dimensions >> dimension & 1 == 1
-}
-
-/// Those of some dimensions that come after the first so many.
-fn after_first(count: u64, dimensions: Dimensions) -> Dimensions {
-    (0..count.min(MAX_DIMENSIONS as u64)).fold(dimensions, |rest, _| rest & rest.wrapping_sub(1))
-}
-
 /// The answers of some keys and of one more. Of all denials, the one with the longest wait, which
 /// names the others.
 fn and(all: Decision, (dimension, another): (usize, Decision)) -> Decision {
@@ -61,14 +49,21 @@ fn and(all: Decision, (dimension, another): (usize, Decision)) -> Decision {
     }
 }
 
-/// The denial for want of a place.
-fn no_place(retry_after_ns: u64) -> Denial {
-    Denial::new(retry_after_ns, DenialReason::KeyCap, 0)
+/// The answer that a joint request would get.
+struct Preview {
+    status: JointStatus,
+    /// Whether a key found no place.
+    is_at_cap: bool,
+    /// Whether a key has no permits: the request may begin its account, even if it is denied.
+    has_new: bool,
 }
 
 impl Table {
     /// Takes the permits of each of the keys, or of none. Writes the permits left to `told`, and
     /// what refunds need to `refundable`.
+    ///
+    /// Keys are asked in the order of their dimensions. Each new one takes a place, up to the first
+    /// key that denies the request.
     pub(crate) fn acquire_together(
         &self,
         asked: Together<'_>,
@@ -76,24 +71,21 @@ impl Table {
         mut told: Option<&mut JointStatus>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
-        let (mut lost, mut without_place) = (0, 0);
+        let mut lost = 0;
         loop {
             if let Some(told) = told.as_deref_mut() {
                 told.clear();
             }
-            let (told_to, refundable) = (told.as_deref_mut(), refundable.as_deref_mut());
-            if let Some(decision) = self.try_together(asked, without_place, clock, told_to, refundable) {
-                return decision;
+            if let Some(admission) = self.try_together(asked, clock, told.as_deref_mut(), refundable.as_deref_mut()) {
+                return Decision::Admitted(admission);
             }
-            let (status, wanting);
-            (status, wanting, without_place) = self.look_together(asked, clock);
+            let Preview { status, is_at_cap, has_new } = self.look_together(asked, clock);
             let decision = status.decision;
             if decision.is_denied() {
-                // The accounts of new keys that deny it begin.
-                for (_, request) in asked.requests().filter(|&(dimension, _)| contains(wanting, dimension)) {
-                    self.open_low(request, clock);
+                if has_new {
+                    self.open(asked, clock);
                 }
-                if without_place != 0 {
+                if is_at_cap {
                     self.count_refused();
                 }
                 if let Some(told) = told {
@@ -105,36 +97,34 @@ impl Table {
         }
     }
 
-    /// One attempt. It skips the keys without a place. `None` if a key denies the request or finds
-    /// no place, or another thread was faster.
+    /// One attempt. `None` if a key denies the request or finds no place, or another thread was
+    /// faster.
     fn try_together(
         &self,
         asked: Together<'_>,
-        without_place: Dimensions,
         clock: &impl Clock,
         mut told: Option<&mut JointStatus>,
         refundable: Option<&mut Vec<Refundable>>,
-    ) -> Option<Decision> {
+    ) -> Option<Admission> {
         let with = self.with(clock);
         let mut prepared: [Option<(Key, Prepared)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let mut taken: [Option<Taken<'_>>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
-        let (mut admission, mut skips) = (Admission::COUNTED, false);
+        let (mut admission, mut skips) = (Admission::UNCOUNTED, false);
         let mut left = PerQuota::NONE;
         for (dimension, request) in asked.requests() {
             let tells = told.is_some().then_some(&mut left);
             match self.shard(request.key).prepare(with, request, &mut taken[dimension], &prepared, tells) {
-                Ok(Some(another)) => {
+                Ok(another) => {
+                    let another = another?;
                     let Decision::Admitted(another_admission) = another.decision.into() else { return None };
-                    admission = admission.and(another_admission);
+                    admission = another_admission.and(admission);
                     prepared[dimension] = Some((request.key, another));
                 }
-                Err(Full) if contains(without_place, dimension) => {
+                Err(Full) if asked.admits_without_place && self.make_room(1, clock).is_err() => {
                     skips = true;
-                    if told.is_some() {
-                        left = self.peek_new(Request { ask: Ask { cost: 0, ..request.ask }, ..request }, clock).left;
-                    }
+                    left = self.left_of_new(request, clock);
                 }
-                Err(Full) | Ok(None) => return None,
+                Err(Full) => return None,
             }
             if let Some(told) = told.as_deref_mut() {
                 told.push(dimension, &left, None);
@@ -144,9 +134,7 @@ impl Table {
             self.count_refused();
         }
         let prepared = || prepared.iter().flatten();
-        let Some((key, first)) = prepared().next() else {
-            return Some(Decision::Admitted(Admission::UNCOUNTED));
-        };
+        let Some((key, first)) = prepared().next() else { return Some(admission) };
         let mut parts = [first.part(self.shard_of(*key)); MAX_DIMENSIONS];
         let mut count = 0;
         for (part, (key, prepared)) in parts.iter_mut().zip(prepared()) {
@@ -165,79 +153,59 @@ impl Table {
             };
             refundable.extend(prepared().map(charge));
         }
-        Some(Decision::Admitted(admission))
+        Some(admission)
     }
 
-    /// The answer of [`acquire_together`](Self::acquire_together). Charges nothing.
+    /// The answer of [`acquire_together`](Self::acquire_together). Charges nothing. At the key cap it
+    /// makes room for new keys, as the request would.
     pub(crate) fn preview_together(&self, asked: Together<'_>, clock: &impl Clock) -> JointStatus {
-        self.look_together(asked, clock).0
+        self.look_together(asked, clock).status
     }
 
-    /// The answer to a request, the dimensions whose keys want a place, and those of them that find
-    /// none. At the key cap it makes room for new keys, as far as it can.
-    fn look_together(&self, asked: Together<'_>, clock: &impl Clock) -> (JointStatus, Dimensions, Dimensions) {
-        let mut without_place = 0;
+    fn look_together(&self, asked: Together<'_>, clock: &impl Clock) -> Preview {
         loop {
-            let (mut status, mut decisions, wanting) = self.look_at_each(asked, without_place, clock);
-            let (wanted, free) = (u64::from(wanting.count_ones()), self.free_places());
-            let no_room = if wanted <= free { None } else { Some(self.make_room(wanted, clock)) };
-            let places = self.free_places();
-            match no_room {
-                // A place that became free may have been that of a key of this request.
-                Some(made) if made.is_ok() || places > free => continue,
-                Some(_) if asked.admits_without_place => {
-                    without_place |= after_first(places, wanting);
+            if let Some(preview) = self.try_look_together(asked, clock) {
+                return preview;
+            }
+        }
+    }
+
+    /// One attempt. `None` if it made room: the place may have been that of a key of this request.
+    fn try_look_together(&self, asked: Together<'_>, clock: &impl Clock) -> Option<Preview> {
+        let mut all = Preview { status: JointStatus::new(), is_at_cap: false, has_new: false };
+        let mut new = 0;
+        for (dimension, request) in asked.requests() {
+            let (known, free) = (self.peek_known(request, clock), self.free_places());
+            all.has_new |= known.is_none();
+            let takes_place = known.is_none() && asked.cost > 0 && !all.status.is_denied();
+            let (decision, left) = if takes_place && new >= free {
+                let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
+                all.is_at_cap = true;
+                let left = self.left_of_new(request, clock);
+                if asked.admits_without_place {
+                    all.status.push(dimension, &left, None);
                     continue;
                 }
-                Some(Err(wait_ns)) => {
-                    without_place = after_first(places, wanting);
-                    if !decisions.iter().flatten().any(Decision::is_denied) {
-                        // The first of them denies the request.
-                        without_place &= without_place.wrapping_neg();
-                    }
-                    for (dimension, decision) in decisions.iter_mut().enumerate() {
-                        if contains(without_place, dimension) {
-                            *decision = Some(Decision::Denied(no_place(wait_ns)));
-                            status.deny_without_place(dimension, wait_ns);
-                        }
-                    }
-                }
-                _ => {}
-            }
-            let of_each = |(dimension, decision): (usize, Option<Decision>)| Some((dimension, decision?));
-            status.decision = decisions.into_iter().enumerate().filter_map(of_each).fold(status.decision, and);
-            return (status, wanting, without_place);
+                let denial = Denial::new(wait_ns, DenialReason::KeyCap, 0);
+                (Decision::Denied(denial), left.map(|left| Left::none_for(left.limit, wait_ns)))
+            } else {
+                new += u64::from(takes_place);
+                let Status { decision, left } = known.unwrap_or_else(|| self.peek_new(request, clock));
+                (decision, left)
+            };
+            all.status.push(dimension, &left, decision.is_denied().then_some(asked.cost));
+            all.status.decision = and(all.status.decision, (dimension, decision));
         }
+        Some(all)
     }
 
-    /// The answers of the quotas of each key, as if there were a place for it, and the dimensions
-    /// whose keys want one. Those are the new keys. If keys deny the request, they are the new keys
-    /// among these, whose accounts begin. Keys that are skipped are asked for nothing.
-    fn look_at_each(
-        &self,
-        asked: Together<'_>,
-        skipped: Dimensions,
-        clock: &impl Clock,
-    ) -> (JointStatus, [Option<Decision>; MAX_DIMENSIONS], Dimensions) {
-        let mut status = JointStatus::new();
-        let mut decisions = [None; MAX_DIMENSIONS];
-        let (mut new, mut denying) = (0, 0);
-        for (dimension, request) in asked.requests() {
-            let known = self.peek_known(request, clock);
-            let Status { decision, left, .. } = known.unwrap_or_else(|| self.peek_new(request, clock));
-            if contains(skipped, dimension) {
-                status.push(dimension, &left, None);
-                continue;
-            }
-            new |= u8::from(known.is_none() && asked.cost > 0) << dimension;
-            denying |= u8::from(decision.is_denied()) << dimension;
-            status.push(dimension, &left, decision.is_denied().then_some(asked.cost));
-            decisions[dimension] = Some(decision);
-        }
-        (status, decisions, if denying == 0 { new } else { new & denying })
+    /// The permits left of a new key.
+    fn left_of_new(&self, Request { key, ask }: Request, clock: &impl Clock) -> PerQuota {
+        self.peek_new(Request { key, ask: Ask { cost: 0, ..ask } }, clock).left
     }
 
-    /// Opens the accounts of keys that start low, which the request was the first to ask.
+    /// Opens the accounts of keys that start low and deny the request, which is the first to ask
+    /// them.
     pub(crate) fn open(&self, asked: Together<'_>, clock: &impl Clock) {
         for (_, request) in asked.requests().filter(|(_, request)| request.ask.cost > 0) {
             self.open_low(request, clock);
@@ -248,6 +216,9 @@ impl Table {
     pub(super) fn open_low(&self, request: Request, clock: &impl Clock) {
         let shard = self.shard(request.key);
         if shard.is_vacant(self.with(clock), request.key) && self.peek_new(request, clock).is_denied() {
+            if self.free_places() == 0 {
+                let _ = self.make_room(1, clock);
+            }
             shard.open(self.with(clock), request);
         }
     }

@@ -21,7 +21,8 @@ pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan {
 
 impl LogPlan {
     pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Attempt<Answer> {
-        let (new, answer) = match self.propose(place, word, now, Ask::reserve(cost, within), None) {
+        let ask = if within == 0 { Ask::acquire(cost) } else { Ask::reserve(cost, within) };
+        let (new, answer) = match self.propose(place, word, now, ask, None) {
             Proposal::Admit { word, mark, delay_ns } => {
                 let stamp = u64::try_from(mark).expect("a stamp");
                 (Some(word), Answer::Admitted { stamp, delay_ns })

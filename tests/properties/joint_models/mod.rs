@@ -246,38 +246,45 @@ impl Model {
     /// Decides a request.
     pub(crate) fn ask(&mut self, keys: &[Option<u32>], cost: u32, now: u64) -> Expected {
         let asked: Vec<(usize, u32)> = keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?))).collect();
-        let (mut by, mut delay) = (vec![], 0);
-        // What the quotas say. The first request of a key that does not start with what it asks for
-        // begins its account.
+        let (mut by, mut delay, mut new, mut without, mut opened) = (vec![], 0, 0, vec![], vec![]);
+        let live = self.live(now);
+        // In the order of dimensions a new key takes a place. After the first denial the quotas alone
+        // are asked. The first request of a key that does not start with what it asks for begins its
+        // account, if there is a place.
         for &(dimension, number) in &asked {
             let known = self.keys.get(&(dimension, number)).filter(|key| self.is_live(dimension, key, now)).cloned();
-            let key = known.clone().unwrap_or_else(|| self.new_key(dimension, now));
-            if self.fits(dimension, &key, now, cost) {
-                delay = delay.max(self.delay(dimension, &key, now));
-                continue;
+            let is_new = known.is_none();
+            let key = known.unwrap_or_else(|| self.new_key(dimension, now));
+            let fits = self.fits(dimension, &key, now, cost);
+            if is_new && !fits {
+                opened.push(((dimension, number), key.clone()));
             }
-            if known.is_none() && self.live(now) == self.cap {
-                if !self.admits {
-                    by.push((dimension, None));
+            if is_new && by.is_empty() {
+                if live + new == self.cap {
+                    without.push((dimension, number));
+                    if !self.admits {
+                        by.push((dimension, None));
+                    }
+                    continue;
                 }
-                continue;
+                new += 1;
             }
-            by.push((dimension, Some(first(now, |at| self.fits(dimension, &key, at, cost)) - now)));
-            self.keys.insert((dimension, number), key);
+            if fits {
+                delay = delay.max(self.delay(dimension, &key, now));
+            } else {
+                by.push((dimension, Some(first(now, |at| self.fits(dimension, &key, at, cost)) - now)));
+            }
+        }
+        let opened = if by.is_empty() { vec![] } else { opened };
+        for (number, key) in opened {
+            if self.live(now) < self.cap {
+                self.keys.insert(number, key);
+            }
         }
         let ends = self.keys.iter().map(|((dimension, _), key)| first(now, |at| !self.is_live(*dimension, key, at)));
         let next_place = ends.filter(|&end| now < end && end < now + FAR).min().unwrap_or(u64::MAX) - now;
         if !by.is_empty() {
             return Expected::Denied { by, next_place };
-        }
-        // Places for all that are new, or, as far as they go, for the first of them.
-        let is_new = |&(dimension, number): &(usize, u32)| {
-            self.keys.get(&(dimension, number)).is_none_or(|key| !self.is_live(dimension, key, now))
-        };
-        let new: Vec<_> = asked.iter().copied().filter(is_new).collect();
-        let without: Vec<_> = new.into_iter().skip(self.cap - self.live(now)).collect();
-        if let (Some(&(dimension, _)), false) = (without.first(), self.admits) {
-            return Expected::Denied { by: vec![(dimension, None)], next_place };
         }
         let charged: Vec<_> = asked.iter().copied().filter(|key| !without.contains(key)).collect();
         for &(dimension, number) in &charged {

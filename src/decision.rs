@@ -2,7 +2,6 @@
 
 mod answer;
 mod denial;
-mod joint_status;
 mod left;
 mod quota_status;
 mod status;
@@ -14,7 +13,6 @@ mod written;
 pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
-pub use joint_status::JointStatus;
 pub(crate) use left::{Left, PerQuota};
 pub use quota_status::QuotaStatus;
 pub use status::Status;

@@ -335,7 +335,7 @@ pub use change::ChangeError;
 pub use clock::TokioClock;
 pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
-pub use decision::{Admission, Decision, Denial, DenialReason, JointStatus, QuotaStatus, Status};
+pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Status};
 pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};

@@ -8,7 +8,7 @@ use core::ops::Deref;
 use core::time::Duration;
 use std::hash::RandomState;
 
-use crate::decision::Denial;
+use crate::decision::{Denial, Status};
 use crate::error::{CostExceedsLimit, JointError};
 use crate::state::table::Refundable;
 use crate::texts::texts;
@@ -44,22 +44,13 @@ impl LimiterId {
 /// assert_eq!(limiter.peek("alice").remaining(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Lender: sealed::Refund {
-    /// The type of [`Reservation::status`]: [`Status`](crate::Status) or
-    /// [`JointStatus`](crate::JointStatus).
-    type Status;
-}
+pub trait Lender: sealed::Refund {}
 
-impl<L: sealed::Refund> Lender for L {
-    type Status = L::Told;
-}
+impl<L: sealed::Refund> Lender for L {}
 
 pub(crate) mod sealed {
     /// Implemented by the limiters of this crate only.
     pub trait Refund {
-        /// The type of the status of a decision.
-        type Told;
-
         /// Refunds the permits of a receipt of this limiter that still count. Returns their number.
         fn refund_receipt(&self, receipt: &super::Receipt) -> u32;
     }
@@ -123,11 +114,11 @@ pub struct Reservation<P: Deref<Target: Lender>> {
     limiter: P,
     receipt: Option<Receipt>,
     delay: Duration,
-    status: <P::Target as Lender>::Status,
+    status: Status,
 }
 
 impl<P: Deref<Target: Lender>> Reservation<P> {
-    fn new(limiter: P, (receipt, delay, status): (Receipt, Duration, <P::Target as Lender>::Status)) -> Self {
+    fn new(limiter: P, (receipt, delay, status): (Receipt, Duration, Status)) -> Self {
         Self { limiter, receipt: Some(receipt), delay, status }
     }
 
@@ -148,9 +139,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         self.delay
     }
 
-    /// The permits left when these were reserved, and the time until more are free: a
-    /// [`Status`](crate::Status), or a [`JointStatus`](crate::JointStatus) of a
-    /// [`JointLimiter`](crate::JointLimiter).
+    /// The permits left when these were reserved, and the time until more are free.
     ///
     /// ```
     /// use std::time::Duration;
@@ -162,7 +151,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn status(&self) -> &<P::Target as Lender>::Status {
+    pub const fn status(&self) -> &Status {
         &self.status
     }
 

@@ -1,6 +1,6 @@
-//! The permits left of each quota of a key.
+//! The permits left of each quota.
 
-use crate::caps::MAX_QUOTAS;
+use super::quota_status::QuotaStatus;
 
 /// The permits left of one quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,91 +31,91 @@ impl Left {
     }
 }
 
-/// The permits left of each quota, in the given order.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+/// The permits left of each quota that a request asks, key by key, in the given order.
+#[derive(Clone)]
 pub(crate) struct PerQuota {
-    first: Left,
-    /// Separate, because most keys have one quota.
-    others: Option<[Left; MAX_QUOTAS - 1]>,
+    inline: [QuotaStatus; INLINE],
+    /// The quotas after the first [`INLINE`].
+    more: Vec<QuotaStatus>,
     count: u8,
-    /// The permits that were requested; at least one, if other than the quotas decided.
-    pub(crate) cost: u32,
+    /// The quotas of the present key begin here.
+    from: u8,
+    /// The dimension of the present key.
+    dimension: u8,
+    /// The cost of the request, if its one key denies it; otherwise zero.
+    pub(crate) denied: u32,
 }
+
+/// The number of quotas kept inline. Three dimensions of two quotas are common; eight of eight are
+/// possible.
+const INLINE: usize = 6;
 
 impl PerQuota {
     /// An empty list.
-    pub(crate) const NONE: Self = Self::asked(0);
+    pub(crate) const NONE: Self = {
+        let none = QuotaStatus { dimension: 0, quota: 0, is_violated: false, left: Left::NOTHING };
+        Self { inline: [none; INLINE], more: Vec::new(), count: 0, from: 0, dimension: 0, denied: 0 }
+    };
 
-    /// No numbers yet, of a request for so many permits.
-    #[inline]
-    pub(crate) const fn asked(cost: u32) -> Self {
-        Self { first: Left::NOTHING, others: None, count: 0, cost }
+    /// Goes on with the key of a dimension.
+    pub(crate) fn begin(&mut self, dimension: usize) {
+        self.from = self.count;
+        self.dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
     }
 
-    pub(crate) fn of(each: impl IntoIterator<Item = Left>) -> Self {
-        let mut all = Self::NONE;
-        all.set(each);
-        all
-    }
-
-    /// Replaces the list. `each` has one to [`MAX_QUOTAS`] items.
+    /// Takes the numbers of the present key, for those that were there.
     #[inline]
     pub(crate) fn set(&mut self, each: impl IntoIterator<Item = Left>) {
-        (self.others, self.count) = (None, 0);
-        for left in each {
-            match self.count {
-                0 => self.first = left,
-                count => {
-                    let others = self.others.get_or_insert([Left::NOTHING; MAX_QUOTAS - 1]);
-                    others[usize::from(count) - 1] = left;
-                }
+        self.count = self.from;
+        self.more.truncate(usize::from(self.count).saturating_sub(INLINE));
+        for (quota, left) in (0..).zip(each) {
+            let item = QuotaStatus { dimension: self.dimension, quota, is_violated: false, left };
+            match self.inline.get_mut(usize::from(self.count)) {
+                Some(next) => *next = item,
+                None => self.more.push(item),
             }
             self.count += 1;
         }
     }
 
-    /// Replaces the list by one quota.
-    #[inline]
-    pub(crate) fn set_one(&mut self, left: Left) {
-        (self.first, self.others, self.count) = (left, None, 1);
+    /// Changes the numbers of the present key.
+    pub(crate) fn change(&mut self, other: impl Fn(Left) -> Left) {
+        self.items(self.from).for_each(|quota| quota.left = other(quota.left));
     }
 
-    /// The same numbers, of a request for so many permits.
-    pub(crate) fn to_ask(self, cost: u32) -> Self {
-        Self { cost, ..self }
+    /// The present key, of several, denies a request of this cost.
+    pub(crate) fn violate(&mut self, cost: u32) {
+        self.items(self.from).for_each(|quota| quota.is_violated = quota.left.remaining < cost);
     }
 
-    #[inline]
-    pub(crate) fn count(&self) -> u8 {
-        self.count
-    }
-
-    #[inline]
-    pub(crate) fn first(&self) -> Left {
-        self.first
-    }
-
-    /// The permits left of the quota at this place.
-    pub(crate) fn at(&self, place: u8) -> Left {
-        match (place, &self.others) {
-            (1.., Some(others)) => others[usize::from(place) - 1],
-            _ => self.first,
+    /// No permits of a key are left for at least so long.
+    pub(crate) fn block(&mut self, dimension: usize, wait_ns: u64) {
+        for quota in self.items(0).filter(|quota| quota.dimension() == dimension) {
+            let Left { limit, remaining, next_after_ns, reset_after_ns } = quota.left;
+            // The remaining permits are free once the block has ended.
+            let next_after_ns = if remaining > 0 { wait_ns } else { next_after_ns.max(wait_ns) };
+            quota.left = Left { limit, remaining: 0, next_after_ns, reset_after_ns: reset_after_ns.max(wait_ns) };
+            quota.is_violated = true;
         }
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Left> + Clone + use<> {
-        let all = *self;
-        (0..self.count).map(move |place| all.at(place))
+    /// The quotas from this one on.
+    #[inline]
+    fn items(&mut self, from: u8) -> impl Iterator<Item = &mut QuotaStatus> {
+        let (from, inline) = (usize::from(from), usize::from(self.count).min(INLINE));
+        let more = self.more.get_mut(from.saturating_sub(INLINE)..).unwrap_or_default();
+        self.inline[from.min(inline)..inline].iter_mut().chain(more)
     }
 
-    /// The list with each item mapped.
-    pub(crate) fn map(&self, other: impl FnMut(Left) -> Left) -> Self {
-        Self { cost: self.cost, ..Self::of(self.iter().map(other)) }
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
+        (0..usize::from(self.count)).map(|place| {
+            let quota = self.inline.get(place).copied().unwrap_or_else(|| self.more[place - INLINE]);
+            QuotaStatus { is_violated: quota.is_violated || quota.left.remaining < self.denied, ..quota }
+        })
     }
-}
 
-impl core::fmt::Debug for PerQuota {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
+    #[cfg(test)]
+    pub(crate) fn first(&self) -> Left {
+        self.inline[0].left
     }
 }

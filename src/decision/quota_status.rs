@@ -6,7 +6,7 @@ use super::denial::Denial;
 use super::left::Left;
 
 /// The permits left of one quota of a key, and the time until more are free. Part of a
-/// [`Status`](crate::Status) and of a [`JointStatus`](crate::JointStatus).
+/// [`Status`](crate::Status).
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,19 +35,10 @@ pub struct QuotaStatus {
     pub(super) dimension: u8,
     pub(super) quota: u8,
     pub(super) is_violated: bool,
-    pub(super) left: Left,
+    pub(crate) left: Left,
 }
 
 impl QuotaStatus {
-    /// The same quota, with no permits left for at least this long.
-    pub(crate) fn blocked_for(self, wait_ns: u64) -> Self {
-        let Left { limit, remaining, next_after_ns, reset_after_ns } = self.left;
-        // The remaining permits are free once the block has ended.
-        let next_after_ns = if remaining > 0 { wait_ns } else { next_after_ns.max(wait_ns) };
-        let left = Left { limit, remaining: 0, next_after_ns, reset_after_ns: reset_after_ns.max(wait_ns) };
-        Self { left, is_violated: true, ..self }
-    }
-
     /// The dimension of the quota, counted from zero; zero of a limiter without dimensions.
     ///
     /// ```
@@ -111,6 +102,7 @@ impl QuotaStatus {
     }
 }
 
-const fn duration(ns: u64) -> Duration {
+/// A time, or [`Duration::MAX`] for never.
+pub(super) const fn duration(ns: u64) -> Duration {
     if ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(ns) }
 }

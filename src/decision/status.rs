@@ -1,12 +1,13 @@
 //! [`Status`]: a decision with the permits left of each quota.
 
 use core::cmp::Reverse;
+use core::fmt;
 use core::time::Duration;
 
 use super::answer::{Admission, Decision};
 use super::denial::Denial;
 use super::left::{Left, PerQuota};
-use super::quota_status::QuotaStatus;
+use super::quota_status::{QuotaStatus, duration};
 use crate::quota::Quota;
 
 /// A decision with the permits left at the same instant, as response headers show them.
@@ -14,8 +15,7 @@ use crate::quota::Quota;
 /// [`quotas`](Self::quotas) lists every quota of the key. [`limit`](Self::limit),
 /// [`remaining`](Self::remaining), [`next_after`](Self::next_after) and
 /// [`reset_after`](Self::reset_after) are those of one quota, the [tightest](Self::tightest). Times
-/// are counted from the clock reading of the decision. A status allocates nothing, because a key
-/// has at most eight quotas.
+/// are counted from the clock reading of the decision. A status of up to six quotas allocates nothing.
 ///
 /// Where the key's own permits did not decide, the numbers are these:
 ///
@@ -38,7 +38,7 @@ use crate::quota::Quota;
 /// let remaining: Vec<u32> = status.quotas().map(|quota| quota.remaining()).collect();
 /// assert_eq!(remaining, [9, 99]);
 /// // All of one quota: ten a second.
-/// assert_eq!(status.tightest().quota(), 0);
+/// assert_eq!(status.tightest().map(|quota| quota.quota()), Some(0));
 /// assert_eq!((status.limit(), status.remaining()), (10, 9));
 /// let second = Duration::from_secs(1);
 /// assert_eq!((status.next_after(), status.reset_after()), (second, second));
@@ -49,7 +49,29 @@ use crate::quota::Quota;
 /// assert_eq!((status.retry_after(), status.retry_after_secs()), (Some(second), Some(1)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// # Several keys
+/// A joint request has the quotas of each key, by dimension. An admission takes the permits of all
+/// keys at one instant. The keys of a denial, or of a peek, are looked at one after the other: each
+/// key's numbers are those of one instant. Dimensions without a key are not listed. Waits are counted
+/// from the clock reading for each key. The permits of an admission are stamped after these
+/// readings. So they may expire later than these numbers say, by the time between.
+///
+/// ```
+/// use tollgate::{JointLimiter, Quota};
+///
+/// let limiter = JointLimiter::<(String, String)>::builder()
+///     .dimension("user", [Quota::per_minute(5)])
+///     .dimension("address", [Quota::per_second(10), Quota::per_minute(100)])
+///     .build()?;
+/// let reservation = limiter.reserve(("alice", "192.0.2.7"), 2)?;
+/// let status = reservation.status();
+/// let remaining: Vec<u32> = status.quotas().map(|item| item.remaining()).collect();
+/// assert_eq!(remaining, [3, 8, 98]);
+/// assert_eq!(status.tightest().map(|item| item.dimension()), Some(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
 #[must_use = "a decision that is not looked at limits nothing"]
 pub struct Status {
     pub(crate) decision: Decision,
@@ -68,23 +90,29 @@ impl Status {
         Self { decision, left: PerQuota::NONE }
     }
 
+    /// The decision on a request of this cost for one key.
+    #[inline]
+    pub(crate) fn decided(mut self, decision: Decision, cost: u32) -> Self {
+        self.decision = decision;
+        self.left.denied = if decision.is_denied() { cost } else { 0 };
+        self
+    }
+
+    pub(crate) fn with_decision(self, decision: Decision) -> Self {
+        Self { decision, ..self }
+    }
+
     /// A decision by a list or at the key cap. `left` returns the permits left of a quota by its
     /// limit.
     pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
-        Self { decision, left: PerQuota::of(quotas.iter().map(|quota| left(quota.limit()))).to_ask(1) }
+        let mut status = Self::bare(decision);
+        status.left.set(quotas.iter().map(|quota| left(quota.limit())));
+        status.decided(decision, 1)
     }
 
     /// The decision.
     pub const fn decision(&self) -> Decision {
         self.decision
-    }
-
-    fn quota(&self, place: u8, left: Left) -> QuotaStatus {
-        let is_denied = match self.decision {
-            Decision::Admitted(admission) => admission.overruled().is_some(),
-            Decision::Denied(_) => true,
-        };
-        QuotaStatus { dimension: 0, quota: place, is_violated: is_denied && left.remaining < self.left.cost, left }
     }
 
     /// The denial, if the request was denied.
@@ -119,53 +147,63 @@ impl Status {
         self.decision.retry_after_secs()
     }
 
-    /// The permits left of each quota of the key, in the given order; at least one. Quotas that
-    /// another quota implies are listed, too.
-    #[must_use]
-    pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone + use<> {
-        let status = *self;
-        (0..status.left.count()).map(move |place| status.quota(place, status.left.at(place)))
+    /// The permits left of each quota, in the order of dimensions, and in the given order of the
+    /// quotas of each. Quotas that another quota implies are listed, too. Of one key there is at
+    /// least one. A joint request may have none, if lists alone decide it.
+    pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
+        self.left.iter()
     }
 
     /// The quota with the fewest permits left. Of several such quotas, the one with the longest
-    /// wait for more, and of these the first.
+    /// wait for more, and of these the first. `None` if no quota was asked.
     #[must_use]
-    pub fn tightest(&self) -> QuotaStatus {
-        let mut tightest = (0, self.left.first());
-        for place in 1..self.left.count() {
-            let left = self.left.at(place);
-            let tightness = |left: Left| (left.remaining, Reverse(left.next_after_ns));
-            if tightness(left) < tightness(tightest.1) {
-                tightest = (place, left);
-            }
-        }
-        self.quota(tightest.0, tightest.1)
+    pub fn tightest(&self) -> Option<QuotaStatus> {
+        self.quotas().min_by_key(|quota| (quota.left.remaining, Reverse(quota.left.next_after_ns)))
     }
 
-    /// The limit of the [tightest](Self::tightest) quota.
+    fn of_tightest(&self) -> Left {
+        self.tightest().map_or(Left::all(0), |quota| quota.left)
+    }
+
+    /// The limit of the [tightest](Self::tightest) quota; zero if there is none.
     #[must_use]
     pub fn limit(&self) -> u32 {
-        self.tightest().limit()
+        self.of_tightest().limit
     }
 
     /// The permits left of the [tightest](Self::tightest) quota after the decision. A request of
-    /// this cost would be admitted now, and none of a larger cost.
+    /// this cost would be admitted now, and none of a larger cost. Zero if no quota was asked.
     #[must_use]
     pub fn remaining(&self) -> u32 {
-        self.tightest().remaining()
+        self.of_tightest().remaining
     }
 
     /// The time until the [tightest](Self::tightest) quota has more permits left: see
     /// [`QuotaStatus::next_after`].
     #[must_use]
     pub fn next_after(&self) -> Duration {
-        self.tightest().next_after()
+        duration(self.of_tightest().next_after_ns)
     }
 
     /// The time until all permits of the [tightest](Self::tightest) quota are free: see
     /// [`QuotaStatus::reset_after`]. Another quota of the key may take longer.
     #[must_use]
     pub fn reset_after(&self) -> Duration {
-        self.tightest().reset_after()
+        duration(self.of_tightest().reset_after_ns)
+    }
+}
+
+impl PartialEq for Status {
+    fn eq(&self, other: &Self) -> bool {
+        self.decision == other.decision && self.quotas().eq(other.quotas())
+    }
+}
+
+impl Eq for Status {}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quotas: Vec<_> = self.quotas().collect();
+        f.debug_struct("Status").field("decision", &self.decision).field("quotas", &quotas).finish()
     }
 }

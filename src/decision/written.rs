@@ -8,7 +8,6 @@ use serde::{Serialize, Serializer};
 
 use super::answer::{Admission, Decision};
 use super::denial::Denial;
-use super::joint_status::JointStatus;
 use super::quota_status::QuotaStatus;
 use super::status::Status;
 
@@ -52,7 +51,6 @@ written! {
         reset_after_ns: nanos(it.reset_after()),
     }
     Status(it) { decision: it.decision(), quotas: it.quotas().collect::<Vec<_>>() }
-    JointStatus(it) { decision: it.decision(), quotas: it.quotas().collect::<Vec<_>>() }
 }
 
 /// `{"admitted": …}` or `{"denied": …}`.

@@ -2,7 +2,7 @@
 
 use super::body::Engine;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::reservation::Charges;
@@ -70,11 +70,12 @@ impl<C: Clock, F> Engine<C, F> {
             return self.decide_in_modes(modes, key, Ask::acquire(cost)).0;
         }
         // Written in place, because to move a status costs as much as to decide.
-        let mut status = Status { left: PerQuota::asked(cost), ..Status::nothing() };
+        let mut status = Status::nothing();
         match self.table.decide(key, Ask::acquire(cost), &self.clock, Some(&mut status.left)) {
             Ok(decision) => {
                 self.count(decision.is_admitted());
                 status.decision = decision.into();
+                status.left.denied = if status.is_denied() { cost } else { 0 };
             }
             Err(retry_after_ns) => status = self.decide_at_cap(key, retry_after_ns),
         }

@@ -3,7 +3,7 @@
 use super::body::Engine;
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::List;
@@ -39,7 +39,7 @@ impl<C: Clock, F> Engine<C, F> {
             return decision;
         };
         let status = self.decide_together_in_modes(modes, *keys, cost, true, |asked, clock| {
-            JointStatus::new().with_decision(self.table.acquire_together(asked, clock, None, None))
+            Status::nothing().with_decision(self.table.acquire_together(asked, clock, None, None))
         });
         status.decision
     }
@@ -51,7 +51,7 @@ impl<C: Clock, F> Engine<C, F> {
         keys: &Together,
         cost: u32,
         refundable: Option<&mut Vec<Refundable>>,
-    ) -> JointStatus {
+    ) -> Status {
         if cost == 0 {
             return self.peek_together(keys, 0, refundable.is_none());
         }
@@ -72,9 +72,9 @@ impl<C: Clock, F> Engine<C, F> {
         asked: table::Together<'_>,
         clock: &impl Clock,
         refundable: Option<&mut Vec<Refundable>>,
-    ) -> JointStatus {
-        let mut status = JointStatus::new();
-        status.decision = self.table.acquire_together(asked, clock, Some(&mut status), refundable);
+    ) -> Status {
+        let mut status = Status::nothing();
+        status.decision = self.table.acquire_together(asked, clock, Some(&mut status.left), refundable);
         status
     }
 
@@ -99,7 +99,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The answer to a peek.
-    pub(crate) fn peek_together(&self, keys: &Together, cost: u32, may_wait: bool) -> JointStatus {
+    pub(crate) fn peek_together(&self, keys: &Together, cost: u32, may_wait: bool) -> Status {
         match self.modes.get() {
             // A request of cost zero is always admitted.
             Some(modes) if cost > 0 => self.peek_together_in_modes(modes, *keys, cost, may_wait),
@@ -108,9 +108,9 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     #[inline(never)]
-    fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32, may_wait: bool) -> JointStatus {
+    fn peek_together_in_modes(&self, modes: &Modes, mut keys: Together, cost: u32, may_wait: bool) -> Status {
         let asked = keys;
-        let decided = by_lists(modes, &mut keys).map(|decision| JointStatus::new().with_decision(decision));
+        let decided = by_lists(modes, &mut keys).map(|decision| Status::nothing().with_decision(decision));
         let mut status = match decided.or_else(|| self.by_cost_together(&keys, cost)) {
             Some(status) => status,
             None => {
@@ -130,8 +130,8 @@ impl<C: Clock, F> Engine<C, F> {
         keys: Together,
         cost: u32,
         may_wait: bool,
-        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
-    ) -> JointStatus {
+        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> Status,
+    ) -> Status {
         let status = self.decide_by_modes(modes, keys, cost, may_wait, ask);
         let decision = modes.show(status.decision, &keys);
         status.with_decision(decision)
@@ -143,11 +143,11 @@ impl<C: Clock, F> Engine<C, F> {
         mut keys: Together,
         cost: u32,
         may_wait: bool,
-        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
-    ) -> JointStatus {
+        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> Status,
+    ) -> Status {
         if let Some(decision) = by_lists(modes, &mut keys) {
             self.count(decision.is_admitted());
-            return JointStatus::new().with_decision(decision);
+            return Status::nothing().with_decision(decision);
         }
         if let Some(status) = self.by_cost_together(&keys, cost) {
             return status;
@@ -163,8 +163,8 @@ impl<C: Clock, F> Engine<C, F> {
         keys: Together,
         cost: u32,
         may_wait: bool,
-        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> JointStatus,
-    ) -> JointStatus {
+        ask: impl FnOnce(table::Together<'_>, &Noted<'_, C>) -> Status,
+    ) -> Status {
         let clock = Noted::new(&self.clock);
         let mut blocks = self.blocks_of(modes, &keys, &clock);
         if blocks.iter().any(Option::is_some) {
@@ -188,7 +188,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The denial of a cost above a limit, as [`Engine::by_cost`] of one key.
-    fn by_cost_together(&self, keys: &Together, cost: u32) -> Option<JointStatus> {
+    fn by_cost_together(&self, keys: &Together, cost: u32) -> Option<Status> {
         let of_key = |(dimension, key): (usize, &Option<Fingerprint>)| {
             Some(self.table.version_for((*key)?).denial_of_cost(cost)?.in_dimension(dimension))
         };
@@ -198,7 +198,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The answer of the quotas and the blocks together. Charges nothing.
-    fn preview_with(&self, blocks: &Blocks, asked: table::Together<'_>, clock: &Noted<'_, C>) -> JointStatus {
+    fn preview_with(&self, blocks: &Blocks, asked: table::Together<'_>, clock: &Noted<'_, C>) -> Status {
         let status = self.table.preview_together(asked, clock);
         let decision = told_with(blocks, status.decision, clock);
         with_blocks(status.with_decision(decision), blocks, clock)
@@ -233,9 +233,9 @@ fn by_lists(modes: &Modes, keys: &mut Together) -> Option<Decision> {
 }
 
 /// The status with no permits left of the keys that are blocked, until their blocks end.
-fn with_blocks<C: Clock>(mut status: JointStatus, blocks: &Blocks, clock: &Noted<'_, C>) -> JointStatus {
+fn with_blocks<C: Clock>(mut status: Status, blocks: &Blocks, clock: &Noted<'_, C>) -> Status {
     for (dimension, until) in blocks.iter().enumerate().filter_map(|(dimension, until)| Some((dimension, (*until)?))) {
-        status.block(dimension, until.saturating_sub(clock.last()).max(1));
+        status.left.block(dimension, until.saturating_sub(clock.last()).max(1));
     }
     status
 }

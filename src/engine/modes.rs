@@ -30,11 +30,10 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline(never)]
     pub(super) fn decide_in_modes(&self, modes: &Modes, key: Fingerprint, ask: Ask) -> (Status, Charges) {
         let show = |status: Status| Status { decision: modes.show(status.decision, &[Some(key)]), ..status };
-        let status = self.by_list(modes, key);
-        if let (None, Some(status)) = (status, self.by_cost(key, ask.cost)) {
+        let listed = self.by_list(modes, key).map(|status| (status, Charges::Nothing));
+        if let (None, Some(status)) = (&listed, self.by_cost(key, ask.cost)) {
             return (show(status), Charges::Nothing);
         }
-        let listed = status.map(|status| (status, Charges::Nothing));
         let (status, charges) =
             listed.unwrap_or_else(|| self.decide_with_penalty(self.penalties(modes, key), key, ask));
         self.count(status.is_admitted());
@@ -47,7 +46,8 @@ impl<C: Clock, F> Engine<C, F> {
         let status = self.by_list(modes, key).or_else(|| self.by_cost(key, ask.cost)).unwrap_or_else(|| {
             let until = self.penalties(modes, key).and_then(|penalties| penalties.blocked_until(key, &clock));
             let status = self.preview_quota(key, ask, &clock);
-            until.map_or(status, |until| Told::now(status, &clock).and_blocked(until, &clock))
+            let told = Told::of(&status, &clock);
+            if let Some(until) = until { told.blocked(status, until, &clock) } else { status }
         });
         Status { decision: modes.preview(status.decision, &[Some(key)]), ..status }
     }
@@ -68,8 +68,8 @@ impl<C: Clock, F> Engine<C, F> {
     /// the cost was checked.
     fn by_cost(&self, key: Fingerprint, cost: u32) -> Option<Status> {
         let denial = self.table.version_for(key).denial_of_cost(cost)?;
-        let left = self.table.peek(key, Ask::acquire(0), &self.clock).left.to_ask(cost);
-        Some(Status { decision: Decision::Denied(denial), left })
+        let status = self.table.peek(key, Ask::acquire(0), &self.clock);
+        Some(status.decided(Decision::Denied(denial), cost))
     }
 
     /// A blocked key gets the answer to a peek.
@@ -79,47 +79,46 @@ impl<C: Clock, F> Engine<C, F> {
             // Ask the quota, too: its wait may be longer than the block.
             let refused = self.table.refuse(key, ask.cost, &clock);
             let status = refused.unwrap_or_else(|| self.preview_quota(key, ask, &clock));
-            return (Told::now(status, &clock).and_blocked(until, &clock), Charges::Nothing);
+            return (Told::of(&status, &clock).blocked(status, until, &clock), Charges::Nothing);
         }
         match (self.ask_quota(key, ask, &clock), penalties) {
             // The key's own permits deny it, and not the key cap.
             ((status, Charges::One(none)), Some(penalties)) if status.is_denied() => {
-                let told = Told::now(status, &clock);
+                let told = Told::of(&status, &clock);
                 let until = penalties.note_denial(key, &clock);
-                (until.map_or(status, |until| told.and_blocked(until, &clock)), Charges::One(none))
+                let status = if let Some(until) = until { told.blocked(status, until, &clock) } else { status };
+                (status, Charges::One(none))
             }
             (answer, _) => answer,
         }
     }
 }
 
-/// The quota's answer, as absolute times.
+/// The times of the quota's answer.
 struct Told {
-    status: Status,
     denied_until: u64,
     /// The reading from which the waits of the status count.
     told_at: u64,
 }
 
 impl Told {
-    fn now<C: Clock>(status: Status, clock: &Noted<'_, C>) -> Self {
-        let denied_until = clock.denied_until(&status).unwrap_or(0);
-        Self { status, denied_until, told_at: clock.last() }
+    fn of<C: Clock>(status: &Status, clock: &Noted<'_, C>) -> Self {
+        Self { denied_until: clock.denied_until(status).unwrap_or(0), told_at: clock.last() }
     }
 
     /// The answer to a key that is blocked until then.
-    fn and_blocked<C: Clock>(self, until: u64, clock: &Noted<'_, C>) -> Status {
+    fn blocked<C: Clock>(self, mut status: Status, until: u64, clock: &Noted<'_, C>) -> Status {
         // The block may have ended since it was read.
         let from_now = |time: u64| time.saturating_sub(clock.last()).max(1);
         let retry_after_ns = from_now(until.max(self.denied_until));
         let told_after = |wait_ns: u64| from_now(until.max(self.told_at.saturating_add(wait_ns)));
-        let left = self.status.left.map(|left| Left {
+        status.left.change(|left| Left {
             remaining: 0,
             // The remaining permits are free once the block has ended.
             next_after_ns: told_after(if left.remaining > 0 { 0 } else { left.next_after_ns }),
             reset_after_ns: told_after(left.reset_after_ns),
             ..left
         });
-        Status { decision: Decision::Denied(Denial::new(retry_after_ns, DenialReason::Penalty, 0)), left }
+        status.decided(Decision::Denied(Denial::new(retry_after_ns, DenialReason::Penalty, 0)), 1)
     }
 }

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::{Clock, MonotonicClock};
-use crate::decision::{Decision, JointStatus};
+use crate::decision::{Decision, Status};
 use crate::engine::{Engine, Together};
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
@@ -202,7 +202,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
-    pub fn try_acquire_status(&self, keys: impl Keys<D>) -> Result<JointStatus, JointError> {
+    pub fn try_acquire_status(&self, keys: impl Keys<D>) -> Result<Status, JointError> {
         self.try_acquire_n_status(keys, 1)
     }
 
@@ -222,7 +222,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub fn try_acquire_n_status(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
+    pub fn try_acquire_n_status(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
         self.charged(keys, cost, |keys| self.status(keys, cost))
     }
 
@@ -242,7 +242,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
-    pub fn peek(&self, keys: impl Keys<D>) -> Result<JointStatus, JointError> {
+    pub fn peek(&self, keys: impl Keys<D>) -> Result<Status, JointError> {
         self.peek_n(keys, 1)
     }
 
@@ -264,7 +264,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
+    pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
         Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost, true))
     }
 
@@ -334,7 +334,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(fingerprints)
     }
 
-    fn status(&self, keys: &Together, cost: u32) -> Result<JointStatus, JointError> {
+    fn status(&self, keys: &Together, cost: u32) -> Result<Status, JointError> {
         Ok(self.engine.decide_together_in_full(keys, cost, None))
     }
 

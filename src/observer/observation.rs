@@ -4,8 +4,8 @@ use core::fmt;
 use core::hash::Hasher;
 
 use super::keys::Feed;
-use super::told::{Known, Told};
-use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, Status};
+use super::told::Told;
+use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
@@ -32,7 +32,7 @@ use crate::quota::Quota;
 /// ```
 pub struct Observation<'a> {
     result: Result<Decision, CostExceedsLimit>,
-    status: Known<'a>,
+    status: Option<&'a Status>,
     quota: Option<&'a Quota>,
     request: &'a Request<'a>,
 }
@@ -176,9 +176,8 @@ impl<'a> Observation<'a> {
         Some(ObservedKey { keys: self.request.keys, dimension, fingerprint })
     }
 
-    /// The permits left of each quota, of a [`Limiter`](crate::Limiter) or a
-    /// [`DirectLimiter`](crate::DirectLimiter). `None` if a reservation was denied or the cost is
-    /// above the limit.
+    /// The permits left of each quota. `None` if a reservation was denied or the cost is above the
+    /// limit.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Observation, Quota};
@@ -190,25 +189,7 @@ impl<'a> Observation<'a> {
     /// ```
     #[must_use]
     pub const fn status(&self) -> Option<&Status> {
-        if let Known::Single(status) = self.status { Some(status) } else { None }
-    }
-
-    /// The permits left of each quota, of a [`JointLimiter`](crate::JointLimiter). `None` if a
-    /// reservation was denied or the cost is above a limit.
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Observation, Quota};
-    ///
-    /// let check = |seen: &Observation<'_>| assert!(seen.joint_status().is_some());
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.observer(check).build()?;
-    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn joint_status(&self) -> Option<&JointStatus> {
-        if let Known::Joint(status) = self.status { Some(status) } else { None }
+        self.status
     }
 }
 

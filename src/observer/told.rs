@@ -2,20 +2,12 @@
 
 use core::time::Duration;
 
-use crate::decision::{Decision, JointStatus, Status};
+use crate::decision::{Decision, Status};
 use crate::error::{CostExceedsLimit, JointError};
 use crate::reservation::{Receipt, ReserveError};
 
 /// The result of a request: a decision, or the error that its cost is above a limit.
 pub(crate) type Decided = Result<Decision, CostExceedsLimit>;
-
-/// A status, if the call has one.
-#[derive(Clone, Copy)]
-pub(crate) enum Known<'a> {
-    Nothing,
-    Single(&'a Status),
-    Joint(&'a JointStatus),
-}
 
 /// An answer of a limiter.
 pub(crate) trait Told {
@@ -23,7 +15,7 @@ pub(crate) trait Told {
     fn decided(&self) -> Option<Decided>;
 
     /// The status that came with it.
-    fn status(&self) -> Known<'_>;
+    fn status(&self) -> Option<&Status>;
 }
 
 impl Told for Decision {
@@ -31,8 +23,8 @@ impl Told for Decision {
         Some(Ok(*self))
     }
 
-    fn status(&self) -> Known<'_> {
-        Known::Nothing
+    fn status(&self) -> Option<&Status> {
+        None
     }
 }
 
@@ -41,18 +33,8 @@ impl Told for Status {
         Some(Ok(self.decision()))
     }
 
-    fn status(&self) -> Known<'_> {
-        Known::Single(self)
-    }
-}
-
-impl Told for JointStatus {
-    fn decided(&self) -> Option<Decided> {
-        Some(Ok(self.decision()))
-    }
-
-    fn status(&self) -> Known<'_> {
-        Known::Joint(self)
+    fn status(&self) -> Option<&Status> {
+        Some(self)
     }
 }
 
@@ -62,7 +44,7 @@ impl<S: Told> Told for (Receipt, Duration, S) {
         self.2.decided()
     }
 
-    fn status(&self) -> Known<'_> {
+    fn status(&self) -> Option<&Status> {
         self.2.status()
     }
 }
@@ -80,8 +62,8 @@ impl<T: Told, E: ToldError> Told for Result<T, E> {
         }
     }
 
-    fn status(&self) -> Known<'_> {
-        self.as_ref().map_or(Known::Nothing, Told::status)
+    fn status(&self) -> Option<&Status> {
+        self.as_ref().ok().and_then(Told::status)
     }
 }
 

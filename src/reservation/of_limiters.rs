@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::sealed::Refund;
 use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
-use crate::decision::{JointStatus, Status};
+use crate::decision::Status;
 use crate::direct::{DirectLimiter, THE_KEY};
 use crate::engine::Engine;
 use crate::error::{CostExceedsLimit, JointError};
@@ -185,8 +185,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
-    type Told = Status;
-
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
         self.engine.refund(&receipt.charges)
     }
@@ -293,8 +291,6 @@ impl<C: Clock> DirectLimiter<C> {
 }
 
 impl<C: Clock> Refund for DirectLimiter<C> {
-    type Told = Status;
-
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
         self.engine.refund(&receipt.charges)
     }
@@ -351,7 +347,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub fn peek_reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<JointStatus, JointError> {
+    pub fn peek_reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
         Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost, false))
     }
 
@@ -384,7 +380,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(Reservation::new(Arc::clone(self), self.charge(keys, cost)?))
     }
 
-    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, Duration, JointStatus), ReserveError> {
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, Duration, Status), ReserveError> {
         self.charged(keys, cost, |keys| {
             let mut charges = Vec::new();
             let status = self.engine.decide_together_in_full(keys, cost, Some(&mut charges));
@@ -422,8 +418,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Refund for JointLimiter<D, C, F> {
-    type Told = JointStatus;
-
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
         self.engine.refund(&receipt.charges)
     }

@@ -7,7 +7,7 @@ use super::shard::{Full, Prepared, Request};
 use super::table::{Refundable, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, JointStatus, Left, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 
 /// A joint request.
@@ -51,7 +51,7 @@ fn and(all: Decision, (dimension, another): (usize, Decision)) -> Decision {
 
 /// The answer that a joint request would get.
 struct Preview {
-    status: JointStatus,
+    status: Status,
     /// Whether a key found no place.
     is_at_cap: bool,
     /// Whether a key has no permits: the request may begin its account, even if it is denied.
@@ -68,13 +68,13 @@ impl Table {
         &self,
         asked: Together<'_>,
         clock: &impl Clock,
-        mut told: Option<&mut JointStatus>,
+        mut told: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
         let mut lost = 0;
         loop {
             if let Some(told) = told.as_deref_mut() {
-                told.clear();
+                *told = PerQuota::NONE;
             }
             if let Some(admission) = self.try_together(asked, clock, told.as_deref_mut(), refundable.as_deref_mut()) {
                 return Decision::Admitted(admission);
@@ -89,7 +89,7 @@ impl Table {
                     self.count_refused();
                 }
                 if let Some(told) = told {
-                    *told = status;
+                    *told = status.left;
                 }
                 return decision;
             }
@@ -103,17 +103,19 @@ impl Table {
         &self,
         asked: Together<'_>,
         clock: &impl Clock,
-        mut told: Option<&mut JointStatus>,
+        mut told: Option<&mut PerQuota>,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Option<Admission> {
         let with = self.with(clock);
         let mut prepared: [Option<(Key, Prepared)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let mut taken: [Option<Taken<'_>>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut skips) = (Admission::UNCOUNTED, false);
-        let mut left = PerQuota::NONE;
         for (dimension, request) in asked.requests() {
-            let tells = told.is_some().then_some(&mut left);
-            match self.shard(request.key).prepare(with, request, &mut taken[dimension], &prepared, tells) {
+            if let Some(told) = told.as_deref_mut() {
+                told.begin(dimension);
+            }
+            let (shard, place) = (self.shard(request.key), &mut taken[dimension]);
+            match shard.prepare(with, request, place, &prepared, told.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
                     let Decision::Admitted(another_admission) = another.decision.into() else { return None };
@@ -122,12 +124,11 @@ impl Table {
                 }
                 Err(Full) if asked.admits_without_place && self.make_room(1, clock).is_err() => {
                     skips = true;
-                    left = self.left_of_new(request, clock);
+                    if let Some(told) = told.as_deref_mut() {
+                        self.tell_of_new(request, clock, told);
+                    }
                 }
                 Err(Full) => return None,
-            }
-            if let Some(told) = told.as_deref_mut() {
-                told.push(dimension, &left, None);
             }
         }
         if skips {
@@ -158,7 +159,7 @@ impl Table {
 
     /// The answer of [`acquire_together`](Self::acquire_together). Charges nothing. At the key cap it
     /// makes room for new keys, as the request would.
-    pub(crate) fn preview_together(&self, asked: Together<'_>, clock: &impl Clock) -> JointStatus {
+    pub(crate) fn preview_together(&self, asked: Together<'_>, clock: &impl Clock) -> Status {
         self.look_together(asked, clock).status
     }
 
@@ -172,36 +173,38 @@ impl Table {
 
     /// One attempt. `None` if it made room: the place may have been that of a key of this request.
     fn try_look_together(&self, asked: Together<'_>, clock: &impl Clock) -> Option<Preview> {
-        let mut all = Preview { status: JointStatus::new(), is_at_cap: false, has_new: false };
+        let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
         let mut new = 0;
         for (dimension, request) in asked.requests() {
-            let (known, free) = (self.peek_known(request, clock), self.free_places());
+            let left = &mut all.status.left;
+            left.begin(dimension);
+            let (known, free) = (self.peek_known(request, clock, left), self.free_places());
             all.has_new |= known.is_none();
-            let takes_place = known.is_none() && asked.cost > 0 && !all.status.is_denied();
-            let (decision, left) = if takes_place && new >= free {
+            let takes_place = known.is_none() && asked.cost > 0 && !all.status.decision.is_denied();
+            let decision = if takes_place && new >= free {
                 let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
                 all.is_at_cap = true;
-                let left = self.left_of_new(request, clock);
+                self.tell_of_new(request, clock, left);
                 if asked.admits_without_place {
-                    all.status.push(dimension, &left, None);
                     continue;
                 }
-                let denial = Denial::new(wait_ns, DenialReason::KeyCap, 0);
-                (Decision::Denied(denial), left.map(|left| Left::none_for(left.limit, wait_ns)))
+                left.change(|left| Left::none_for(left.limit, wait_ns));
+                Decision::Denied(Denial::new(wait_ns, DenialReason::KeyCap, 0))
             } else {
                 new += u64::from(takes_place);
-                let Status { decision, left } = known.unwrap_or_else(|| self.peek_new(request, clock));
-                (decision, left)
+                known.unwrap_or_else(|| self.peek_new(request, clock, left))
             };
-            all.status.push(dimension, &left, decision.is_denied().then_some(asked.cost));
+            if decision.is_denied() {
+                left.violate(asked.cost);
+            }
             all.status.decision = and(all.status.decision, (dimension, decision));
         }
         Some(all)
     }
 
-    /// The permits left of a new key.
-    fn left_of_new(&self, Request { key, ask }: Request, clock: &impl Clock) -> PerQuota {
-        self.peek_new(Request { key, ask: Ask { cost: 0, ..ask } }, clock).left
+    /// Writes the permits left of a new key.
+    fn tell_of_new(&self, Request { key, ask }: Request, clock: &impl Clock, left: &mut PerQuota) {
+        let _ = self.peek_new(Request { key, ask: Ask { cost: 0, ..ask } }, clock, left);
     }
 
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
@@ -215,7 +218,9 @@ impl Table {
     /// The same for one key.
     pub(super) fn open_low(&self, request: Request, clock: &impl Clock) {
         let shard = self.shard(request.key);
-        if shard.is_vacant(self.with(clock), request.key) && self.peek_new(request, clock).is_denied() {
+        if shard.is_vacant(self.with(clock), request.key)
+            && self.peek_new(request, clock, &mut { PerQuota::NONE }).is_denied()
+        {
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }

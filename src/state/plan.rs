@@ -146,7 +146,7 @@ impl Plan {
             Self::Account(account) => propose_to(account, Word::NEW, time, ask, left.as_deref_mut()),
         };
         if let Some(left) = left.filter(|_| lag > 0) {
-            *left = left.map(|left| left.after(lag));
+            left.change(|left| left.after(lag));
         }
         match proposal {
             Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
@@ -258,10 +258,10 @@ fn propose_to(
     };
     if let Some(left) = left {
         let state = new.unwrap_or(state);
-        left.set_one(match kind {
+        left.set([match kind {
             AskKind::Acquire | AskKind::Refused => account.left(state, reading),
             AskKind::Reserve => account.left_within(state, reading, within),
-        });
+        }]);
     }
     proposal
 }

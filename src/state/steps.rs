@@ -135,7 +135,7 @@ impl StepsPlan {
         let denied_until = view.denied_until(cost);
         let grants = denied_until.is_none() && !peeks;
         if let Some(left) = left {
-            left.set_one(if grants { view.left_after(cost) } else { view.left() });
+            left.set([if grants { view.left_after(cost) } else { view.left() }]);
         }
         if grants {
             let claimed = view.claimed(place, cost);

@@ -10,7 +10,7 @@ use super::shard::{Answer, Charged, Context, Full, Request, Shard, Shared};
 use super::versions::{Version, Versions};
 use super::word::time_of;
 use crate::clock::Clock;
-use crate::decision::{FastDecision, PerQuota, Status};
+use crate::decision::{Decision, FastDecision, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
@@ -191,12 +191,12 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(Status, Refundable), u64> {
         let request = Request { key: Key::of(fingerprint), ask };
-        let mut left = PerQuota::asked(ask.cost);
-        let decided = self.shard(request.key).decide(self.with(clock), request, Some(&mut left));
-        let decided = decided.or_else(|Full| self.decide_at_cap(request, clock, Some(&mut left)));
+        let mut status = Status::nothing();
+        let decided = self.shard(request.key).decide(self.with(clock), request, Some(&mut status.left));
+        let decided = decided.or_else(|Full| self.decide_at_cap(request, clock, Some(&mut status.left)));
         let (decision, charged) = decided?;
         let cost = if decision.is_admitted() { ask.cost } else { 0 };
-        Ok((Status { decision: decision.into(), left }, Refundable { key: request.key, cost, charged }))
+        Ok((status.decided(decision.into(), ask.cost), Refundable { key: request.key, cost, charged }))
     }
 
     /// Notes a request that is denied by other than its quotas, as they would if they denied it: it
@@ -210,9 +210,9 @@ impl Table {
             return None;
         }
         let request = Request { key, ask: Ask { kind: AskKind::Refused, ..ask } };
-        let mut left = PerQuota::asked(cost);
-        let (decision, _) = self.shard(key).decide(self.with(clock), request, Some(&mut left)).ok()?;
-        Some(Status { decision: decision.into(), left })
+        let mut status = Status::nothing();
+        let (decision, _) = self.shard(key).decide(self.with(clock), request, Some(&mut status.left)).ok()?;
+        Some(status.decided(decision.into(), cost))
     }
 
     /// Decides a request whose key found no place.
@@ -273,13 +273,16 @@ impl Table {
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for
     /// a new key as the request would, so both give the same answer.
     pub(crate) fn preview(&self, fingerprint: Fingerprint, ask: Ask, clock: &impl Clock) -> Result<Status, u64> {
-        let request = Request { key: Key::of(fingerprint), ask };
+        let (request, mut status) = (Request { key: Key::of(fingerprint), ask }, Status::nothing());
         loop {
-            if let Some(status) = self.peek_known(request, clock) {
-                return Ok(status);
+            if let Some(decision) = self.peek_known(request, clock, &mut status.left) {
+                return Ok(status.decided(decision, ask.cost));
             }
             match if self.shared.places.free() > 0 { Ok(()) } else { self.make_room(1, clock) } {
-                Ok(()) => return Ok(self.peek_new(request, clock)),
+                Ok(()) => {
+                    let decision = self.peek_new(request, clock, &mut status.left);
+                    return Ok(status.decided(decision, ask.cost));
+                }
                 Err(_) if !self.shard(request.key).is_vacant(self.with(clock), request.key) => {}
                 Err(wait_ns) => return Err(wait_ns),
             }
@@ -288,20 +291,20 @@ impl Table {
 
     /// The same, as if there were a place for every key.
     pub(crate) fn peek(&self, fingerprint: Fingerprint, ask: Ask, clock: &impl Clock) -> Status {
-        let request = Request { key: Key::of(fingerprint), ask };
-        self.peek_known(request, clock).unwrap_or_else(|| self.peek_new(request, clock))
+        let (request, mut status) = (Request { key: Key::of(fingerprint), ask }, Status::nothing());
+        let known = self.peek_known(request, clock, &mut status.left);
+        let decision = known.unwrap_or_else(|| self.peek_new(request, clock, &mut status.left));
+        status.decided(decision, ask.cost)
     }
 
-    pub(super) fn peek_known(&self, request: Request, clock: &impl Clock) -> Option<Status> {
-        let mut left = PerQuota::asked(request.ask.cost);
-        let decision = self.shard(request.key).peek(self.with(clock), request, &mut left)?;
-        Some(Status { decision: decision.into(), left })
+    /// The answer to a peek at a key with permits.
+    pub(super) fn peek_known(&self, request: Request, clock: &impl Clock, left: &mut PerQuota) -> Option<Decision> {
+        self.shard(request.key).peek(self.with(clock), request, left).map(Decision::from)
     }
 
-    pub(super) fn peek_new(&self, request: Request, clock: &impl Clock) -> Status {
-        let mut left = PerQuota::asked(request.ask.cost);
-        let decision = self.shard(request.key).peek_new(request, time_of(clock.now()), &mut left);
-        Status { decision: decision.into(), left }
+    /// The answer to a peek at a key without permits.
+    pub(super) fn peek_new(&self, request: Request, clock: &impl Clock, left: &mut PerQuota) -> Decision {
+        self.shard(request.key).peek_new(request, time_of(clock.now()), left).into()
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.

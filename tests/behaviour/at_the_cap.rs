@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, JointStatus, Limiter, MockClock,
-    Quota, QuotaStatus, Status,
+    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, Limiter, MockClock, Quota,
+    QuotaStatus, Status,
 };
 
 const fn seconds(count: u64) -> Duration {
@@ -151,7 +151,7 @@ fn a_joint_peek_at_the_cap_tells_whether_any_key_would_be_charged() {
 
 /// The dimension and quota of each item, whether it is violated, the permits that remain, and when
 /// there are more.
-fn items(status: &JointStatus) -> Vec<(usize, usize, bool, u32, Duration)> {
+fn items(status: &Status) -> Vec<(usize, usize, bool, u32, Duration)> {
     let numbers =
         |item: QuotaStatus| (item.dimension(), item.quota(), item.is_violated(), item.remaining(), item.next_after());
     status.quotas().map(numbers).collect()

@@ -154,32 +154,34 @@ fn a_joint_limiter_tells_the_dimension_and_each_key() {
         .clock(MockClock::new())
         .build()
         .unwrap();
-    let admitted = |user: Option<u64>| Seen {
+    let admitted = |user: Option<u64>, remaining| Seen {
         admitted: true,
         cost: 1,
         keys: vec![user, hash(7_u64), hash((1_u8, "/"))],
+        remaining: Some(remaining),
         ..Seen::default()
     };
     assert!(limiter.try_acquire((Absent, 7, (1, "/"))).unwrap().is_admitted());
-    assert_eq!(record.one(), admitted(None));
+    assert_eq!(record.one(), admitted(None, 2));
     assert!(limiter.try_acquire_status(("alice", 7, (1, "/"))).unwrap().is_admitted());
     drop(limiter.reserve(("alice", 7, (1, "/")), 1).unwrap());
     assert!(limiter.try_acquire(("alice", 7, (1, "/"))).unwrap().is_admitted());
-    assert_eq!(record.take(), vec![admitted(hash("alice")); 3]);
+    assert_eq!(record.take(), [1, 0, 0].map(|remaining| admitted(hash("alice"), remaining)));
 
     let denied = Seen {
         admitted: false,
         reason: Some(DenialReason::Quota),
         dimension: Some("tenant".into()),
         quota: Some("tenant-1m: 3 per 1m".into()),
-        ..admitted(hash("alice"))
+        ..admitted(hash("alice"), 0)
     };
     assert_eq!(limiter.try_acquire_many([("alice", 7, (1, "/"))]).len(), 1);
     assert!(limiter.try_acquire_n_status(("alice", 7, (1, "/")), 1).unwrap().is_denied());
     assert!(limiter.reserve(("alice", 7, (1, "/")), 1).is_err());
-    assert_eq!(record.take(), vec![denied; 3]);
+    let denied_by_reserve = Seen { remaining: None, ..denied.clone() };
+    assert_eq!(record.take(), [denied.clone(), denied, denied_by_reserve]);
 
-    let too_costly = Seen { admitted: false, too_costly: true, cost: 4, ..admitted(hash("alice")) };
+    let too_costly = Seen { admitted: false, too_costly: true, cost: 4, remaining: None, ..admitted(hash("alice"), 0) };
     assert!(matches!(limiter.try_acquire_n(("alice", 7, (1, "/")), 4), Err(JointError::Cost(_))));
     assert!(limiter.reserve(("alice", 7, (1, "/")), 4).is_err());
     assert_eq!(record.take(), vec![too_costly; 2]);

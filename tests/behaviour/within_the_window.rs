@@ -66,7 +66,7 @@ fn no_wait_of_a_keyed_limiter_exceeds_the_window() {
             check_each(limiter.peek_n(key, cost).unwrap(), longest, &of);
             check_each(limiter.try_acquire_status(1000 + round), longest, &of);
             if let Ok(reserved) = limiter.reserve(key, 1, Duration::ZERO) {
-                check_each(*reserved.status(), longest, &of);
+                check_each(reserved.status().clone(), longest, &of);
             }
         }
     }

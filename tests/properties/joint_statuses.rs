@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Decision, JointLimiter, JointStatus, Limiter, MockClock, Quota, QuotaStatus};
+use tollgate::{Decision, JointLimiter, Limiter, MockClock, Quota, QuotaStatus, Status};
 
 #[derive(Debug, Clone)]
 struct Op {
@@ -69,7 +69,7 @@ fn numbers(dimension: usize, quota: usize, status: QuotaStatus) -> Numbers {
     (dimension, quota, status.limit(), status.remaining(), status.next_after(), status.reset_after())
 }
 
-fn agree(op: &Op, singles: &[Single], status: &JointStatus) -> Result<(), TestCaseError> {
+fn agree(op: &Op, singles: &[Single], status: &Status) -> Result<(), TestCaseError> {
     let asked = || singles.iter().filter_map(|single| Some((single, op.keys[single.dimension]?)));
     let in_the_way: Vec<_> = asked()
         .filter_map(|(single, key)| {
@@ -96,7 +96,7 @@ fn agree(op: &Op, singles: &[Single], status: &JointStatus) -> Result<(), TestCa
     let items: Vec<_> = status.quotas().map(|item| numbers(item.dimension(), item.quota(), item)).collect();
     let expected: Vec<_> = asked()
         .map(|(single, key)| {
-            let status = single.limiter.peek_n(key, 0).expect("costs nothing").tightest();
+            let status = single.limiter.peek_n(key, 0).expect("costs nothing").tightest().expect("a quota");
             numbers(single.dimension, single.quota, status)
         })
         .collect();

@@ -31,8 +31,7 @@ pub struct Usage {
 /// Of the [tightest](Status::tightest) quota.
 impl From<&Status> for Usage {
     fn from(status: &Status) -> Self {
-        let tightest = status.tightest();
-        Self { remaining: tightest.remaining(), next_after: tightest.next_after() }
+        Self { remaining: status.remaining(), next_after: status.next_after() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use tollgate::{Algorithm, AtKeyCap, JointLimiter, JointStatus, Quota};
+use tollgate::{Algorithm, AtKeyCap, JointLimiter, Quota};
 
 use crate::decision::{Admission, DecidedBy, Decision, Denial};
 use crate::engine::{Asked, Request};
@@ -117,7 +117,7 @@ impl Fallback {
     }
 }
 
-fn told(status: &JointStatus) -> Status {
+fn told(status: &tollgate::Status) -> Status {
     let decision = match status.decision() {
         tollgate::Decision::Admitted(admission) => {
             Decision::Admitted(Admission::without_receipt(DecidedBy::Local, admission.delay()))

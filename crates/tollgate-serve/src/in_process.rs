@@ -1,7 +1,7 @@
 //! Decisions in process, by a [`JointLimiter`].
 
 use tollgate::{
-    Algorithm, AnyClock, Decision, Denial, JointError, JointLimiter, JointStatus, Quota, QuotaStatus, ReserveError,
+    Algorithm, AnyClock, Decision, Denial, JointError, JointLimiter, Quota, QuotaStatus, ReserveError, Status,
 };
 use tollgate_http::{DenialKind, Usage};
 
@@ -34,7 +34,7 @@ impl InProcess {
         }
     }
 
-    fn ask(&self, keys: &[Option<OfDimension<'_>>], ask: Ask) -> Result<JointStatus, Verdict> {
+    fn ask(&self, keys: &[Option<OfDimension<'_>>], ask: Ask) -> Result<Status, Verdict> {
         let cost = ask.cost;
         if ask.is_peek {
             return self.limiter.peek_reserve(keys, cost).map_err(|error| refused(&error));
@@ -59,7 +59,7 @@ impl InProcess {
     }
 }
 
-fn verdict(status: &JointStatus, cost: u32) -> Verdict {
+fn verdict(status: &Status, cost: u32) -> Verdict {
     match status.decision() {
         Decision::Admitted(admission) => match admission.overruled() {
             Some(denial) => Verdict::Overruled(refusal(denial, Some(status), cost)),
@@ -72,13 +72,13 @@ fn verdict(status: &JointStatus, cost: u32) -> Verdict {
 
 /// The refusal of a request by a denial, with the violated quotas. The one that decides the wait is
 /// always among them.
-fn refusal(denial: Denial, status: Option<&JointStatus>, cost: u32) -> Refusal {
+fn refusal(denial: Denial, status: Option<&Status>, cost: u32) -> Refusal {
     let (kind, wait) = (denial.reason().into(), denial.retry_after());
     let by_quota = kind == DenialKind::Quota;
     let decides = by_quota.then(|| (denial.dimension(), denial.quota()));
     let violated = status
         .into_iter()
-        .flat_map(JointStatus::quotas)
+        .flat_map(Status::quotas)
         .filter(|item| by_quota && (item.is_violated() || decides == Some((item.dimension(), item.quota()))));
     Refusal { kind, wait, violated: violated.map(|item| left(item).violated(cost, wait)).collect(), decides }
 }

@@ -137,7 +137,7 @@ proptest! {
                         Answer::Admitted { delay_ns, .. } => prop_assert_eq!((fits_at, 0), (now, delay_ns)),
                         Answer::Denied { wait_ns, .. } => prop_assert_eq!(fits_at, now + wait_ns),
                     }
-                    for (&(limit, window), left) in quotas.iter().zip(left.iter()) {
+                    for (&(limit, window), left) in quotas.iter().zip(left.iter().map(|quota| quota.left)) {
                         if now < naive.reserved_until {
                             prop_assert_eq!(left.remaining, 0);
                             continue;

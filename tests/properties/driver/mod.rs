@@ -208,7 +208,7 @@ impl<S: Subject> Pair<S> {
         let reset = status.quotas().map(|quota| quota.reset_after()).max().expect("a quota");
         let end = u128::from(self.now) + reset.as_nanos();
         let stamp = end.checked_sub(u128::from(window)).and_then(|stamp| u64::try_from(stamp).ok());
-        let left = left_by(status);
+        let left = left_by(&status);
         match stamp.map(|stamp| Granted { cost, stamp, left }) {
             Some(granted) if self.oracle.may_grant(&key, granted, self.now) => Ok(Some(granted)),
             _ => Err(format!("granted until {end} and then {left:?} remains, which the oracle rules out")),
@@ -251,7 +251,7 @@ impl<S: Subject> Pair<S> {
         status: Result<Status, CostExceedsLimit>,
         expected: Result<Outcome, NeverPossible>,
     ) -> Result<(), String> {
-        self.same_decision(status.map(|status| status.decision()), expected)?;
+        self.same_decision(status.as_ref().map(Status::decision).map_err(|error| *error), expected)?;
         let (Ok(status), Ok(Outcome { mut answer, by })) = (status, expected) else { return Ok(()) };
         if let (By::NoPlaceDenied, Some(wait)) = (by, status.retry_after()) {
             // Of all the times that may be advised, the one that was.
@@ -262,11 +262,12 @@ impl<S: Subject> Pair<S> {
         if let Some((place, quota)) = status.quotas().enumerate().find(|(place, quota)| quota.quota() != *place) {
             return Err(format!("{quota:?} in place {place}"));
         }
-        let said = left_by(status);
+        let tightest = status.tightest().expect("a quota");
+        let said = left_by(&status);
         if said != answer.left {
             return Err(format!("{said:?}, expected {:?}", answer.left));
         }
-        let tightest = (status.tightest().quota(), left_of(status.tightest()));
+        let tightest = (tightest.quota(), left_of(tightest));
         let short = Left {
             limit: status.limit(),
             remaining: status.remaining(),
@@ -284,11 +285,11 @@ impl<S: Subject> Pair<S> {
     /// it.
     fn same_peek(&self, key: u32, cost: u32, status: Result<Status, CostExceedsLimit>) -> Result<(), String> {
         let by_peek = |answer| Outcome { answer, by: By::Peek };
-        let own = self.same_status(status, self.oracle.peek(&key, self.now, cost).map(by_peek));
+        let own = self.same_status(status.clone(), self.oracle.peek(&key, self.now, cost).map(by_peek));
         if own.is_ok() || status.is_err() || !self.oracle.may_be_unknown(&key) {
             return own;
         }
-        let unknown = self.same_status(status, self.oracle.peek_unknown(cost).map(by_peek));
+        let unknown = self.same_status(status.clone(), self.oracle.peek_unknown(cost).map(by_peek));
         if unknown.is_ok() || cost == 0 || self.oracle.place(&key, self.now) == Place::Certain {
             return unknown.or(own);
         }
@@ -321,7 +322,7 @@ impl<S: Subject> Pair<S> {
 }
 
 /// What each quota leaves.
-fn left_by(status: Status) -> [Option<Left>; 8] {
+fn left_by(status: &Status) -> [Option<Left>; 8] {
     let mut quotas = status.quotas().map(left_of);
     core::array::from_fn(|_| quotas.next())
 }

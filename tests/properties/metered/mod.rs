@@ -252,7 +252,7 @@ impl<S: Subject> Pair<S> {
             if said.decision.is_admitted() {
                 after.grant(time, cost);
             }
-            let numbers = || said.status.map_or(Ok(()), |status| self.same_numbers(&after, time, status));
+            let numbers = || said.status.as_ref().map_or(Ok(()), |status| self.same_numbers(&after, time, status));
             match self.same(&before, time, cost, said.decision).and_then(|()| numbers()) {
                 Ok(()) if said.decision.is_admitted() && !before.admits(self.latest, cost) => {
                     return Err(format!("a clock that stood still would not have admitted it: {before:?}"));
@@ -268,7 +268,7 @@ impl<S: Subject> Pair<S> {
     /// When a key that was not known is taken to have been seen first, by when everything will be
     /// free.
     fn seen_first(&self, cost: u32, said: &Said) -> u64 {
-        let Some(status) = said.status else { return self.now };
+        let Some(status) = &said.status else { return self.now };
         let granted = if said.decision.is_admitted() { cost } else { 0 };
         let takes =
             |permits: u32, rate: u32, per: u64| (u128::from(permits) * u128::from(per)).div_ceil(u128::from(rate));
@@ -317,7 +317,7 @@ impl<S: Subject> Pair<S> {
 
     /// Whether these are the numbers of a request that is judged at `time`; waits are from the
     /// reading on.
-    fn same_numbers(&self, key: &Naive, time: u64, status: Status) -> Checked {
+    fn same_numbers(&self, key: &Naive, time: u64, status: &Status) -> Checked {
         if status.reset_after() == Duration::MAX {
             // A bucket that starts low fills from its first request on.
             let is_new = Naive::new(self.meter, 0, self.now);
@@ -328,7 +328,7 @@ impl<S: Subject> Pair<S> {
         let free = u128::from(self.now) + status.reset_after().as_nanos();
         let is_first = free == u128::from(self.now) || !key.admits_at(free - 1, self.meter.limit());
         let remaining = key.most(time);
-        let quota = status.tightest();
+        let quota = status.tightest().expect("a quota");
         let numbers = |quota: QuotaStatus| (quota.limit(), quota.remaining(), quota.next_after(), quota.reset_after());
         let short = (status.limit(), status.remaining(), status.next_after(), status.reset_after());
         if (quota.quota(), status.quotas().len()) != (0, 1) || numbers(quota) != short {
@@ -367,7 +367,7 @@ impl<S: Subject> Pair<S> {
             let unknown = is_as_new(known, self.latest).then(|| Naive::new(self.meter, 0, self.now));
             let same = |naive: &Naive| {
                 self.same(naive, self.now, cost, status.decision())
-                    .and_then(|()| self.same_numbers(naive, self.now, status))
+                    .and_then(|()| self.same_numbers(naive, self.now, &status))
             };
             let compared: Vec<Checked> = known.iter().chain(&unknown).map(same).collect();
             if compared.iter().any(Result::is_ok) { Ok(()) } else { Err(format!("{status:?}: {compared:?}")) }

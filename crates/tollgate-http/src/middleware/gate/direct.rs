@@ -45,7 +45,7 @@ impl<C: Clock> Single for DirectLimiter<C> {
 
     fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
         let reservation = Self::reserve(self, cost, Duration::ZERO)?;
-        Ok((*reservation.status(), reservation.commit()))
+        Ok((reservation.status().clone(), reservation.commit()))
     }
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {

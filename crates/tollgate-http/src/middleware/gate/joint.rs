@@ -1,14 +1,13 @@
 //! A joint limiter as middleware asks it.
 
-use core::cmp::Reverse;
 use core::hash::Hash;
 
 use tollgate::{
-    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, JointStatus, Keys, Quota, Receipt,
-    ReserveError,
+    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError, Status,
 };
 
 use super::super::each_tuple::each_tuple;
+use super::single::of;
 use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by};
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
@@ -103,12 +102,6 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 }
 
-fn of(status: &JointStatus, tell: Tell) -> Option<Items> {
-    let tightness = |item: &Item| (item.usage.remaining, Reverse(item.usage.next_after));
-    let items = || status.quotas().map(Item::from);
-    Items::told(tell, || items().min_by_key(tightness), items)
-}
-
 fn reserve<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, request: Request) -> Verdict
 where
     K: JointKey,
@@ -125,7 +118,7 @@ where
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: JointStatus| violated_by(status.quotas().map(Item::from), &denial, request.cost);
+            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
             let now = || limiter.peek_reserve(keys.refs(), request.cost);
             Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }

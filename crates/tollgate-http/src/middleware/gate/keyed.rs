@@ -53,7 +53,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
 
     fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
         let reservation = self.limiter.reserve(self.key, cost, Duration::ZERO)?;
-        Ok((*reservation.status(), reservation.commit()))
+        Ok((reservation.status().clone(), reservation.commit()))
     }
 
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {

@@ -82,6 +82,7 @@ pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
     limiter.peek(1).ok().and_then(|status| of(&status, tell))
 }
 
-fn of(status: &Status, tell: Tell) -> Option<Items> {
-    Items::told(tell, || Some(status.tightest().into()), || status.quotas().map(Item::from))
+/// The permits left by a status.
+pub(super) fn of(status: &Status, tell: Tell) -> Option<Items> {
+    Items::told(tell, || status.tightest().map(Item::from), || status.quotas().map(Item::from))
 }

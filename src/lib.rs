@@ -302,6 +302,7 @@ mod noted;
 mod observer;
 mod penalty;
 #[cfg(feature = "policy")]
+#[path = "../crates/tollgate-policy/src/lib.rs"]
 pub mod policy;
 mod quota;
 mod quotas;

@@ -9,7 +9,7 @@ impl Policy {
     /// answer at the key cap. All of it, or nothing.
     ///
     /// Requests may arrive at the same time. What each key has been granted stays, as
-    /// [`Limiter::set_quotas`](crate::Limiter::set_quotas) says. Dimensions are matched by name, in
+    /// [`Limiter::set_quotas`](tollgate::Limiter::set_quotas) says. Dimensions are matched by name, in
     /// any order.
     ///
     /// Everything is checked first, in all limiters. Then it changes dimension by dimension. A
@@ -27,13 +27,14 @@ impl Policy {
     ///   for what is left of their blocks.
     ///
     /// ```
-    /// use tollgate::{JointLimiter, Policy};
+    /// use tollgate::JointLimiter;
+    /// use tollgate_policy::Policy;
     ///
     /// let policy = |head: &str, limit: u32| {
     ///     let quota = format!("quota = [{{ limit = {limit}, per = \"1m\" }}]");
     ///     Policy::from_toml(&format!("{head}\n[[dimension]]\nname = \"user\"\n{quota}"))
     /// };
-    /// let limiter: JointLimiter<(String,)> = policy("shadow = true", 1)?.builder().build()?;
+    /// let limiter: JointLimiter<(String,)> = policy("shadow = true", 1)?.builder()?.build()?;
     /// let admits_alice = || limiter.try_acquire(("alice",)).map(|decision| decision.is_admitted());
     /// assert!(admits_alice()? && admits_alice()?, "shadow mode denies nothing");
     ///

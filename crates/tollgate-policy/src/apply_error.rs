@@ -1,13 +1,14 @@
 //! [`ApplyError`]: why a policy was not applied to what is in use.
 
-use crate::change::ChangeError;
-use crate::texts::texts;
+use core::fmt;
+
+use tollgate::ChangeError;
 
 /// Why a policy was not [applied](crate::Policy::apply). Nothing has changed.
 ///
 /// ```
-/// use tollgate::policy::{ApplyError, Policy};
 /// use tollgate::{JointLimiter, Quota};
+/// use tollgate_policy::{ApplyError, Policy};
 ///
 /// let builder = JointLimiter::<(String,)>::builder().dimension("tenant", [Quota::per_minute(5)]);
 /// let limiter = builder.build()?;
@@ -46,7 +47,7 @@ pub enum ApplyError {
     },
     /// The policy has a `[store]`, and the limiter decides in process.
     ForStore,
-    /// A [`Target`](crate::policy::Target) of the program refuses it.
+    /// A [`Target`](crate::Target) of the program refuses it.
     Refused {
         /// The name of the dimension, if it is because of one.
         dimension: Option<String>,
@@ -69,16 +70,33 @@ impl ApplyError {
     }
 }
 
-texts! { ApplyError {
-    NotInLimiter { dimension } => "no limiter has the dimension {dimension:?}: remove it from the policy, or restart to \
-        build a limiter with it";
-    NotInPolicy { dimension } => "the policy lacks the dimension {dimension:?}, which a limiter has: add it, or restart to \
-        build a limiter without it";
-    Change { dimension, error } => "dimension {dimension:?}: {error}";
-    KeyCap { is, asked } => "`key_cap` can't change from {is} to {asked} in use: write {is}, or restart to build a \
-        limiter with {asked}";
-    ForStore => "a limiter in process can't take on a policy with a `[store]`: remove the table, or restart to decide there";
-    Refused { dimension, reason } => "{}{reason}", dimension.as_ref().map_or(String::new(), |it| format!("dimension {it:?}: "));
-} }
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotInLimiter { dimension } => write!(
+                f,
+                "no limiter has the dimension {dimension:?}: remove it from the policy, or restart to build a limiter \
+                 with it"
+            ),
+            Self::NotInPolicy { dimension } => write!(
+                f,
+                "the policy lacks the dimension {dimension:?}, which a limiter has: add it, or restart to build a \
+                 limiter without it"
+            ),
+            Self::Change { dimension, error } => write!(f, "dimension {dimension:?}: {error}"),
+            Self::KeyCap { is, asked } => write!(
+                f,
+                "`key_cap` can't change from {is} to {asked} in use: write {is}, or restart to build a limiter with \
+                 {asked}"
+            ),
+            Self::ForStore => f.write_str(
+                "a limiter in process can't take on a policy with a `[store]`: remove the table, or restart to decide \
+                 there",
+            ),
+            Self::Refused { dimension: Some(dimension), reason } => write!(f, "dimension {dimension:?}: {reason}"),
+            Self::Refused { dimension: None, reason } => f.write_str(reason),
+        }
+    }
+}
 
 impl core::error::Error for ApplyError {}

@@ -2,15 +2,12 @@
 
 use core::fmt;
 
-use crate::duration::DurationError;
-use crate::error::BuildError;
-use crate::quota::Algorithm;
-use crate::texts::texts;
+use tollgate::{Algorithm, BuildError, DurationError};
 
 /// Why a policy file was refused: the problem, its line and column. Usual mistakes have a remedy.
 ///
 /// ```
-/// use tollgate::policy::{Policy, PolicyProblem};
+/// use tollgate_policy::{Policy, PolicyProblem};
 ///
 /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"10x\" }]";
 /// let error = Policy::from_toml(text).unwrap_err();
@@ -76,7 +73,7 @@ impl core::error::Error for PolicyError {}
 /// A problem in a policy file.
 ///
 /// ```
-/// use tollgate::policy::{Policy, PolicyProblem};
+/// use tollgate_policy::{Policy, PolicyProblem};
 ///
 /// let text = "[[dimension]]\nname = \"\"\nquota = [{ limit = 5, per = \"1m\" }]";
 /// let error = Policy::from_toml(text).unwrap_err();
@@ -159,39 +156,66 @@ pub enum PolicyProblem {
     Refused(BuildError),
 }
 
-texts! { PolicyProblem {
-    Toml { message } => "{message}";
-    UnknownAlgorithm { name } => "there is no algorithm {name:?}: write sliding-window-log, token-bucket, \
-        leaky-bucket, leaky-queue, fixed-window, sliding-counter or quantised-log";
-    MissingField { field, algorithm } => "a {algorithm} needs `{field}`: add it";
-    ForeignField { field, algorithm, fields } => "a {algorithm} has no `{field}`: it has {fields}; remove it, or \
-        choose another `algorithm`";
-    Duration { field, error } => "`{field}`: {error}";
-    UnknownAtKeyCap { word } => "`at_key_cap` is {word:?}: write \"deny\" or \"admit\"";
-    ShadowAndPercentage => "`shadow` and `enforced_percent` are both there: remove `shadow`, or write \
-        `enforced_percent = 0` for shadow mode";
-    EmptyName => "a dimension's name is empty: give it one";
-    RepeatedName { name } => "there are two dimensions {name:?}: give each a name of its own";
-    EmptyKey => "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \
-        dimension's name";
-    Given { field } => "`{field}` is no text: write one, or {{ env = \"NAME\" }} or {{ file = \"PATH\" }} to have it read there";
-    InTheFile { field } => "`{field}` has a secret in the file: put it elsewhere, and write {{ env = \"NAME\" }} or \
-        {{ file = \"PATH\" }}";
-    UnknownOnFailure { word } => "`on_failure` is {word:?}: write \"closed\", \"open\" or \"local\"";
-    NoNodes => "`on_failure = \"local\"` needs `nodes`, the number of nodes, at least 1: each gets its share of the limits";
-    NodesWithoutLocal => "`nodes` is only for `on_failure = \"local\"`: remove it, or write that";
-    Refused(error) => "{error}";
-} }
+impl fmt::Display for PolicyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml { message } => f.write_str(message),
+            Self::UnknownAlgorithm { name } => write!(
+                f,
+                "there is no algorithm {name:?}: write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
+                 fixed-window, sliding-counter, quantised-log or warm-up"
+            ),
+            Self::MissingField { field, algorithm } => write!(f, "a {algorithm} needs `{field}`: add it"),
+            Self::ForeignField { field, algorithm, fields } => {
+                write!(f, "a {algorithm} has no `{field}`: it has {fields}; remove it, or choose another `algorithm`")
+            }
+            Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
+            Self::UnknownAtKeyCap { word } => write!(f, "`at_key_cap` is {word:?}: write \"deny\" or \"admit\""),
+            Self::ShadowAndPercentage => f.write_str(
+                "`shadow` and `enforced_percent` are both there: remove `shadow`, or write `enforced_percent = 0` for \
+                 shadow mode",
+            ),
+            Self::EmptyName => f.write_str("a dimension's name is empty: give it one"),
+            Self::RepeatedName { name } => {
+                write!(f, "there are two dimensions {name:?}: give each a name of its own")
+            }
+            Self::EmptyKey => f.write_str(
+                "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \
+                 dimension's name",
+            ),
+            Self::Given { field } => write!(
+                f,
+                "`{field}` is no text: write one, or {{ env = \"NAME\" }} or {{ file = \"PATH\" }} to have it read there"
+            ),
+            Self::InTheFile { field } => write!(
+                f,
+                "`{field}` has a secret in the file: put it elsewhere, and write {{ env = \"NAME\" }} or \
+                 {{ file = \"PATH\" }}"
+            ),
+            Self::UnknownOnFailure { word } => {
+                write!(f, "`on_failure` is {word:?}: write \"closed\", \"open\" or \"local\"")
+            }
+            Self::NoNodes => f.write_str(
+                "`on_failure = \"local\"` needs `nodes`, the number of nodes, at least 1: each gets its share of the \
+                 limits",
+            ),
+            Self::NodesWithoutLocal => {
+                f.write_str("`nodes` is only for `on_failure = \"local\"`: remove it, or write that")
+            }
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
 
 /// A policy has no dimension of this name.
 ///
 /// ```
-/// use tollgate::policy::{Policy, UnknownDimension};
+/// use tollgate_policy::{Policy, UnknownDimension};
 ///
 /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
-/// let error: UnknownDimension = Policy::from_toml(text)?.builder_of::<str>("user").unwrap_err();
+/// let error: UnknownDimension = Policy::from_toml(text)?.dimension("user").unwrap_err();
 /// assert_eq!((error.dimension(), error.to_string().contains("only \"address\"")), ("user", true));
-/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// # Ok::<(), tollgate_policy::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownDimension {
@@ -218,3 +242,47 @@ impl fmt::Display for UnknownDimension {
 }
 
 impl core::error::Error for UnknownDimension {}
+
+/// Why no limiter in process can be built of a policy.
+///
+/// ```
+/// use tollgate_policy::{BuilderError, Policy};
+///
+/// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let policy = Policy::from_toml(text)?;
+/// let error = policy.builder_of::<str>("user").unwrap_err();
+/// assert!(matches!(error, BuilderError::UnknownDimension(_)));
+///
+/// let store = "[store]\nurl = \"redis://127.0.0.1\"\nsecret = { env = \"SECRET\" }\n";
+/// let policy = Policy::from_toml(&format!("{store}{text}"))?;
+/// assert_eq!(policy.builder_of::<str>("address").unwrap_err(), BuilderError::ForStore);
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuilderError {
+    /// The policy has a `[store]`, and the limiter would decide in process.
+    ForStore,
+    /// The policy has no dimension of this name.
+    UnknownDimension(UnknownDimension),
+}
+
+impl From<UnknownDimension> for BuilderError {
+    fn from(error: UnknownDimension) -> Self {
+        Self::UnknownDimension(error)
+    }
+}
+
+impl fmt::Display for BuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForStore => f.write_str(
+                "the policy has a `[store]`, and this program decides in process: remove the table, or take a program \
+                 that decides on a store (`tollgate-redis`)",
+            ),
+            Self::UnknownDimension(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BuilderError {}

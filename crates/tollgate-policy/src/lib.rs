@@ -1,12 +1,12 @@
-//! [`Policy`]: the dimensions and quotas of a service in a file, which the service and
-//! `tollgate replay` both read.
+//! Policy files for the limiters of [tollgate](https://docs.rs/tollgate): the dimensions and quotas of
+//! a service in a file, which the service and `tollgate replay` both read.
 //!
 //! A policy is written in [TOML](https://toml.io). The whole file is checked when it is read. A
 //! file with a problem gives only a [`PolicyError`] and changes no limiter that is in use.
 //!
 //! ```
 //! use tollgate::Decision;
-//! use tollgate::policy::Policy;
+//! use tollgate_policy::Policy;
 //!
 //! let policy = Policy::from_toml(r#"
 //!     key_cap = 100_000           # keys held at once, of all dimensions; default 1,048,576
@@ -36,7 +36,7 @@
 //!     per = "1s"
 //! "#)?;
 //!
-//! let limiter = policy.builder::<(String, String)>().build()?;
+//! let limiter = policy.builder::<(String, String)>()?.build()?;
 //! match limiter.try_acquire(("192.0.2.7", "/login"))? {
 //!     Decision::Admitted(_) => {}
 //!     Decision::Denied(denial) => println!("{}: {denial}", limiter.dimension(denial.dimension())),
@@ -56,7 +56,7 @@
 //! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
 //! | `enforced_percent` | the percentage of keys for which limits are enforced, in place of `shadow`: 0 to 100 (default) |
 //! | `store` | the [server](#a-store) that decides, in place of this process; optional |
-//! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](crate::MAX_DIMENSIONS) |
+//! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](tollgate::MAX_DIMENSIONS) |
 //!
 //! See [`JointLimiterBuilder::shadow`] for shadow mode, and
 //! [`JointLimiterBuilder::enforced_percent`]. `tollgate replay` reports denials with and
@@ -67,7 +67,7 @@
 //! | `name` | a name for messages, different for each dimension |
 //! | `key` | the fields that form its keys; by default one, the dimension's name |
 //! | `quota` | one quota, or several sliding window logs |
-//! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](crate::Penalty); optional |
+//! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](tollgate::Penalty); optional |
 //!
 //! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
 //! form one key. The library only stores their names. `tollgate replay` reads the fields from each
@@ -90,16 +90,16 @@
 //!
 //! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
 //!
-//! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`]). A
+//! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`](tollgate::parse_duration)). A
 //! number without a unit is an error, which tells what to write.
 //!
-//! A policy with one dimension, or one dimension of several, makes a [`Limiter`](crate::Limiter) by
+//! A policy with one dimension, or one dimension of several, makes a [`Limiter`](tollgate::Limiter) by
 //! [`Policy::builder_of`].
 //!
 //! # A store
 //! With a `[store]`, the same file is for a Redis or Valkey server on which several nodes share the
 //! limits. `tollgate-redis` makes the limiter, and `tollgate serve` and `tollgate replay` take such a
-//! file as well. A limiter in process refuses it ([`BuildError::ForStore`](crate::BuildError::ForStore)):
+//! file as well. A limiter in process refuses it ([`BuilderError::ForStore`]):
 //! nothing decides in process by mistake. [`Policy::without_store`] does so on purpose.
 //!
 //! ```toml
@@ -135,10 +135,10 @@
 //! ```no_run
 //! use std::net::IpAddr;
 //! use std::sync::Arc;
-//! use tollgate::policy::{Policy, Reloader, Watcher};
+//! use tollgate_policy::{Policy, Reloader, Watcher};
 //!
 //! let policy = Policy::load("limits.toml")?;
-//! let limiter = Arc::new(policy.builder::<(IpAddr,)>().build()?);
+//! let limiter = Arc::new(policy.builder::<(IpAddr,)>()?.build()?);
 //! let reloader = Reloader::new("limits.toml", policy, limiter.clone())
 //!     .on_reload(|reloaded| eprintln!("limits.toml: {reloaded}"));
 //! // It watches until it is dropped.
@@ -148,7 +148,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `cargo run --features policy --example reload` edits a file well and badly.
+//! `cargo run -p tollgate-policy --example reload` edits a file well and badly.
 //!
 //! | a change of | in use |
 //! |---|---|
@@ -159,21 +159,21 @@
 //! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
 //! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
 //!
-//! [`AtKeyCap`]: crate::AtKeyCap
-//! [`Limiter::set_quotas`]: crate::Limiter::set_quotas
-//! [`JointLimiterBuilder::enforced_percent`]: crate::JointLimiterBuilder::enforced_percent
-//! [`JointLimiterBuilder::shadow`]: crate::JointLimiterBuilder::shadow
-//! [`Quota::aligned`]: crate::Quota::aligned
-//! [`Quota::fixed_window`]: crate::Quota::fixed_window
-//! [`Quota::leaky_bucket`]: crate::Quota::leaky_bucket
-//! [`Quota::leaky_queue`]: crate::Quota::leaky_queue
-//! [`Quota::named`]: crate::Quota::named
-//! [`Quota::new`]: crate::Quota::new
-//! [`Quota::quantised_log`]: crate::Quota::quantised_log
-//! [`Quota::sliding_counter`]: crate::Quota::sliding_counter
-//! [`Quota::starting_with`]: crate::Quota::starting_with
-//! [`Quota::token_bucket`]: crate::Quota::token_bucket
-//! [`Quota::warm_up`]: crate::Quota::warm_up
+//! [`AtKeyCap`]: tollgate::AtKeyCap
+//! [`Limiter::set_quotas`]: tollgate::Limiter::set_quotas
+//! [`JointLimiterBuilder::enforced_percent`]: tollgate::JointLimiterBuilder::enforced_percent
+//! [`JointLimiterBuilder::shadow`]: tollgate::JointLimiterBuilder::shadow
+//! [`Quota::aligned`]: tollgate::Quota::aligned
+//! [`Quota::fixed_window`]: tollgate::Quota::fixed_window
+//! [`Quota::leaky_bucket`]: tollgate::Quota::leaky_bucket
+//! [`Quota::leaky_queue`]: tollgate::Quota::leaky_queue
+//! [`Quota::named`]: tollgate::Quota::named
+//! [`Quota::new`]: tollgate::Quota::new
+//! [`Quota::quantised_log`]: tollgate::Quota::quantised_log
+//! [`Quota::sliding_counter`]: tollgate::Quota::sliding_counter
+//! [`Quota::starting_with`]: tollgate::Quota::starting_with
+//! [`Quota::token_bucket`]: tollgate::Quota::token_bucket
+//! [`Quota::warm_up`]: tollgate::Quota::warm_up
 
 mod apply;
 mod apply_error;
@@ -196,9 +196,8 @@ mod tests;
 mod wanted;
 mod watcher;
 
-pub use crate::duration::{DurationError, parse_duration};
 pub use apply_error::ApplyError;
-pub use error::{PolicyError, PolicyProblem, UnknownDimension};
+pub use error::{BuilderError, PolicyError, PolicyProblem, UnknownDimension};
 pub use load::LoadError;
 pub use model::{Dimension, Policy};
 pub use reload::Reloader;
@@ -206,3 +205,8 @@ pub use reloaded::{ReloadError, Reloaded};
 pub use store::{Given, OnFailure, StoreTable};
 pub use target::{OfDimension, Target};
 pub use watcher::Watcher;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

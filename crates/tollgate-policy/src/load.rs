@@ -1,18 +1,18 @@
 //! [`Policy::load`]: policies from files.
 
+use core::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::PolicyError;
 use super::model::Policy;
-use crate::texts::texts;
 
 impl Policy {
     /// Reads and checks a policy file.
     ///
     /// ```
-    /// use tollgate::policy::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let path = std::env::temp_dir().join(format!("tollgate-{}.toml", std::process::id()));
     /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
@@ -58,7 +58,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, LoadError> {
 ///
 /// ```
 /// use std::path::Path;
-/// use tollgate::policy::{LoadError, Policy};
+/// use tollgate_policy::{LoadError, Policy};
 ///
 /// let error = Policy::load("no/such/policy.toml").unwrap_err();
 /// assert!(matches!(error, LoadError::Read { .. }));
@@ -100,10 +100,17 @@ impl LoadError {
     }
 }
 
-texts! { LoadError {
-    Read { path, error } => "the policy {} can't be read: {error}", path.display();
-    TooLarge { path, most } => "the policy {} has more than {most} bytes: is it the right file?", path.display();
-    Policy { path, error } => "{}: {error}", path.display();
-} }
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
+        match self {
+            Self::Read { error, .. } => write!(f, "the policy {path} can't be read: {error}"),
+            Self::TooLarge { most, .. } => {
+                write!(f, "the policy {path} has more than {most} bytes: is it the right file?")
+            }
+            Self::Policy { error, .. } => write!(f, "{path}: {error}"),
+        }
+    }
+}
 
 impl core::error::Error for LoadError {}

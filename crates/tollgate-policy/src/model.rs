@@ -3,25 +3,21 @@
 use core::fmt;
 use core::hash::Hash;
 
-use super::error::UnknownDimension;
-use super::names::ALGORITHMS;
+use tollgate::{
+    AtKeyCap, Dimensions, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, Penalty, Quota, format_duration,
+};
+
+use super::error::{BuilderError, UnknownDimension};
 use super::quoted::Quoted;
 use super::store::StoreTable;
-use crate::builder::LimiterBuilder;
-use crate::caps::AtKeyCap;
-use crate::duration::Plain;
-use crate::joint::{JointLimiter, JointLimiterBuilder};
-use crate::keys::Dimensions;
-use crate::limiter::Limiter;
-use crate::penalty::Penalty;
-use crate::quota::{Quota, Value};
 
-/// Dimensions and their quotas, from a file. See [the module](crate::policy) for the file.
+/// Dimensions and their quotas, from a file. See [the crate](crate) for the file.
 ///
 /// `Display` writes a policy file. Reading that file gives an equal policy.
 ///
 /// ```
-/// use tollgate::{AtKeyCap, Policy};
+/// use tollgate::AtKeyCap;
+/// use tollgate_policy::Policy;
 ///
 /// let policy = Policy::from_toml(r#"
 ///     key_cap = 1000
@@ -34,7 +30,7 @@ use crate::quota::{Quota, Value};
 /// assert_eq!((policy.key_cap(), policy.at_key_cap()), (Some(1000), Some(AtKeyCap::Admit)));
 /// assert_eq!((policy.shadow(), policy.dimensions().len()), (Some(true), 1));
 /// assert_eq!(Policy::from_toml(&policy.to_string())?, policy);
-/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// # Ok::<(), tollgate_policy::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -50,8 +46,8 @@ pub struct Policy {
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::policy::Policy;
 /// use tollgate::{Penalty, Quota};
+/// use tollgate_policy::Policy;
 ///
 /// let policy = Policy::from_toml(r#"
 ///     [[dimension]]
@@ -65,7 +61,7 @@ pub struct Policy {
 /// assert_eq!(login.key().collect::<Vec<_>>(), ["client", "user"]);
 /// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
 /// assert_eq!(login.penalty(), Some(Penalty::new(3, minute, hour)));
-/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// # Ok::<(), tollgate_policy::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
@@ -81,23 +77,27 @@ impl Policy {
     ///
     /// `D` names the types of the keys, in the order of the dimensions. If the service does not
     /// know the dimensions, `D` is a slice; see [`JointLimiter`]. The build fails if `D` names
-    /// another number of dimensions than the policy has, and if the policy has a
-    /// [`[store]`](Self::store). Everything else was checked when the policy was read.
+    /// another number of dimensions than the policy has. Everything else was checked when the policy
+    /// was read.
     ///
     /// ```
     /// use std::net::IpAddr;
-    /// use tollgate::policy::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"10s\" }]";
     /// let policy = Policy::from_toml(text)?;
-    /// let limiter = policy.builder::<(IpAddr,)>().build()?;
+    /// let limiter = policy.builder::<(IpAddr,)>()?.build()?;
     /// assert!(limiter.try_acquire((IpAddr::from([192, 0, 2, 7]),))?.is_admitted());
-    /// assert!(policy.builder::<(String, IpAddr)>().build().is_err());
+    /// assert!(policy.builder::<(String, IpAddr)>()?.build().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn builder<D: Dimensions + ?Sized>(&self) -> JointLimiterBuilder<D> {
+    ///
+    /// # Errors
+    ///
+    /// [`BuilderError::ForStore`] when the policy has a [`[store]`](Self::store).
+    pub fn builder<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
+        self.check_in_process()?;
         let mut builder = JointLimiter::<D>::builder();
-        builder.settings.is_for_store = self.store.is_some();
         for (at, dimension) in self.dimensions.iter().enumerate() {
             builder = builder.dimension(dimension.name.clone(), dimension.quotas.iter().copied());
             if let Some(penalty) = dimension.penalty {
@@ -107,18 +107,18 @@ impl Policy {
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
         }
-        builder.at_key_cap(self.at_key_cap.unwrap_or_default()).enforced_percent(self.enforced())
+        Ok(builder.at_key_cap(self.at_key_cap.unwrap_or_default()).enforced_percent(self.enforced()))
     }
 
     /// Starts a limiter of one dimension alone, with its quotas and penalty, and with the key cap and
     /// shadow mode of the policy. A service whose policy has one dimension needs no
     /// [`JointLimiter`].
     ///
-    /// [`OfDimension`](crate::policy::OfDimension) applies a changed file to it.
+    /// [`OfDimension`](crate::OfDimension) applies a changed file to it.
     ///
     /// ```
     /// use std::net::IpAddr;
-    /// use tollgate::policy::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"10s\" }]";
     /// let policy = Policy::from_toml(text)?;
@@ -129,13 +129,13 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`UnknownDimension`] when the policy has no dimension of this name.
-    pub fn builder_of<K: Hash + ?Sized>(&self, dimension: &str) -> Result<LimiterBuilder<K>, UnknownDimension> {
+    /// [`BuilderError`] when the policy has a [`[store]`](Self::store), or no dimension of this name.
+    pub fn builder_of<K: Hash + ?Sized>(&self, dimension: &str) -> Result<LimiterBuilder<K>, BuilderError> {
+        self.check_in_process()?;
         let Dimension { quotas, penalty, .. } = self.dimension(dimension)?;
         // There is at least one.
         let mut builder =
             quotas[1..].iter().fold(Limiter::<K>::builder(quotas[0]), |builder, &quota| builder.and(quota));
-        builder.settings.is_for_store = self.store.is_some();
         if let Some(penalty) = *penalty {
             builder = builder.penalty(penalty);
         }
@@ -149,7 +149,7 @@ impl Policy {
     ///
     /// ```
     /// use tollgate::Quota;
-    /// use tollgate::policy::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
     /// let policy = Policy::from_toml(text)?;
@@ -170,16 +170,16 @@ impl Policy {
     }
 
     /// The policy with these dimensions alone, in this order: for one of several limiters that share
-    /// a file. A [`Reloader`](crate::policy::Reloader) applies the whole file to all of them.
+    /// a file. A [`Reloader`](crate::Reloader) applies the whole file to all of them.
     ///
     /// ```
     /// use std::net::IpAddr;
-    /// use tollgate::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let dimension = |name| format!("[[dimension]]\nname = \"{name}\"\nquota = [{{ limit = 5, per = \"1m\" }}]\n");
     /// let policy = Policy::from_toml(&["user", "address", "path"].map(dimension).concat())?;
-    /// let log_ins = policy.only(["address", "user"])?.builder::<(IpAddr, String)>().build()?;
-    /// let pages = policy.only(["path"])?.builder::<(String,)>().build()?;
+    /// let log_ins = policy.only(["address", "user"])?.builder::<(IpAddr, String)>()?.build()?;
+    /// let pages = policy.only(["path"])?.builder::<(String,)>()?.build()?;
     /// assert_eq!(log_ins.dimension(0), "address");
     /// # assert_eq!(pages.dimension(0), "path");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -220,11 +220,11 @@ impl Policy {
     /// The percentage of keys for which limits are enforced, if the policy has `enforced_percent`.
     ///
     /// ```
-    /// use tollgate::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let text = "enforced_percent = 25\n[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
     /// assert_eq!(Policy::from_toml(text)?.enforced_percent(), Some(25));
-    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
     /// ```
     #[must_use]
     pub const fn enforced_percent(&self) -> Option<u8> {
@@ -235,7 +235,7 @@ impl Policy {
     /// `tollgate-redis` builds one.
     ///
     /// ```
-    /// use tollgate::{BuildError, Policy};
+    /// use tollgate_policy::{BuilderError, Policy};
     ///
     /// let policy = Policy::from_toml(r#"
     ///     [store]
@@ -247,8 +247,8 @@ impl Policy {
     ///     quota = [{ limit = 5, per = "1m" }]
     /// "#)?;
     /// assert!(policy.store().is_some());
-    /// assert_eq!(policy.builder::<(String,)>().build().err(), Some(BuildError::ForStore));
-    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// assert_eq!(policy.builder::<(String,)>().err(), Some(BuilderError::ForStore));
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
     /// ```
     #[must_use]
     pub fn store(&self) -> Option<&StoreTable> {
@@ -258,10 +258,10 @@ impl Policy {
     /// The same policy without its store: for a program that is told to decide in process.
     ///
     /// ```
-    /// use tollgate::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// # let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]")?;
-    /// let limiter = policy.without_store().builder::<(String,)>().build()?;
+    /// let limiter = policy.without_store().builder::<(String,)>()?.build()?;
     /// # assert!(limiter.try_acquire(("alice",))?.is_admitted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -270,7 +270,11 @@ impl Policy {
         Self { store: None, ..self.clone() }
     }
 
-    /// The same, whatever the file has.
+    fn check_in_process(&self) -> Result<(), BuilderError> {
+        if self.store.is_some() { Err(BuilderError::ForStore) } else { Ok(()) }
+    }
+
+    /// The percentage of keys for which limits are enforced, whatever the file has.
     pub(super) fn enforced(&self) -> u8 {
         let of_shadow = if self.shadow.unwrap_or_default() { 0 } else { 100 };
         self.enforced_percent.unwrap_or(of_shadow)
@@ -326,23 +330,13 @@ impl fmt::Display for Policy {
             let fields: Vec<String> = key.iter().map(|field| Quoted(field).to_string()).collect();
             writeln!(f, "key = [{}]", fields.join(", "))?;
             if let Some(penalty) = penalty {
-                let [within, blocked_for] = [penalty.within(), penalty.blocked_for()].map(Plain);
+                let [within, blocked_for] = [penalty.within(), penalty.blocked_for()].map(format_duration);
                 writeln!(f, "\n[dimension.penalty]\ndenials = {}", penalty.denials())?;
                 writeln!(f, "within = \"{within}\"\nblocked_for = \"{blocked_for}\"")?;
             }
             for quota in quotas {
-                writeln!(f, "\n[[dimension.quota]]")?;
-                for (field, value) in quota.fields() {
-                    match value {
-                        Value::Number(number) => writeln!(f, "{field} = {number}")?,
-                        Value::Text(text) => writeln!(f, "{field} = {}", Quoted(&text))?,
-                        Value::Algorithm(algorithm) => {
-                            let known = ALGORITHMS.iter().find(|(_, known, _)| *known == algorithm);
-                            known.map_or(Ok(()), |(name, ..)| writeln!(f, "{field} = \"{name}\""))?;
-                        }
-                        Value::Flag(flag) => writeln!(f, "{field} = {flag}")?,
-                    }
-                }
+                let fields = toml::to_string(quota).map_err(|_| fmt::Error)?;
+                write!(f, "\n[[dimension.quota]]\n{fields}")?;
             }
         }
         Ok(())

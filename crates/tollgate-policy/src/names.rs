@@ -1,6 +1,6 @@
 //! The algorithms in a policy.
 
-use crate::quota::Algorithm;
+use tollgate::Algorithm;
 
 /// The name of each algorithm in policy files and in options of the program, and in words its
 /// fields besides `name` and `algorithm`.

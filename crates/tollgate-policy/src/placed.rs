@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
+use serde::Deserialize;
+use tollgate::parse_duration;
 use toml::Spanned;
 
 use super::error::PolicyProblem;
-use crate::duration::{DurationText, parse_duration};
 
 /// The place of a problem in bytes, and the problem.
 pub(super) type Placed = (usize, PolicyProblem);
@@ -14,6 +15,20 @@ pub(super) fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Pl
     (value.span().start, problem.into())
 }
 
+/// A text that should be a duration. A number lacks its unit, which the error then names.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a duration is a text such as \"10s\"")]
+pub(super) enum DurationText {
+    Text(String),
+    Whole(i64),
+    Fraction(f64),
+}
+
 pub(super) fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
-    parse_duration(&value.get_ref().0).map_err(|error| at(value, PolicyProblem::Duration { field, error }))
+    let text = match value.get_ref() {
+        DurationText::Text(text) => text,
+        DurationText::Whole(number) => &number.to_string(),
+        DurationText::Fraction(number) => &number.to_string(),
+    };
+    parse_duration(text).map_err(|error| at(value, PolicyProblem::Duration { field, error }))
 }

@@ -3,20 +3,15 @@
 use core::str::FromStr;
 
 use serde::Deserialize;
+use tollgate::{Algorithm, AtKeyCap, BuildError, MAX_DIMENSIONS, MAX_KEY_CAP, Penalty, Quota};
 use toml::Spanned;
 
 use super::apply_error::ApplyError;
 use super::error::{PolicyError, PolicyProblem};
 use super::model::{Dimension, Policy};
 use super::names::ALGORITHMS;
-use super::placed::{Placed, at, duration};
+use super::placed::{DurationText, Placed, at, duration};
 use super::read_store::{FileStore, store_of};
-use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
-use crate::duration::DurationText;
-use crate::error::BuildError;
-use crate::penalty::Penalty;
-use crate::quota::{Algorithm, Quota};
-use crate::quotas::{check_keys, validate};
 
 /// The contents of the file. Each value has its place in the text, for errors.
 #[derive(Deserialize)]
@@ -83,7 +78,7 @@ fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed>
     // The error points at the quota that does not combine with the others.
     let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
     let place = other.map_or(dimension.span(), |other| quota[other].span()).start;
-    validate(&quotas).map_err(|error| (place, error.into()))?;
+    Quota::validate_all(&quotas).map_err(|error| (place, error.into()))?;
     let penalty = penalty.as_ref().map(penalty_of).transpose()?;
     Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas, penalty })
 }
@@ -97,7 +92,7 @@ fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
 
 fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
     let quota = spanned.get_ref();
-    let (_, algorithm, fields) = match &quota.algorithm {
+    let (known_as, algorithm, fields) = match &quota.algorithm {
         None => ALGORITHMS[0],
         Some(name) => *ALGORITHMS
             .iter()
@@ -123,11 +118,19 @@ fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
         }
     }
     let missing = |field| at(spanned, PolicyProblem::MissingField { field, algorithm });
-    let mut made = Quota::of_fields(
-        algorithm,
-        |field| Ok(*named(field, &numbers).ok_or_else(|| missing(field))?.get_ref()),
-        |field| duration(field, named(field, &durations).ok_or_else(|| missing(field))?),
-    )?;
+    let number = |field| Ok(*named(field, &numbers).ok_or_else(|| missing(field))?.get_ref());
+    let time = |field| duration(field, named(field, &durations).ok_or_else(|| missing(field))?);
+    let mut made = match algorithm {
+        Algorithm::SlidingWindowLog => Quota::new(number("limit")?, time("per")?),
+        Algorithm::TokenBucket => Quota::token_bucket(number("capacity")?, number("refill")?, time("per")?),
+        Algorithm::LeakyBucket => Quota::leaky_bucket(number("capacity")?, number("leak")?, time("per")?),
+        Algorithm::LeakyQueue => Quota::leaky_queue(number("leak")?, time("per")?, time("max_delay")?),
+        Algorithm::FixedWindow => Quota::fixed_window(number("limit")?, time("per")?),
+        Algorithm::SlidingCounter => Quota::sliding_counter(number("limit")?, time("per")?),
+        Algorithm::QuantisedLog => Quota::quantised_log(number("limit")?, time("per")?, time("resolution")?),
+        Algorithm::WarmUp => Quota::warm_up(number("limit")?, number("rate")?, time("per")?, time("warm_up")?),
+        _ => return Err(at(spanned, PolicyProblem::UnknownAlgorithm { name: known_as.to_owned() })),
+    };
     if let Some(start) = start {
         made = made.starting_with(*start.get_ref());
     }
@@ -195,12 +198,12 @@ impl Policy {
     ///
     /// ```
     /// use tollgate::Quota;
-    /// use tollgate::policy::Policy;
+    /// use tollgate_policy::Policy;
     ///
     /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
     /// let policy = Policy::from_toml(text)?;
     /// assert_eq!(policy.dimensions()[0].quotas(), [Quota::per_minute(5)]);
-    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
     /// ```
     ///
     /// # Errors
@@ -213,7 +216,12 @@ impl Policy {
             refuse((start, PolicyProblem::Toml { message: with_remedy(error.message()) }))
         })?;
         if let Some(key_cap) = &file.key_cap {
-            check_keys(*key_cap.get_ref(), 0).map_err(|error| refuse(at(key_cap, error)))?;
+            let problem = match *key_cap.get_ref() {
+                0 => Some(BuildError::ZeroKeyCap),
+                key_cap if key_cap > MAX_KEY_CAP => Some(BuildError::KeyCapTooLarge { key_cap }),
+                _ => None,
+            };
+            problem.map_or(Ok(()), |problem| Err(refuse(at(key_cap, problem))))?;
         }
         let at_key_cap = file.at_key_cap.as_ref().map(|word| match word.get_ref().as_str() {
             "deny" => Ok(AtKeyCap::Deny),

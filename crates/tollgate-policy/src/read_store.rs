@@ -6,9 +6,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::PolicyProblem;
-use super::placed::{Placed, at, duration};
+use super::placed::{DurationText, Placed, at, duration};
 use super::store::{Given, OnFailure, StoreTable};
-use crate::duration::DurationText;
 
 /// The table in the file.
 #[derive(Deserialize)]

@@ -21,13 +21,13 @@ use super::target::Target;
 /// behind symbolic links that are swapped. A file with other comments is unchanged. If a writer stops
 /// in the middle, and the half is a policy, it is applied: a rename rules that out.
 ///
-/// Who looks at the file: a [`Watcher`](crate::policy::Watcher) from a thread of its own;
+/// Who looks at the file: a [`Watcher`](crate::Watcher) from a thread of its own;
 /// [`reload_now`](Self::reload_now) when the program says so, as after a signal; or the program
 /// calls [`poll`](Self::poll) on a schedule of its own.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::policy::{Policy, Reloaded, Reloader};
+/// use tollgate_policy::{Policy, Reloaded, Reloader};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("limits.toml");
@@ -35,7 +35,7 @@ use super::target::Target;
 /// std::fs::write(&path, text)?;
 ///
 /// let policy = Policy::load(&path)?;
-/// let limiter = Arc::new(policy.builder::<(String,)>().build()?);
+/// let limiter = Arc::new(policy.builder::<(String,)>()?.build()?);
 /// let log = |reloaded: &Reloaded| eprintln!("limits: {reloaded}");
 /// let reloader = Reloader::new(&path, policy, limiter.clone()).on_reload(log);
 /// assert_eq!(reloader.path(), path);
@@ -98,22 +98,22 @@ impl Reloader {
     ///
     /// The program puts the new limiter where its requests find it, and returns it. It must not call
     /// the reloader meanwhile. What the old one
-    /// has granted is in its [snapshot](crate::Snapshot), if its dimensions are the same.
+    /// has granted is in its [snapshot](https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html), if its dimensions are the same.
     ///
     /// ```
     /// use std::sync::{Arc, RwLock};
-    /// use tollgate::policy::{Policy, Reloaded, Reloader};
+    /// use tollgate_policy::{Policy, Reloaded, Reloader};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("limits.toml");
     /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
     /// let policy = Policy::from_toml(text)?;
-    /// let limiter = Arc::new(policy.builder::<[String]>().build()?);
+    /// let limiter = Arc::new(policy.builder::<[String]>()?.build()?);
     /// let current = Arc::new(RwLock::new(Arc::clone(&limiter)));
     ///
     /// let of_requests = Arc::clone(&current);
     /// let reloader = Reloader::new(&path, policy, limiter).rebuild_with(move |policy| {
-    ///     let limiter = Arc::new(policy.builder::<[String]>().build()?);
+    ///     let limiter = Arc::new(policy.builder::<[String]>()?.build()?);
     ///     *of_requests.write().expect("no writer panics") = Arc::clone(&limiter);
     ///     Ok(Box::new(limiter))
     /// });
@@ -159,13 +159,13 @@ impl Reloader {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use tollgate::policy::{Policy, Reloader};
+    /// use tollgate_policy::{Policy, Reloader};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("limits.toml");
     /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
     /// let policy = Policy::from_toml(text)?;
-    /// let limiter = Arc::new(policy.builder::<(String,)>().build()?);
+    /// let limiter = Arc::new(policy.builder::<(String,)>()?.build()?);
     /// let reloader = Reloader::new(&path, policy, limiter);
     /// std::fs::write(&path, text.replace("limit = 5", "limit = 50"))?;
     /// assert!(reloader.poll().is_none(), "it may be half written");

@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::apply_error::ApplyError;
 use super::load::LoadError;
-use crate::texts::texts;
 
-/// What became of a policy file that a [`Reloader`](crate::policy::Reloader) has read.
+/// What became of a policy file that a [`Reloader`](crate::Reloader) has read.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::policy::{Policy, Reloaded, Reloader};
+/// use tollgate_policy::{Policy, Reloaded, Reloader};
 ///
 /// let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]")?;
-/// let limiter = Arc::new(policy.builder::<(String,)>().build()?);
+/// let limiter = Arc::new(policy.builder::<(String,)>()?.build()?);
 /// let reloader = Reloader::new("no/such/policy.toml", policy, limiter);
 /// let reloaded = reloader.reload_now();
 /// assert_eq!(reloaded.result(), "refused");
@@ -30,7 +29,7 @@ pub enum Reloaded {
     /// The policy was applied to the limiters in use.
     Applied,
     /// The limiters in use could not take the policy on. The program has made
-    /// [new ones](crate::policy::Reloader::rebuild_with).
+    /// [new ones](crate::Reloader::rebuild_with).
     Rebuilt,
     /// The file has the policy that is in force.
     Unchanged,
@@ -51,25 +50,29 @@ impl Reloaded {
     }
 }
 
-texts! { Reloaded {
-    Applied => "the policy was applied";
-    Rebuilt => "new limiters were built of the policy";
-    Unchanged => "the policy is unchanged";
-    Refused(error) => "the old policy stays: {error}";
-} }
+impl fmt::Display for Reloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Applied => f.write_str("the policy was applied"),
+            Self::Rebuilt => f.write_str("new limiters were built of the policy"),
+            Self::Unchanged => f.write_str("the policy is unchanged"),
+            Self::Refused(error) => write!(f, "the old policy stays: {error}"),
+        }
+    }
+}
 
 /// Why a policy file was refused.
 ///
 /// ```
 /// use std::path::Path;
 /// use std::sync::Arc;
-/// use tollgate::policy::{Policy, ReloadError, Reloaded, Reloader};
+/// use tollgate_policy::{Policy, ReloadError, Reloaded, Reloader};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("limits.toml");
 /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
 /// let policy = Policy::from_toml(text)?;
-/// let limiter = Arc::new(policy.builder::<(String,)>().build()?);
+/// let limiter = Arc::new(policy.builder::<(String,)>()?.build()?);
 /// let reloader = Reloader::new(&path, policy, limiter);
 /// std::fs::write(&path, text.replace("user", "tenant"))?;
 /// match reloader.reload_now() {

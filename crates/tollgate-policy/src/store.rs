@@ -5,8 +5,9 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::path::PathBuf;
 
+use tollgate::format_duration;
+
 use super::quoted::Quoted;
-use crate::duration::Plain;
 
 /// The `[store]` of a policy: where a Redis or Valkey server is that decides, and how it is asked.
 ///
@@ -14,8 +15,7 @@ use crate::duration::Plain;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::Policy;
-/// use tollgate::policy::{Given, OnFailure, StoreTable};
+/// use tollgate_policy::{Given, OnFailure, Policy, StoreTable};
 ///
 /// let policy = Policy::from_toml(r#"
 ///     [store]
@@ -36,7 +36,7 @@ use crate::duration::Plain;
 /// assert_eq!((store.name(), store.hash_tag()), (StoreTable::NAME, None));
 /// assert_eq!((store.max_in_flight(), store.max_clock_skew()), (None, None));
 /// assert_eq!((store.breaker(), store.cache_denials()), (None, None));
-/// # Ok::<(), tollgate::policy::PolicyError>(())
+/// # Ok::<(), tollgate_policy::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreTable {
@@ -127,7 +127,7 @@ impl StoreTable {
 /// A value of a `[store]`: itself, or where it is read when the limiter is built.
 ///
 /// ```
-/// use tollgate::policy::Given;
+/// use tollgate_policy::Given;
 ///
 /// assert_eq!(Given::Env("TOLLGATE_SECRET".into()).to_string(), "the environment variable TOLLGATE_SECRET");
 /// ```
@@ -155,7 +155,7 @@ impl fmt::Display for Given {
 /// What a policy says of requests that its store does not decide.
 ///
 /// ```
-/// use tollgate::policy::OnFailure;
+/// use tollgate_policy::OnFailure;
 ///
 /// assert_eq!(OnFailure::default(), OnFailure::Closed);
 /// ```
@@ -182,13 +182,13 @@ impl fmt::Display for StoreTable {
             text.as_ref().map_or(Ok(()), |text| writeln!(f, "{field} = {}", Quoted(text)))?;
         }
         for (field, time) in [("timeout", self.timeout), ("max_clock_skew", self.max_clock_skew)] {
-            time.map_or(Ok(()), |time| writeln!(f, "{field} = \"{}\"", Plain(time)))?;
+            time.map_or(Ok(()), |time| writeln!(f, "{field} = \"{}\"", format_duration(time)))?;
         }
         for (field, number) in [("max_in_flight", self.max_in_flight), ("cache_denials", self.cache_denials)] {
             number.map_or(Ok(()), |number| writeln!(f, "{field} = {number}"))?;
         }
         if let Some((failures, pause)) = self.breaker {
-            writeln!(f, "breaker = {{ failures = {failures}, pause = \"{}\" }}", Plain(pause))?;
+            writeln!(f, "breaker = {{ failures = {failures}, pause = \"{}\" }}", format_duration(pause))?;
         }
         match self.on_failure {
             OnFailure::Closed => Ok(()),

@@ -96,7 +96,7 @@ fn a_reload_to_a_store_is_refused_with_its_line() {
     let path = folder.path().join("limits.toml");
     std::fs::write(&path, DIMENSION).unwrap();
     let policy = Policy::load(&path).unwrap();
-    let limiter = std::sync::Arc::new(policy.builder::<(String,)>().build().unwrap());
+    let limiter = std::sync::Arc::new(policy.builder::<(String,)>().unwrap().build().unwrap());
     let reloader = super::Reloader::new(&path, policy, limiter);
     std::fs::write(&path, format!("# first\n{}", with(""))).unwrap();
     let told = reloader.reload_now();

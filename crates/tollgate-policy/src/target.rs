@@ -4,14 +4,11 @@ use core::fmt;
 use core::hash::Hash;
 use std::sync::Arc;
 
+use tollgate::{Clock, Dimensions, Fingerprinter, JointLimiter, Limiter};
+
 use super::apply_error::ApplyError;
 use super::model::Policy;
 use super::wanted::Wanted;
-use crate::clock::Clock;
-use crate::fingerprint::Fingerprinter;
-use crate::joint::JointLimiter;
-use crate::keys::Dimensions;
-use crate::limiter::Limiter;
 
 /// What a policy is [applied](Policy::apply) to: a [`JointLimiter`], a [`Limiter`] of one dimension
 /// ([`OfDimension`]), a `Vec` of them, or something of the program.
@@ -22,7 +19,7 @@ use crate::limiter::Limiter;
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU32, Ordering};
-/// use tollgate::policy::{ApplyError, Policy, Target};
+/// use tollgate_policy::{ApplyError, Policy, Target};
 ///
 /// /// A pool that is as large as the users' limit.
 /// struct Pool(AtomicU32);
@@ -52,7 +49,7 @@ use crate::limiter::Limiter;
 ///     let quota = format!("quota = [{{ limit = {limit}, per = \"1m\" }}]");
 ///     Policy::from_toml(&format!("[[dimension]]\nname = \"user\"\n{quota}"))
 /// };
-/// let limiter = Arc::new(policy(1)?.builder::<(String,)>().build()?);
+/// let limiter = Arc::new(policy(1)?.builder::<(String,)>()?.build()?);
 /// let pool = Arc::new(Pool(AtomicU32::new(1)));
 /// let both: Vec<Arc<dyn Target>> = vec![limiter.clone(), pool.clone()];
 /// policy(50)?.apply(&both)?;
@@ -121,11 +118,11 @@ where
     }
 
     fn check(&self, policy: &Policy) -> Result<(), ApplyError> {
-        Wanted::of(policy, self.dimensions().map(|(name, _)| name))?.check(&self.engine)
+        Wanted::of(policy, self.dimensions().map(|(name, _)| name))?.check(self.settings())
     }
 
     fn set(&self, policy: &Policy) -> Result<(), ApplyError> {
-        Wanted::of(policy, self.dimensions().map(|(name, _)| name))?.set(&self.engine)
+        Wanted::of(policy, self.dimensions().map(|(name, _)| name))?.set(self.settings())
     }
 }
 
@@ -133,7 +130,7 @@ where
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::policy::{OfDimension, Policy};
+/// use tollgate_policy::{OfDimension, Policy};
 ///
 /// let policy = |limit: u32| {
 ///     let quota = format!("quota = [{{ limit = {limit}, per = \"1m\" }}]");
@@ -167,11 +164,11 @@ where
     }
 
     fn check(&self, policy: &Policy) -> Result<(), ApplyError> {
-        Wanted::of(policy, [&*self.dimension])?.check(&self.limiter.engine)
+        Wanted::of(policy, [&*self.dimension])?.check(self.limiter.settings())
     }
 
     fn set(&self, policy: &Policy) -> Result<(), ApplyError> {
-        Wanted::of(policy, [&*self.dimension])?.set(&self.limiter.engine)
+        Wanted::of(policy, [&*self.dimension])?.set(self.limiter.settings())
     }
 }
 

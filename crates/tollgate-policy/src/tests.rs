@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 
+use tollgate::{
+    Algorithm, AtKeyCap, BuildError, ChangeError, DurationError, MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Penalty,
+    PenaltyError, Quota, QuotaError,
+};
+
 use super::*;
-use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
-use crate::change::ChangeError;
-use crate::error::{BuildError, PenaltyError};
-use crate::penalty::Penalty;
-use crate::quota::{Algorithm, Quota, QuotaError};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -122,7 +122,7 @@ fn all_that_a_file_says_is_there_and_in_the_limiter() {
     assert_eq!(second.key().collect::<Vec<_>>(), ["path"], "the name, unless said");
     assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
 
-    let limiter = policy.builder::<[String]>().clock(crate::MockClock::new()).build().unwrap();
+    let limiter = policy.builder::<[String]>().unwrap().clock(MockClock::new()).build().unwrap();
     let built: Vec<_> = limiter.dimensions().collect();
     let read: Vec<_> = policy.dimensions().iter().map(|it| (it.name(), it.quotas())).collect();
     assert_eq!(built, read);
@@ -136,7 +136,7 @@ fn a_policy_can_be_in_shadow_mode() {
         let policy = Policy::from_toml(&format!("{text}{}", with_quotas("{ limit = 1, per = \"1m\" }"))).unwrap();
         assert_eq!(policy.shadow(), shadow);
         assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
-        let limiter = policy.builder::<[String]>().clock(crate::MockClock::new()).build().unwrap();
+        let limiter = policy.builder::<[String]>().unwrap().clock(MockClock::new()).build().unwrap();
         assert!(limiter.try_acquire(["a"]).unwrap().is_admitted());
         assert_eq!(limiter.try_acquire(["a"]).unwrap().is_admitted(), shadow == Some(true));
     }
@@ -230,7 +230,7 @@ fn at_the_key_cap() {
     let problem = PolicyProblem::UnknownAtKeyCap { word: "share".to_owned() };
     assert_eq!(refused("at_key_cap = \"share\""), (1, 14, problem));
     assert_eq!(refused("key_cap = 0"), (1, 11, BuildError::ZeroKeyCap.into()));
-    let key_cap = crate::MAX_KEY_CAP + 1;
+    let key_cap = MAX_KEY_CAP + 1;
     assert_eq!(refused(&format!("key_cap = {key_cap}")).2, BuildError::KeyCapTooLarge { key_cap }.into());
 }
 
@@ -322,7 +322,7 @@ fn a_dimension_can_have_a_penalty() {
     let policy = Policy::from_toml(&text).unwrap();
     assert_eq!(policy.dimensions()[0].penalty(), Some(Penalty::new(2, 60 * SECOND, 600 * SECOND)));
     assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
-    let limiter = policy.builder::<[String]>().clock(crate::MockClock::new()).build().unwrap();
+    let limiter = policy.builder::<[String]>().unwrap().clock(MockClock::new()).build().unwrap();
     let waits: Vec<_> = (0..3).map(|_| limiter.try_acquire(["alice"]).unwrap().retry_after()).collect();
     assert_eq!(waits, [None, Some(60 * SECOND), Some(600 * SECOND)]);
 
@@ -345,7 +345,7 @@ fn two(user: &str, address: &str) -> Policy {
 #[test]
 fn a_policy_is_applied_whole_and_by_name() {
     let log = |limit: u32| format!("{{ limit = {limit}, per = \"60s\" }}");
-    let limiter = two(&log(1), &log(10)).builder::<(String, u32)>().clock(crate::MockClock::new()).build().unwrap();
+    let limiter = two(&log(1), &log(10)).builder::<(String, u32)>().unwrap().clock(MockClock::new()).build().unwrap();
     let quotas = || limiter.dimensions().map(|(_, quotas)| quotas.to_vec()).collect::<Vec<_>>();
     assert!(limiter.try_acquire(("alice", 1)).unwrap().is_admitted());
     assert!(limiter.try_acquire(("alice", 1)).unwrap().is_denied());
@@ -390,7 +390,9 @@ fn errors_of_files_name_the_file() {
     assert_eq!(missing.path(), std::path::Path::new("no/such/policy.toml"));
     assert!(missing.to_string().starts_with("the policy no/such/policy.toml can't be read: "), "{missing}");
     // A file that exists and is not a policy.
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("rustfmt.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rustfmt.toml");
+    std::fs::write(&path, "max_width = 120\n").unwrap();
     let error = Policy::load(&path).unwrap_err();
     assert!(matches!(&error, LoadError::Policy { error, .. } if error.line() == 1), "{error:?}");
     assert!(error.to_string().starts_with(&format!("{}: line 1, column 1: unknown field", path.display())), "{error}");

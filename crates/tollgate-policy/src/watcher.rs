@@ -18,14 +18,14 @@ use super::reload::Reloader;
 /// use std::sync::Arc;
 /// use std::sync::mpsc::channel;
 /// use std::time::Duration;
-/// use tollgate::policy::{Policy, Reloader, Watcher};
+/// use tollgate_policy::{Policy, Reloader, Watcher};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("limits.toml");
 /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
 /// std::fs::write(&path, text)?;
 /// let policy = Policy::load(&path)?;
-/// let limiter = Arc::new(policy.builder::<(String,)>().build()?);
+/// let limiter = Arc::new(policy.builder::<(String,)>()?.build()?);
 ///
 /// let (tell, told) = channel();
 /// let reloader = Reloader::new(&path, policy, limiter.clone()).on_reload(move |reloaded| {

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tollgate::policy::{Policy, Reloader, Watcher};
+use tollgate_policy::{Policy, Reloader, Watcher};
 
 use crate::folder::{Folder, text};
 

@@ -6,7 +6,8 @@
 //! one dimension alone: 2 requests an hour
 //! ```
 
-use tollgate::{JointLimiter, Policy};
+use tollgate::JointLimiter;
+use tollgate_policy::Policy;
 
 // A service reads its file by `Policy::load("limits.toml")`.
 const FILE: &str = r#"
@@ -19,7 +20,7 @@ per = "1h"
 "#;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let limiter: JointLimiter<(String,)> = Policy::from_toml(FILE)?.builder().build()?;
+    let limiter: JointLimiter<(String,)> = Policy::from_toml(FILE)?.builder()?.build()?;
     let admits_alice = || limiter.try_acquire(("alice",)).map(|decision| decision.is_admitted());
     println!("alice: {}, {}, {}", admits_alice()?, admits_alice()?, admits_alice()?);
 

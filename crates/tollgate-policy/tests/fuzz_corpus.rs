@@ -4,14 +4,17 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::bodies;
-use crate::bodies::policy::Read;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+#[path = "../../../fuzz/bodies/policy.rs"]
+mod body;
+
+use body::Read;
+
 fn seeds() -> Vec<(PathBuf, Vec<u8>)> {
-    let corpus: PathBuf = [env!("CARGO_MANIFEST_DIR"), "fuzz", "corpus", "policy"].iter().collect();
+    let corpus: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "fuzz", "corpus", "policy"].iter().collect();
     let files = fs::read_dir(&corpus).expect("the corpus is part of the repository");
     let mut seeds: Vec<(PathBuf, Vec<u8>)> = files
         .map(|seed| seed.expect("a readable directory").path())
@@ -25,7 +28,7 @@ fn seeds() -> Vec<(PathBuf, Vec<u8>)> {
 fn every_seed_of_the_corpus() {
     let (mut policies, mut refused) = (0, 0);
     for (path, bytes) in seeds() {
-        match bodies::policy::read(&bytes) {
+        match body::read(&bytes) {
             Ok(Read::Policy) => policies += 1,
             Ok(Read::Refused) => refused += 1,
             Ok(Read::NoText) => panic!("{} says nothing", path.display()),
@@ -112,7 +115,7 @@ fn damaged_seeds() {
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let result = runner.run(&(any::<Index>(), prop::collection::vec(damage(), 1..6)), |(seed, damage)| {
         let text = damaged(&seed.get(&seeds).1, &damage);
-        let read = bodies::policy::read(&text);
+        let read = body::read(&text);
         read.map(drop).map_err(|difference| TestCaseError::fail(format!("{difference}\n{}", text.escape_ascii())))
     });
     if let Err(failure) = result {

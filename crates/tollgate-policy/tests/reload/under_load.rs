@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use tempfile::TempDir;
-use tollgate::policy::{Policy, Reloader};
 use tollgate::{JointLimiter, MockClock};
+use tollgate_policy::{Policy, Reloader};
 
 const THREADS: u32 = 3;
 const RELOADS: usize = 100;
@@ -147,7 +147,7 @@ fn each_request_is_decided_by_what_is_in_force() {
     fs::write(&path, text(0)).unwrap();
     let policy = Policy::load(&path).unwrap();
     let limiter: Arc<JointLimiter<Keys, MockClock>> =
-        Arc::new(policy.builder().clock(MockClock::new()).build().unwrap());
+        Arc::new(policy.builder().unwrap().clock(MockClock::new()).build().unwrap());
     let reloader = Reloader::new(&path, policy, Arc::clone(&limiter));
     let (progress, ends) = (Progress::default(), AtomicBool::new(false));
 

@@ -1,9 +1,10 @@
 //! Policies that the limiters in use can't take on.
 
+use std::error::Error;
 use std::sync::{Arc, Mutex};
 
 use tollgate::JointLimiter;
-use tollgate::policy::{ApplyError, OfDimension, Policy, ReloadError, Reloaded, Reloader, Target};
+use tollgate_policy::{ApplyError, OfDimension, Policy, ReloadError, Reloaded, Reloader, Target};
 
 use crate::folder::{Folder, text};
 
@@ -42,7 +43,7 @@ fn what_the_policy_lacks_is_told_at_its_end() {
     let (folder, _) = Folder::new();
     let two = format!("{}[[dimension]]\nname = \"tenant\"\nquota = [{{ limit = 5, per = \"1m\" }}]", text(1));
     let two = two.parse::<Policy>().unwrap();
-    let limiter = Arc::new(two.builder::<[u32]>().build().unwrap());
+    let limiter = Arc::new(two.builder::<[u32]>().unwrap().build().unwrap());
     let reloader = Reloader::new(folder.path(), two, limiter);
     let Reloaded::Refused(error) = reloader.reload_now() else { panic!("it has one dimension") };
     assert!(matches!(&error, ReloadError::Apply { line: 10, error: ApplyError::NotInPolicy { .. }, .. }), "{error}");
@@ -53,7 +54,7 @@ fn what_the_policy_lacks_is_told_at_its_end() {
 fn new_limiters_are_built_if_the_program_says_so() {
     let (folder, _) = Folder::new();
     let policy = Policy::load(folder.path()).unwrap();
-    let make = |policy: &Policy| Ok::<_, tollgate::BuildError>(Arc::new(policy.builder::<[u32]>().build()?));
+    let make = |policy: &Policy| Ok::<_, Box<dyn Error>>(Arc::new(policy.builder::<[u32]>()?.build()?));
     let old = make(&policy).unwrap();
     let current: Arc<Mutex<Arc<JointLimiter<[u32]>>>> = Arc::new(Mutex::new(Arc::clone(&old)));
     let place = Arc::clone(&current);

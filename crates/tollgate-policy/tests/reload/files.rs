@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tollgate::policy::{LoadError, ReloadError, Reloaded, Reloader};
+use tollgate_policy::{LoadError, ReloadError, Reloaded, Reloader};
 
 use crate::folder::{Folder, text};
 

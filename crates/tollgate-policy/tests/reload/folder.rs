@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
-use tollgate::policy::{Policy, Reloader};
 use tollgate::{JointLimiter, MockClock};
+use tollgate_policy::{Policy, Reloader};
 
 pub(crate) type Users = JointLimiter<(u32,), MockClock>;
 
@@ -34,7 +34,7 @@ impl Folder {
         let path = folder.path().join("limits.toml");
         fs::write(&path, text(1)).unwrap();
         let policy = Policy::load(&path).unwrap();
-        let limiter: Arc<Users> = Arc::new(policy.builder().clock(MockClock::new()).build().unwrap());
+        let limiter: Arc<Users> = Arc::new(policy.builder().unwrap().clock(MockClock::new()).build().unwrap());
         let told = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&told);
         let reloader = Reloader::new(&path, policy, Arc::clone(&limiter))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::tempdir;
-use tollgate::policy::{LoadError, OfDimension, Policy, ReloadError, Reloaded, Reloader, Watcher};
+use tollgate_policy::{LoadError, OfDimension, Policy, ReloadError, Reloaded, Reloader, Watcher};
 
 const FILE: &str = r#"
 [[dimension]]

@@ -40,8 +40,9 @@
 //! tollgate replay --limit 100 --per 1m access.log
 //! ```
 //!
-//! [`tollgate-policy`](https://docs.rs/tollgate-policy) reads dimensions and quotas from a TOML file, and
-//! applies changes of the file to limiters in use. Other crates fit the limiters into HTTP services:
+//! [`tollgate-policy`](https://docs.rs/tollgate-policy) reads dimensions and quotas from a TOML
+//! file, and applies changes of the file to limiters in use. Other crates fit the limiters into HTTP
+//! services:
 //!
 //! | crate | for |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! [`Policy::apply`]: a changed policy for limiters that are in use.
 
-use super::apply_error::ApplyError;
-use super::model::Policy;
-use super::target::Target;
+use crate::apply_error::ApplyError;
+use crate::model::Policy;
+use crate::target::Target;
 
 impl Policy {
     /// Sets all that this policy says on limiters in use: quotas, shadow mode, penalties and the

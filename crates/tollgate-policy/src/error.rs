@@ -24,7 +24,7 @@ pub struct PolicyError {
 
 impl PolicyError {
     /// The error for a problem at this byte of the text, in this dimension.
-    pub(super) fn at(text: &str, (byte, problem): (usize, PolicyProblem), dimension: Option<&str>) -> Self {
+    pub(crate) fn at(text: &str, (byte, problem): (usize, PolicyProblem), dimension: Option<&str>) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
@@ -219,8 +219,8 @@ impl fmt::Display for PolicyProblem {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownDimension {
-    pub(super) dimension: String,
-    pub(super) known: Vec<Box<str>>,
+    pub(crate) dimension: String,
+    pub(crate) known: Vec<Box<str>>,
 }
 
 impl UnknownDimension {

@@ -1,5 +1,9 @@
-//! Policy files for the limiters of [tollgate](https://docs.rs/tollgate): the dimensions and quotas of
-//! a service in a file, which the service and `tollgate replay` both read.
+//! Policy files for the limiters of [tollgate](https://docs.rs/tollgate): the dimensions and quotas
+//! of a service in a file, which the service and `tollgate replay` both read.
+//!
+//! ```sh
+//! cargo add tollgate tollgate-policy
+//! ```
 //!
 //! A policy is written in [TOML](https://toml.io). The whole file is checked when it is read. A
 //! file with a problem gives only a [`PolicyError`] and changes no limiter that is in use.

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::error::PolicyError;
-use super::model::Policy;
+use crate::error::PolicyError;
+use crate::model::Policy;
 
 impl Policy {
     /// Reads and checks a policy file.
@@ -32,7 +32,7 @@ impl Policy {
     }
 
     /// The policy in a file that has been read.
-    pub(super) fn of_file(path: &Path, text: &str) -> Result<Self, LoadError> {
+    pub(crate) fn of_file(path: &Path, text: &str) -> Result<Self, LoadError> {
         Self::from_toml(text).map_err(|error| LoadError::Policy { path: path.to_owned(), error })
     }
 }
@@ -41,7 +41,7 @@ impl Policy {
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The text of a policy file.
-pub(super) fn text_of(path: &Path) -> Result<String, LoadError> {
+pub(crate) fn text_of(path: &Path) -> Result<String, LoadError> {
     let read = || {
         let mut text = String::new();
         File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;

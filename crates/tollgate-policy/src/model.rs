@@ -7,9 +7,9 @@ use tollgate::{
     AtKeyCap, Dimensions, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, Penalty, Quota, format_duration,
 };
 
-use super::error::{BuilderError, UnknownDimension};
-use super::quoted::Quoted;
-use super::store::StoreTable;
+use crate::error::{BuilderError, UnknownDimension};
+use crate::quoted::Quoted;
+use crate::store::StoreTable;
 
 /// Dimensions and their quotas, from a file. See [the crate](crate) for the file.
 ///
@@ -34,12 +34,12 @@ use super::store::StoreTable;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    pub(super) key_cap: Option<usize>,
-    pub(super) at_key_cap: Option<AtKeyCap>,
-    pub(super) shadow: Option<bool>,
-    pub(super) enforced_percent: Option<u8>,
-    pub(super) store: Option<Box<StoreTable>>,
-    pub(super) dimensions: Vec<Dimension>,
+    pub(crate) key_cap: Option<usize>,
+    pub(crate) at_key_cap: Option<AtKeyCap>,
+    pub(crate) shadow: Option<bool>,
+    pub(crate) enforced_percent: Option<u8>,
+    pub(crate) store: Option<Box<StoreTable>>,
+    pub(crate) dimensions: Vec<Dimension>,
 }
 
 /// One dimension of a [`Policy`].
@@ -65,10 +65,10 @@ pub struct Policy {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
-    pub(super) name: Box<str>,
-    pub(super) key: Vec<String>,
-    pub(super) quotas: Vec<Quota>,
-    pub(super) penalty: Option<Penalty>,
+    pub(crate) name: Box<str>,
+    pub(crate) key: Vec<String>,
+    pub(crate) quotas: Vec<Quota>,
+    pub(crate) penalty: Option<Penalty>,
 }
 
 impl Policy {
@@ -275,7 +275,7 @@ impl Policy {
     }
 
     /// The percentage of keys for which limits are enforced, whatever the file has.
-    pub(super) fn enforced(&self) -> u8 {
+    pub(crate) fn enforced(&self) -> u8 {
         let of_shadow = if self.shadow.unwrap_or_default() { 0 } else { 100 };
         self.enforced_percent.unwrap_or(of_shadow)
     }

@@ -4,7 +4,7 @@ use tollgate::Algorithm;
 
 /// The name of each algorithm in policy files and in options of the program, and in words its
 /// fields besides `name` and `algorithm`.
-pub(super) const ALGORITHMS: [(&str, Algorithm, &str); 8] = [
+pub(crate) const ALGORITHMS: [(&str, Algorithm, &str); 8] = [
     ("sliding-window-log", Algorithm::SlidingWindowLog, "`limit` and `per`"),
     ("token-bucket", Algorithm::TokenBucket, "`capacity`, `refill`, `per` and optionally `start`"),
     ("leaky-bucket", Algorithm::LeakyBucket, "`capacity`, `leak` and `per`"),

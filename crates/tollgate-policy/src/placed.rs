@@ -6,25 +6,25 @@ use serde::Deserialize;
 use tollgate::parse_duration;
 use toml::Spanned;
 
-use super::error::PolicyProblem;
+use crate::error::PolicyProblem;
 
 /// The place of a problem in bytes, and the problem.
-pub(super) type Placed = (usize, PolicyProblem);
+pub(crate) type Placed = (usize, PolicyProblem);
 
-pub(super) fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Placed {
+pub(crate) fn at<T>(value: &Spanned<T>, problem: impl Into<PolicyProblem>) -> Placed {
     (value.span().start, problem.into())
 }
 
 /// A text that should be a duration. A number lacks its unit, which the error then names.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a duration is a text such as \"10s\"")]
-pub(super) enum DurationText {
+pub(crate) enum DurationText {
     Text(String),
     Whole(i64),
     Fraction(f64),
 }
 
-pub(super) fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
+pub(crate) fn duration(field: &'static str, value: &Spanned<DurationText>) -> Result<Duration, Placed> {
     let text = match value.get_ref() {
         DurationText::Text(text) => text,
         DurationText::Whole(number) => &number.to_string(),

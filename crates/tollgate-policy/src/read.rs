@@ -6,12 +6,12 @@ use serde::Deserialize;
 use tollgate::{Algorithm, AtKeyCap, BuildError, MAX_DIMENSIONS, MAX_KEY_CAP, Penalty, Quota};
 use toml::Spanned;
 
-use super::apply_error::ApplyError;
-use super::error::{PolicyError, PolicyProblem};
-use super::model::{Dimension, Policy};
-use super::names::ALGORITHMS;
-use super::placed::{DurationText, Placed, at, duration};
-use super::read_store::{FileStore, store_of};
+use crate::apply_error::ApplyError;
+use crate::error::{PolicyError, PolicyProblem};
+use crate::model::{Dimension, Policy};
+use crate::names::ALGORITHMS;
+use crate::placed::{DurationText, Placed, at, duration};
+use crate::read_store::{FileStore, store_of};
 
 /// The contents of the file. Each value has its place in the text, for errors.
 #[derive(Deserialize)]
@@ -172,7 +172,7 @@ fn with_remedy(message: &str) -> String {
 }
 
 /// The line of a policy file because of which it was not applied; the last one for what it lacks.
-pub(super) fn line_of(text: &str, error: &ApplyError) -> usize {
+pub(crate) fn line_of(text: &str, error: &ApplyError) -> usize {
     let place = toml::from_str(text).ok().and_then(|file: File| match error {
         ApplyError::KeyCap { .. } => Some(file.key_cap?.span().start),
         ApplyError::ForStore => Some(file.store?.span().start),

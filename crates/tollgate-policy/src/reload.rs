@@ -5,12 +5,12 @@ use core::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::apply_error::ApplyError;
-use super::load::{LoadError, text_of};
-use super::model::Policy;
-use super::read::line_of;
-use super::reloaded::{ReloadError, Reloaded};
-use super::target::Target;
+use crate::apply_error::ApplyError;
+use crate::load::{LoadError, text_of};
+use crate::model::Policy;
+use crate::read::line_of;
+use crate::reloaded::{ReloadError, Reloaded};
+use crate::target::Target;
 
 /// A policy file, and the limiters that follow it.
 ///

@@ -3,8 +3,8 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-use super::apply_error::ApplyError;
-use super::load::LoadError;
+use crate::apply_error::ApplyError;
+use crate::load::LoadError;
 
 /// What became of a policy file that a [`Reloader`](crate::Reloader) has read.
 ///

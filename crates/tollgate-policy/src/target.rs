@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tollgate::{Clock, Dimensions, Fingerprinter, JointLimiter, Limiter};
 
-use super::apply_error::ApplyError;
-use super::model::Policy;
-use super::wanted::Wanted;
+use crate::apply_error::ApplyError;
+use crate::model::Policy;
+use crate::wanted::Wanted;
 
 /// What a policy is [applied](Policy::apply) to: a [`JointLimiter`], a [`Limiter`] of one dimension
 /// ([`OfDimension`]), a `Vec` of them, or something of the program.

@@ -2,11 +2,11 @@
 
 use tollgate::{ChangeError, Clock, LiveSettings};
 
-use super::apply_error::ApplyError;
-use super::model::{Dimension, Policy};
+use crate::apply_error::ApplyError;
+use crate::model::{Dimension, Policy};
 
 /// What a policy says of one limiter.
-pub(super) struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     policy: &'a Policy,
     /// In the order of the limiter.
     dimensions: Vec<&'a Dimension>,
@@ -14,14 +14,14 @@ pub(super) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// For a limiter with dimensions of these names.
-    pub(super) fn of<'n>(policy: &'a Policy, names: impl IntoIterator<Item = &'n str>) -> Result<Self, ApplyError> {
+    pub(crate) fn of<'n>(policy: &'a Policy, names: impl IntoIterator<Item = &'n str>) -> Result<Self, ApplyError> {
         let of_name =
             |name: &str| policy.dimension(name).map_err(|_| ApplyError::NotInPolicy { dimension: name.to_owned() });
         Ok(Self { policy, dimensions: names.into_iter().map(of_name).collect::<Result<_, _>>()? })
     }
 
     /// Checks all of it. Changes nothing.
-    pub(super) fn check<C: Clock, F>(&self, settings: LiveSettings<'_, C, F>) -> Result<(), ApplyError> {
+    pub(crate) fn check<C: Clock, F>(&self, settings: LiveSettings<'_, C, F>) -> Result<(), ApplyError> {
         if self.policy.store.is_some() {
             return Err(ApplyError::ForStore);
         }
@@ -34,7 +34,7 @@ impl<'a> Wanted<'a> {
 
     /// Sets all of it. Shadow mode begins first and ends last, key by key, so that no request is denied by what
     /// either policy has in shadow mode alone.
-    pub(super) fn set<C: Clock, F>(&self, settings: LiveSettings<'_, C, F>) -> Result<(), ApplyError> {
+    pub(crate) fn set<C: Clock, F>(&self, settings: LiveSettings<'_, C, F>) -> Result<(), ApplyError> {
         self.check(settings)?;
         let refused = |error: ChangeError| ApplyError::Refused { dimension: None, reason: error.to_string() };
         let percent = self.policy.enforced();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use super::reload::Reloader;
+use crate::reload::Reloader;
 
 /// A thread that [polls](Reloader::poll) a policy file until the watcher is dropped.
 ///

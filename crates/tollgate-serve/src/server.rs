@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 #[cfg(feature = "redis")]
-use tollgate::{Algorithm, AnyClock, Quota, Snapshot};
+use tollgate::{Algorithm, Quota};
+use tollgate::{AnyClock, Snapshot};
 use tollgate_http::Policies;
 use tollgate_policy::Policy;
 #[cfg(feature = "redis")]

@@ -94,8 +94,9 @@
 //!
 //! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
 //!
-//! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"` ([`parse_duration`](tollgate::parse_duration)). A
-//! number without a unit is an error, which tells what to write.
+//! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"`
+//! ([`parse_duration`](tollgate::parse_duration)). A number without a unit is an error, which tells
+//! what to write.
 //!
 //! A policy with one dimension, or one dimension of several, makes a [`Limiter`](tollgate::Limiter) by
 //! [`Policy::builder_of`].

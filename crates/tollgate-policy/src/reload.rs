@@ -97,8 +97,9 @@ impl Reloader {
     /// dimensions, algorithms or another key cap. Without this, such a policy is refused.
     ///
     /// The program puts the new limiter where its requests find it, and returns it. It must not call
-    /// the reloader meanwhile. What the old one
-    /// has granted is in its [snapshot](https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html), if its dimensions are the same.
+    /// the reloader meanwhile. What the old one has granted is in its
+    /// [snapshot](https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html), if its dimensions
+    /// are the same.
     ///
     /// ```
     /// use std::sync::{Arc, RwLock};

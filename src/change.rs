@@ -11,7 +11,7 @@ use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::{Unchanged, validate};
+use crate::quotas::Unchanged;
 use crate::state::table::Scope;
 use crate::texts::texts;
 use crate::tier::Tier;
@@ -32,8 +32,8 @@ use crate::tier::Tier;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The quotas can't be used, nor could a limiter be built with them.
-    Quotas(BuildError),
+    /// No limiter could be built with the quotas, the penalty or the percentage.
+    Unusable(BuildError),
     /// The quotas are of another algorithm. Permits of one algorithm can't be counted by another:
     /// build another limiter.
     OtherAlgorithm {
@@ -76,7 +76,7 @@ impl ChangeError {
 }
 
 texts! { ChangeError {
-    Quotas(error) => "{error}";
+    Unusable(error) => "{error}";
     Keys(error) => "{error}";
     OtherAlgorithm { is, asked } => "a {is} can't become a {asked}: build another limiter for it";
     OtherRefused => "whether refused requests count can't change: build another limiter for quotas that count them \
@@ -91,8 +91,8 @@ impl core::error::Error for ChangeError {}
 
 impl<C: Clock, F> Engine<C, F> {
     /// Changes the quotas of a slot; slot 0 if there are no dimensions.
-    fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
-        validate(quotas).map_err(ChangeError::Quotas)?;
+    pub(crate) fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+        Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
         let changed = self.change(&[Change { slot, scope, quotas }]);
         changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(slot), quotas))
     }
@@ -292,11 +292,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// As [`Limiter::set_quotas`], and when there is no such dimension.
     pub fn set_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate_joint(quotas)?;
-        let dimensions = self.dimensions().len();
-        if dimension >= dimensions {
-            return Err(ChangeError::NoSuchDimension { dimension, dimensions });
-        }
-        self.engine.set_quotas(dimension, Scope::All, quotas)
+        self.settings().set_quotas(dimension, quotas)
     }
 
     /// Changes the quotas of a tier, as [`Limiter::set_quotas_of_tier`] does.
@@ -423,8 +419,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 
 fn validate_joint(quotas: &[Quota]) -> Result<(), ChangeError> {
     let counting = quotas.iter().any(Quota::is_counting_refused);
-    let valid = validate(quotas).and(if counting { Err(BuildError::CountingRefusedAlone) } else { Ok(()) });
-    valid.map_err(ChangeError::Quotas)
+    let valid = Quota::validate_all(quotas).and(if counting { Err(BuildError::CountingRefusedAlone) } else { Ok(()) });
+    valid.map_err(ChangeError::Unusable)
 }
 
 #[cfg(all(test, not(tollgate_loom)))]

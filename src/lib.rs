@@ -23,11 +23,10 @@
 //!
 //! # Features
 //! All are off by default. This turns two of them on: `cargo add tollgate --features
-//! policy,snapshot`.
+//! serde,snapshot`.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `policy` | [`Policy`]: dimensions and quotas from a TOML file |
 //! | `snapshot` | [`Snapshot`]: the state of a limiter as bytes or a file, for a restart |
 //! | `serde` | [`Quota`] in configurations; decisions and statuses in logs and answers |
 //! | `macros` | the attribute [`#[rate_limit]`][rate_limit]: a limit above a function |
@@ -41,7 +40,9 @@
 //! tollgate replay --limit 100 --per 1m access.log
 //! ```
 //!
-//! Other crates fit the limiters into HTTP services:
+//! [`tollgate-policy`](https://docs.rs/tollgate-policy) reads dimensions and quotas from a TOML
+//! file, and applies changes of the file to limiters in use. Other crates fit the limiters into HTTP
+//! services:
 //!
 //! | crate | for |
 //! |---|---|
@@ -103,8 +104,8 @@
 //! | the number of keys, bytes and denials | [`counts`](Limiter::counts) |
 //! | each decision as it is made: metrics, logs, and the keys that are denied most | [`Observer`], and those of [`tollgate-observe`](https://docs.rs/tollgate-observe) |
 //! | limits that survive a restart | [`Snapshot`] (feature `snapshot`) |
-//! | dimensions and quotas from a file | [`Policy`] (feature `policy`) |
-//! | a file that changes while the service runs | [`Watcher`] (feature `policy`) |
+//! | other changes at run time: a penalty, shadow mode, the answer at the key cap | [`settings`](Limiter::settings) |
+//! | dimensions and quotas from a file, which may change while the service runs | `Policy` and `Watcher` of [`tollgate-policy`](https://docs.rs/tollgate-policy) |
 //! | a limit above a function | [`#[rate_limit]`][rate_limit] (feature `macros`); with `wait = "2s"` its calls wait |
 //! | the effect of a limit on last week's traffic | `tollgate replay`, also with the policy file of the service ([`tollgate-cli`](https://crates.io/crates/tollgate-cli)) |
 //!
@@ -269,14 +270,10 @@
 //!
 // A link goes to its first address: to the item itself, if its feature is on.
 #![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
-#![cfg_attr(feature = "policy", doc = "[`Policy`]: crate::policy::Policy")]
-#![cfg_attr(feature = "policy", doc = "[`Watcher`]: crate::policy::Watcher")]
 #![cfg_attr(feature = "snapshot", doc = "[`Snapshot`]: crate::Snapshot")]
 #![cfg_attr(feature = "tokio", doc = "[`TokioClock`]: crate::TokioClock")]
 //! [rate_limit]: https://docs.rs/tollgate/latest/tollgate/attr.rate_limit.html
-//! [`Policy`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Policy.html
 //! [`Snapshot`]: https://docs.rs/tollgate/latest/tollgate/struct.Snapshot.html
-//! [`Watcher`]: https://docs.rs/tollgate/latest/tollgate/policy/struct.Watcher.html
 //! [`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html
 
 // First, because rustdoc shows the methods of a limiter in the order of these modules.
@@ -297,12 +294,11 @@ mod error;
 mod fingerprint;
 mod keys;
 mod lists;
+mod live;
 mod modes;
 mod noted;
 mod observer;
 mod penalty;
-#[cfg(feature = "policy")]
-pub mod policy;
 mod quota;
 mod quotas;
 mod reservation;
@@ -337,16 +333,16 @@ pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Status};
 pub use direct::{DirectLimiter, DirectLimiterBuilder};
+pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
 pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
+pub use live::LiveSettings;
 pub use observer::{Observation, ObservedKey, Observer};
 pub use penalty::Penalty;
-#[cfg(feature = "policy")]
-pub use policy::{ApplyError, Policy, PolicyError};
 pub use quota::{Algorithm, Quota, QuotaError};
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]

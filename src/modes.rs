@@ -72,12 +72,11 @@ impl Modes {
         self.enforced.store(parts_below(percent), Ordering::Release);
     }
 
-    /// Enforces the limit for no more than this percentage of the keys.
-    #[cfg(feature = "policy")]
-    pub(crate) fn enforce_at_most(&self, percent: u8) {
-        if parts_below(percent) < self.enforced.load(Ordering::Acquire) {
-            self.enforce(percent);
-        }
+    /// The percentage of the keys for which the limit is enforced.
+    pub(crate) fn enforced_percent(&self) -> u8 {
+        let percent = (self.enforced.load(Ordering::Acquire) * 100).div_ceil(ALL);
+        // It is at most 100.
+        u8::try_from(percent).unwrap_or(100)
     }
 
     /// The denials that shadow mode has overruled.
@@ -101,10 +100,13 @@ impl Modes {
         self.penalties.get(dimension)?.get()
     }
 
-    /// Gives a dimension its first penalty.
-    #[cfg(feature = "policy")]
-    pub(crate) fn add_penalties(&self, dimension: usize, penalties: Penalties) {
-        let _ = self.penalties[dimension].set(Box::new(penalties));
+    /// The penalties of a dimension; these, if it never had any.
+    pub(crate) fn penalties_or(
+        &self,
+        dimension: usize,
+        made: impl FnOnce() -> Result<Penalties, BuildError>,
+    ) -> Result<&Penalties, BuildError> {
+        self.penalties[dimension].get_or_try_init(|| made().map(Box::new))
     }
 
     pub(crate) fn all_penalties(&self) -> impl Iterator<Item = &Penalties> {

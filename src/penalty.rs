@@ -25,9 +25,7 @@ use crate::fingerprint::Fingerprint;
 use crate::noted::Noted;
 use crate::quota::Quota;
 use crate::state::plan::Ask;
-#[cfg(feature = "policy")]
-use crate::state::table::Scope;
-use crate::state::table::Table;
+use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
 /// A table of penalties starts small. In models it is large enough: those of rebuilds are others.
@@ -225,7 +223,6 @@ impl Penalties {
     }
 
     /// Changes to a valid penalty, or to none. Denials and blocks stay, and count on under it.
-    #[cfg(feature = "policy")]
     pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) {
         if let Some(to) = to {
             for (slot, quota) in (0..).zip(to.quotas()) {

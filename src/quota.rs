@@ -5,7 +5,7 @@ mod beside;
 mod bounds;
 mod display;
 mod error;
-#[cfg(any(feature = "policy", feature = "serde"))]
+#[cfg(feature = "serde")]
 mod fields;
 mod name;
 mod named;
@@ -19,7 +19,5 @@ mod written;
 
 pub use algorithm::Algorithm;
 pub use error::QuotaError;
-#[cfg(feature = "policy")]
-pub(crate) use fields::Value;
 pub(crate) use value::Kind;
 pub use value::Quota;

@@ -6,20 +6,38 @@ use crate::caps::{MAX_KEY_CAP, MAX_QUOTAS};
 use crate::error::BuildError;
 use crate::quota::{Algorithm, Quota};
 
-/// Validates the quotas of a key, at least one. Several quotas must be sliding window logs, which
-/// share one ring of stamps.
-pub(crate) fn validate(quotas: &[Quota]) -> Result<(), BuildError> {
-    quotas.iter().try_for_each(Quota::validate)?;
-    if quotas.is_empty() {
-        return Err(BuildError::NoQuota);
-    }
-    if quotas.len() > MAX_QUOTAS {
-        return Err(BuildError::TooManyQuotas { quotas: quotas.len(), most: MAX_QUOTAS });
-    }
-    let other = quotas.iter().map(Quota::algorithm).find(|&algorithm| algorithm != Algorithm::SlidingWindowLog);
-    match other {
-        Some(algorithm) if quotas.len() > 1 => Err(BuildError::QuotasDontCombine { algorithm }),
-        _ => Ok(()),
+impl Quota {
+    /// Checks that a limiter can be built with these quotas on each key. Several quotas must be
+    /// sliding window logs, which share one ring of stamps.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{BuildError, Quota};
+    ///
+    /// assert!(Quota::validate_all(&[Quota::per_second(5), Quota::per_hour(100)]).is_ok());
+    /// assert_eq!(Quota::validate_all(&[]), Err(BuildError::NoQuota));
+    /// let bucket = Quota::token_bucket(20, 5, Duration::from_secs(1));
+    /// let error = Quota::validate_all(&[Quota::per_hour(100), bucket]).unwrap_err();
+    /// assert!(matches!(error, BuildError::QuotasDontCombine { .. }));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when one of them is not [valid](Self::validate), there is none, there are too
+    /// many, or they don't combine.
+    pub fn validate_all(quotas: &[Self]) -> Result<(), BuildError> {
+        quotas.iter().try_for_each(Self::validate)?;
+        if quotas.is_empty() {
+            return Err(BuildError::NoQuota);
+        }
+        if quotas.len() > MAX_QUOTAS {
+            return Err(BuildError::TooManyQuotas { quotas: quotas.len(), most: MAX_QUOTAS });
+        }
+        let other = quotas.iter().map(Self::algorithm).find(|&algorithm| algorithm != Algorithm::SlidingWindowLog);
+        match other {
+            Some(algorithm) if quotas.len() > 1 => Err(BuildError::QuotasDontCombine { algorithm }),
+            _ => Ok(()),
+        }
     }
 }
 

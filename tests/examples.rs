@@ -41,5 +41,5 @@ fn examples_print_their_documented_output() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{name}");
         checked += 1;
     }
-    assert!(checked >= 10, "{checked} examples were checked");
+    assert!(checked >= 2, "{checked} examples were checked");
 }

@@ -2,10 +2,11 @@
 //! refused with its reason and place or makes a limiter, and is the same when it is printed and
 //! read again.
 //!
-//! Nothing here knows of libFuzzer: `tests/fuzz_corpora/policy.rs` includes this file too and plays
-//! the corpus on any toolchain.
+//! Nothing here knows of libFuzzer: `tests/fuzz_corpus.rs` of `tollgate-policy` includes this file too
+//! and plays the corpus on any toolchain.
 
-use tollgate::{Decision, Policy};
+use tollgate::Decision;
+use tollgate_policy::Policy;
 
 /// What became of one text.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,8 +39,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, String> {
         Ok(again) if again == policy => {}
         other => return Err(format!("{policy:?} is printed as\n{printed}\nand that is read as {other:?}")),
     }
-    let limiter =
-        policy.builder::<[String]>().build().map_err(|error| format!("{policy:?} makes no limiter: {error}"))?;
+    // A policy for a store makes none in process.
+    let builder = policy.without_store().builder::<[String]>().map_err(|error| error.to_string())?;
+    let limiter = builder.build().map_err(|error| format!("{policy:?} makes no limiter: {error}"))?;
     let keys = vec![Some("key"); policy.dimensions().len()];
     match limiter.try_acquire(keys.as_slice()) {
         Ok(Decision::Admitted(_)) => Ok(Read::Policy),

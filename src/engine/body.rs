@@ -38,7 +38,7 @@ pub(crate) struct Engine<C, F> {
 }
 
 /// The answer to a new key at the key cap: whether to admit it, uncounted.
-pub(crate) struct AtCap(pub(crate) AtomicBool);
+pub(crate) struct AtCap(AtomicBool);
 
 /// A change of the quotas of a slot, or of one of its keys: a slot is a dimension or a tier. The
 /// quotas have been validated.
@@ -145,6 +145,10 @@ impl<C: Clock, F: Fingerprinter> Engine<C, F> {
 impl AtCap {
     pub(crate) fn new(answer: AtKeyCap) -> Self {
         Self(AtomicBool::new(answer == AtKeyCap::Admit))
+    }
+
+    pub(crate) fn set(&self, answer: AtKeyCap) {
+        self.0.store(answer == AtKeyCap::Admit, Ordering::Relaxed);
     }
 
     pub(crate) fn admits(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::modes::ModeSettings;
 use crate::observer::Observers;
 use crate::quota::Quota;
-use crate::quotas::{check_keys, validate};
+use crate::quotas::check_keys;
 use crate::reservation::LimiterId;
 use crate::state::table::Table;
 use crate::tier::Tiers;
@@ -24,8 +24,6 @@ pub(crate) struct Settings {
     pub(crate) tiers: Vec<TierSettings>,
     /// They are of the limiter, and no part of the engine.
     pub(crate) observers: Observers,
-    /// The policy is for a store, so no limiter in process may take its place.
-    pub(crate) is_for_store: bool,
 }
 
 /// A tier of a builder.
@@ -73,11 +71,8 @@ impl Settings {
         is_single: bool,
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {
-        if self.is_for_store {
-            return Err(BuildError::ForStore);
-        }
         let slots = self.slots(dimensions);
-        slots.iter().try_for_each(|quotas| validate(quotas))?;
+        slots.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
         let names = self.tiers.iter().map(|tier| (tier.dimension, tier.name.clone()));
         let tiers = Tiers::new(dimensions.len(), names.collect())?;
         let key_cap = self.key_cap.unwrap_or(DEFAULT_KEY_CAP);

@@ -128,8 +128,6 @@ pub enum BuildError {
         /// The cap on keys.
         key_cap: usize,
     },
-    /// The policy has a `[store]`, and this limiter would decide in process.
-    ForStore,
 }
 
 texts! { BuildError {
@@ -161,8 +159,6 @@ texts! { BuildError {
         cap of {key_cap} keys: raise the cap";
     ExpectedKeysPastCap { expected_keys, key_cap } => "{expected_keys} keys are expected but the cap is {key_cap}: \
         raise the cap or expect fewer";
-    ForStore => "the policy has a `[store]`, and this program decides in process: remove the table, or take a program \
-        that decides on a store (`tollgate-redis`)";
 } }
 
 wraps! { BuildError { Quota(QuotaError), Penalty(PenaltyError) } }

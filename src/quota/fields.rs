@@ -1,4 +1,4 @@
-//! The fields of a quota in policy files and in serde formats.
+//! The fields of a quota in serde formats.
 
 use core::time::Duration;
 
@@ -7,7 +7,8 @@ use super::value::{Kind, Quota};
 use crate::duration::Plain;
 
 /// The value of a field. Durations are texts.
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[derive(serde::Serialize)]
+#[serde(untagged)]
 pub(crate) enum Value {
     Number(u32),
     Text(String),

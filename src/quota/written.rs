@@ -1,4 +1,5 @@
-//! Quotas in serde formats (feature `serde`), with the fields of a policy file.
+//! Quotas in serde formats (feature `serde`), with the fields that a policy file of `tollgate-policy`
+//! has.
 
 use serde::de::Error as _;
 use serde::ser::SerializeStruct;
@@ -83,7 +84,7 @@ fn needed<T: Clone>(field: &str, fields: &[(&str, Option<T>)]) -> Result<T, Stri
     given.ok_or_else(|| format!("`{field}` is missing"))
 }
 
-/// Writes the fields of a [policy file](crate::Policy), with durations as texts.
+/// Writes the fields of a policy file, with durations as texts.
 impl Serialize for Quota {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // A human-readable format leaves out fields that are not set. A format without field names
@@ -100,8 +101,7 @@ impl Serialize for Quota {
     }
 }
 
-/// Reads the fields of a [policy file](crate::Policy). A quota that is not [valid](Quota::validate)
-/// is an error.
+/// Reads the fields of a policy file. A quota that is not [valid](Quota::validate) is an error.
 impl<'de> Deserialize<'de> for Quota {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Written::deserialize(deserializer)?.quota().map_err(D::Error::custom)

@@ -13,7 +13,6 @@ use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;
 use crate::quota::{Algorithm, Quota};
 use crate::quotas::Unchanged;
-use crate::quotas::validate;
 use crate::state::export::{Export, ImportError};
 use crate::state::table::Table;
 use crate::state::versions::Version;
@@ -256,7 +255,7 @@ impl Snapshot {
     fn own_quotas(&self) -> Option<Vec<(u64, Vec<Quota>)>> {
         let of_key = |(tag, quotas): &(u64, Vec<OwnQuota>)| {
             let quotas: Vec<Quota> = quotas.iter().map(OwnQuota::quota).collect::<Option<_>>()?;
-            validate(&quotas).is_ok().then_some((*tag, quotas))
+            Quota::validate_all(&quotas).is_ok().then_some((*tag, quotas))
         };
         self.own.iter().map(of_key).collect()
     }

@@ -348,7 +348,6 @@ impl Table {
     }
 
     /// The most keys that the table holds.
-    #[cfg(feature = "policy")]
     pub(crate) fn key_cap(&self) -> usize {
         usize::try_from(self.shared.places.cap).unwrap_or(usize::MAX)
     }

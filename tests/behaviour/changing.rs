@@ -27,12 +27,12 @@ fn quotas_of_another_algorithm_are_refused() {
 fn quotas_that_could_not_be_built_are_refused() {
     let limiter = limiter(Quota::new(2, SECOND));
     let refused = |quotas: &[Quota]| limiter.set_quotas(quotas).unwrap_err();
-    assert_eq!(refused(&[]), ChangeError::Quotas(BuildError::NoQuota));
-    let zero = ChangeError::Quotas(BuildError::Quota(QuotaError::ZeroLimit));
+    assert_eq!(refused(&[]), ChangeError::Unusable(BuildError::NoQuota));
+    let zero = ChangeError::Unusable(BuildError::Quota(QuotaError::ZeroLimit));
     assert_eq!(refused(&[Quota::new(0, SECOND)]), zero);
     assert!(std::error::Error::source(&zero).is_none());
     let mixed = refused(&[Quota::new(2, SECOND), Quota::fixed_window(2, SECOND)]);
-    assert_eq!(mixed, ChangeError::Quotas(BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow }));
+    assert_eq!(mixed, ChangeError::Unusable(BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow }));
     assert_eq!(limiter.quotas(), [Quota::new(2, SECOND)]);
 }
 
@@ -111,7 +111,7 @@ fn a_direct_limiter_refuses_the_same() {
     let is = Algorithm::TokenBucket;
     let error = limiter.set_quotas(&[Quota::new(2, SECOND)]).unwrap_err();
     assert_eq!(error, ChangeError::OtherAlgorithm { is, asked: Algorithm::SlidingWindowLog });
-    assert_eq!(limiter.set_quotas(&[]), Err(ChangeError::Quotas(BuildError::NoQuota)));
+    assert_eq!(limiter.set_quotas(&[]), Err(ChangeError::Unusable(BuildError::NoQuota)));
     assert_eq!(limiter.quotas(), [Quota::token_bucket(2, 1, SECOND)]);
 }
 

@@ -13,8 +13,6 @@ mod keys;
 mod many_at_once;
 mod observed;
 mod old_wrongs;
-#[cfg(feature = "policy")]
-mod policies;
 mod reservations;
 #[cfg(feature = "snapshot")]
 mod restored;

@@ -4,8 +4,6 @@
 #[path = "../../fuzz/bodies"]
 mod bodies {
     pub(crate) mod operations;
-    #[cfg(feature = "policy")]
-    pub(crate) mod policy;
     #[cfg(feature = "snapshot")]
     pub(crate) mod snapshot;
 }
@@ -14,7 +12,5 @@ mod driver;
 mod operations;
 #[path = "../properties/oracle/mod.rs"]
 mod oracle;
-#[cfg(feature = "policy")]
-mod policy;
 #[cfg(feature = "snapshot")]
 mod snapshot;

@@ -10,5 +10,6 @@ mod joint;
 mod lists;
 mod naive;
 mod penalty;
+mod settings;
 mod shadow;
 mod threads;

@@ -16,7 +16,8 @@ use circles::circles;
 use modules::Modules;
 
 /// The directories that are checked. Each has a `main.rs` or a `lib.rs`.
-const DIRECTORIES: &[&str] = &["src", "crates/tollgate-cli/src", "crates/tollgate-serve/src"];
+const DIRECTORIES: &[&str] =
+    &["src", "crates/tollgate-cli/src", "crates/tollgate-policy/src", "crates/tollgate-serve/src"];
 
 #[test]
 fn no_module_imports_itself_by_way_of_others() {

@@ -11,7 +11,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
-use tollgate::Policy;
+use tollgate_policy::Policy;
 use tollgate_serve::{Listen, Server};
 
 /// A server with this many permits in each fixed window, for each client.

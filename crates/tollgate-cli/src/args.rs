@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tollgate::policy::parse_duration;
+use tollgate::parse_duration;
 
 use crate::algorithm::{AlgorithmName, parse_count};
 use crate::number::parse_within;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tollgate::policy::{Dimension, OnFailure, StoreTable};
-use tollgate::{Algorithm, AtKeyCap, Policy, PolicyError, Quota};
+use tollgate::{Algorithm, AtKeyCap, Quota};
+use tollgate_policy::{Dimension, OnFailure, Policy, PolicyError, StoreTable};
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem};

@@ -1,6 +1,6 @@
 //! The decisions: every event through a real limiter, on the log's own clock.
 
-use tollgate::{BuildError, Decision, DenialReason, JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{Decision, DenialReason, JointLimiter, Limiter, MockClock, Quota};
 
 use crate::errors::RunError;
 use crate::events::Event;
@@ -35,7 +35,7 @@ enum Place {
 impl Place {
     fn new(plan: &Plan) -> Result<Self, RunError> {
         match plan.on_store() {
-            None => Ok(Self::InProcess(InProcess::new(plan).map_err(RunError::Limit)?)),
+            None => Ok(Self::InProcess(InProcess::new(plan)?)),
             #[cfg(feature = "redis")]
             Some((policy, file)) => Ok(Self::OnStore(OnStore::new(policy, file)?)),
             #[cfg(not(feature = "redis"))]
@@ -62,10 +62,10 @@ enum AnyLimiter {
 }
 
 impl AnyLimiter {
-    fn new(plan: &Plan, clock: MockClock) -> Result<Self, BuildError> {
+    fn new(plan: &Plan, clock: MockClock) -> Result<Self, RunError> {
         Ok(match plan.single() {
-            Some(builder) => Self::One(Box::new(builder.clock(clock).build()?)),
-            None => Self::Joint(Box::new(plan.joint().clock(clock).build()?)),
+            Some(builder) => Self::One(Box::new(builder.clock(clock).build().map_err(RunError::Limit)?)),
+            None => Self::Joint(Box::new(plan.joint()?.clock(clock).build().map_err(RunError::Limit)?)),
         })
     }
 
@@ -83,7 +83,7 @@ impl AnyLimiter {
 }
 
 impl InProcess {
-    fn new(plan: &Plan) -> Result<Self, BuildError> {
+    fn new(plan: &Plan) -> Result<Self, RunError> {
         let clock = MockClock::new();
         Ok(Self { limiter: AnyLimiter::new(plan, clock.clone())?, clock, log_clock: None })
     }

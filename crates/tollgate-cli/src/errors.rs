@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tollgate::policy::PolicyProblem;
-use tollgate::{BuildError, PolicyError, Quota, QuotaError};
+use tollgate::{BuildError, Quota, QuotaError};
+use tollgate_policy::{PolicyError, PolicyProblem};
 
 use crate::text::harmless;
 use crate::time::{length, lengths};

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate::{DenialReason, MockClock, Policy};
+use tollgate::{DenialReason, MockClock};
+use tollgate_policy::Policy;
 use tollgate_redis::{BuildError, Decision, OnFailure, RedisJointLimiter, Store, StoreError};
 
 use crate::errors::RunError;

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate::{
-    Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Penalty, Policy, Quota,
-};
+use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Penalty, Quota};
+use tollgate_policy::Policy;
 
 use crate::algorithm::AlgorithmName;
 use crate::args::{ReplayArgs, SpecialArgs};
@@ -103,15 +102,20 @@ impl Plan {
     }
 
     /// The limiter of a policy: the very one that a service makes of it, but never in shadow mode.
-    pub(crate) fn joint(&self) -> JointLimiterBuilder<[u32]> {
+    ///
+    /// # Errors
+    ///
+    /// The policy has a store.
+    pub(crate) fn joint(&self) -> Result<JointLimiterBuilder<[u32]>, RunError> {
         if let Some((policy, _)) = &self.policy {
             // A shadow denies nobody, and what it would deny is what is to be told.
-            return policy.builder().shadow(false);
+            let builder = policy.builder().map_err(|error| RunError::Options(error.to_string()))?;
+            return Ok(builder.shadow(false));
         }
         let limiter = JointLimiter::<[u32]>::builder().key_cap(MAX_KEY_CAP);
-        self.dimensions.iter().fold(limiter, |limiter, dimension| {
+        Ok(self.dimensions.iter().fold(limiter, |limiter, dimension| {
             limiter.dimension(dimension.name.as_str(), dimension.quotas.iter().copied())
-        })
+        }))
     }
 
     /// The policy and its file, if it has a store.

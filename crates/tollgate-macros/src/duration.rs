@@ -118,7 +118,7 @@ fn too_long() -> String {
 
 #[cfg(test)]
 mod tests {
-    use tollgate::policy::parse_duration;
+    use tollgate::parse_duration;
 
     #[test]
     fn the_attribute_reads_a_duration_as_policy_files_do() {

@@ -108,7 +108,8 @@ use syn::Error;
 ///
 /// ```
 /// use std::sync::LazyLock;
-/// use tollgate::{Denial, JointError, JointLimiter, Policy, rate_limit};
+/// use tollgate::{Denial, JointError, JointLimiter, rate_limit};
+/// use tollgate_policy::Policy;
 ///
 /// static LIMITER: LazyLock<JointLimiter<(u64, String)>> = LazyLock::new(|| {
 ///     // A service reads a file here.
@@ -121,7 +122,7 @@ use syn::Error;
 ///         name = "path"
 ///         quota = [{ limit = 1000, per = "1s" }]
 ///     "#;
-///     Policy::from_toml(file).and_then(|policy| Ok(policy.builder().build().unwrap())).unwrap()
+///     Policy::from_toml(file).unwrap().builder().unwrap().build().unwrap()
 /// });
 ///
 /// #[derive(Debug)]
@@ -148,7 +149,8 @@ use syn::Error;
 ///
 /// ```
 /// use std::sync::LazyLock;
-/// use tollgate::{Denial, Limiter, Policy, rate_limit};
+/// use tollgate::{Denial, Limiter, rate_limit};
+/// use tollgate_policy::Policy;
 ///
 /// struct Limits {
 ///     upload: Limiter<String>,

@@ -9,11 +9,11 @@ use metrics::{Counter, Unit, counter, describe_counter};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::policy::{Policy, Reloader};
+/// use tollgate_policy::{Policy, Reloader};
 /// use tollgate_observe::ReloadMetrics;
 ///
 /// let policy: Policy = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]".parse()?;
-/// let limiter = Arc::new(policy.builder::<(String,)>().build()?);
+/// let limiter = Arc::new(policy.builder::<(String,)>()?.build()?);
 /// let reloads = ReloadMetrics::new();
 /// let reloader = Reloader::new("policy.toml", policy, limiter);
 /// let reloader = reloader.on_reload(move |reloaded| reloads.count(reloaded.result()));

@@ -63,6 +63,9 @@ pub enum BuildError {
         /// The quota.
         quota: Box<Quota>,
     },
+    /// The policy makes no limiter in process, where one is needed. (Feature `policy`.)
+    #[cfg(feature = "policy")]
+    InProcess(tollgate_policy::BuilderError),
     /// The policy has no `[store]`.
     NoStore,
     /// A value of the policy's `[store]` could not be read from where it is.
@@ -107,6 +110,8 @@ impl fmt::Display for BuildError {
                 write!(f, "permits of {quota} cannot be leased: take a quantised log, whose resolution is the step")
             }
             Self::NotKept { quota } => write!(f, "the store does not keep {quota}: decide it in process"),
+            #[cfg(feature = "policy")]
+            Self::InProcess(error) => write!(f, "{error}"),
             Self::NoStore => f.write_str("the policy has no `[store]`: add one, or decide in process"),
             Self::Unread { field, place, reason } => {
                 write!(f, "`{field}` of the store can't be read from {place}: {reason}")
@@ -119,6 +124,13 @@ impl fmt::Display for BuildError {
 }
 
 impl core::error::Error for BuildError {}
+
+#[cfg(feature = "policy")]
+impl From<tollgate_policy::BuilderError> for BuildError {
+    fn from(error: tollgate_policy::BuilderError) -> Self {
+        Self::InProcess(error)
+    }
+}
 
 impl From<tollgate::BuildError> for BuildError {
     fn from(error: tollgate::BuildError) -> Self {

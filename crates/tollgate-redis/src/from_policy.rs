@@ -1,7 +1,6 @@
 //! A policy file with a `[store]`: the store, and the limiter on it.
 
-use tollgate::Policy;
-use tollgate::policy::{Given, OnFailure as Wanted, StoreTable};
+use tollgate_policy::{Given, OnFailure as Wanted, Policy, StoreTable};
 
 use crate::error::BuildError;
 use crate::failure::OnFailure;
@@ -11,11 +10,10 @@ use crate::store::{Store, StoreBuilder};
 
 impl Store {
     /// The store of a policy that has a `[store]`, with the settings that it says. Its address and its
-    /// secret are read now, from where the policy says that they are. `Policy` is `tollgate`'s, with
-    /// its feature `policy`.
+    /// secret are read now, from where the policy says that they are.
     ///
     /// ```
-    /// use tollgate::Policy;
+    /// use tollgate_policy::Policy;
     /// use tollgate_redis::{BuildError, Store};
     ///
     /// let policy = Policy::from_toml(r#"
@@ -29,7 +27,7 @@ impl Store {
     /// "#)?;
     /// let error = Store::from_policy(&policy).unwrap_err();
     /// assert!(matches!(error, BuildError::Unread { .. }));
-    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
     /// ```
     ///
     /// # Errors
@@ -63,7 +61,7 @@ impl RedisJointLimiter {
     /// file, and what the table says of denials and of a store that is away.
     ///
     /// ```
-    /// use tollgate::Policy;
+    /// use tollgate_policy::Policy;
     /// use tollgate_redis::RedisJointLimiter;
     ///
     /// # let folder = tempfile::tempdir()?;
@@ -94,7 +92,7 @@ impl RedisJointLimiter {
     /// The limiter of a policy on another store than its own.
     ///
     /// ```
-    /// use tollgate::Policy;
+    /// use tollgate_policy::Policy;
     /// use tollgate_redis::{BuildError, RedisJointLimiter, Secret, Store};
     ///
     /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("sixteen bytes or more")?)?;

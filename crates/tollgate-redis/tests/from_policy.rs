@@ -4,7 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use tollgate::Policy;
+use tollgate_policy::Policy;
 use tollgate_redis::{BuildError, RedisJointLimiter};
 
 use support::{Server, runtime};

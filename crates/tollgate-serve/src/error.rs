@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use tollgate::{BuildError, RestoreError};
 use tollgate_http::PolicyError;
+use tollgate_policy::BuilderError;
 
 /// Why a server does not start, or could not save its snapshot.
 ///
 /// ```
-/// use tollgate::Policy;
+/// use tollgate_policy::Policy;
 /// use tollgate_serve::{ServeError, Server};
 ///
 /// let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]")?;
@@ -53,6 +54,8 @@ pub enum ServeError {
     },
     /// The limiter could not be built.
     Build(BuildError),
+    /// The policy has a store, and this server decides in process.
+    InProcess(BuilderError),
     /// The limiter could not be built on the store of the policy.
     #[cfg(feature = "redis")]
     Store(tollgate_redis::BuildError),
@@ -101,6 +104,7 @@ impl fmt::Display for ServeError {
                 write!(f, "{connections} connections can't be served: at least 1 and at most 1000000")
             }
             Self::Build(error) => error.fmt(f),
+            Self::InProcess(error) => error.fmt(f),
             #[cfg(feature = "redis")]
             Self::Store(error) => error.fmt(f),
             Self::QueueOnStore { dimension } => write!(

@@ -5,8 +5,9 @@ use core::net::IpAddr;
 use std::borrow::Cow;
 
 use http::HeaderName;
-use tollgate::{AsKey, Policy};
+use tollgate::AsKey;
 use tollgate_http::ClientAddress;
+use tollgate_policy::Policy;
 
 /// The longest value of a field, in bytes.
 pub(crate) const MAX_VALUE: usize = 1024;

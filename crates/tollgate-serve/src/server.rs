@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 #[cfg(feature = "redis")]
 use tollgate::{Algorithm, Quota};
-use tollgate::{AnyClock, Policy, Snapshot};
+use tollgate::{AnyClock, Snapshot};
 use tollgate_http::Policies;
+use tollgate_policy::Policy;
 #[cfg(feature = "redis")]
 use tollgate_redis::{RedisJointLimiter, Store};
 
@@ -30,7 +31,7 @@ use crate::routes::Routes;
 /// answers.
 ///
 /// ```
-/// use tollgate::Policy;
+/// use tollgate_policy::Policy;
 /// use tollgate_serve::{Listen, Server};
 ///
 /// let policy = Policy::from_toml(r#"
@@ -236,7 +237,8 @@ impl Server {
 
     /// The limiter, and the number of keys that the snapshot had.
     fn limiter(&self) -> Result<(PolicyLimiter, Option<usize>), ServeError> {
-        let builder = self.policy.builder::<[Key]>().clock(self.clock.clone().unwrap_or_default());
+        let builder = self.policy.builder::<[Key]>().map_err(ServeError::InProcess)?;
+        let builder = builder.clock(self.clock.clone().unwrap_or_default());
         let Some(path) = &self.snapshot else {
             return Ok((builder.build().map_err(ServeError::Build)?, None));
         };

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::{Router, routing::get};
-use tollgate::Policy;
+use tollgate_policy::Policy;
 use tollgate_tower::{ClientIp, PolicyLimiter, RateLimitLayer};
 
 /// What `limits.toml` may have. Without the `[store]`, each instance has the whole limit.

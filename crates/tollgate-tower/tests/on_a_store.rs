@@ -15,7 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
-use tollgate::Policy;
+use tollgate_policy::Policy;
 use tollgate_tower::{
     ClientIp, Headers, KeyError, PolicyLimiter, RateLimit, RateLimitLayer, ShadowSwitch, from_head, header,
 };

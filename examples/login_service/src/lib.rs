@@ -15,9 +15,9 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 use metrics_exporter_prometheus::PrometheusHandle;
-use tollgate::policy::{Reloader, Target};
-use tollgate::{BuildError, Clock, Dimensions, JointLimiter, Policy};
+use tollgate::{Clock, Dimensions, JointLimiter};
 use tollgate_observe::ReloadMetrics;
+use tollgate_policy::{Policy, Reloader, Target};
 use tollgate_tower::{ClientIp, RateLimitLayer, extension, matched_path};
 
 use credentials::{ApiKey, Attempt};
@@ -116,13 +116,13 @@ impl fmt::Debug for Service {
 type Limited<D, C> = (Arc<JointLimiter<D, C>>, Observed);
 
 /// A limiter by two dimensions of the policy, with its cap and its mode.
-fn limiter<D, C>(name: &'static str, policy: &Policy, clock: C) -> Result<Limited<D, C>, BuildError>
+fn limiter<D, C>(name: &'static str, policy: &Policy, clock: C) -> Result<Limited<D, C>, Box<dyn Error>>
 where
     D: Dimensions + 'static,
     C: Clock + Send + Sync + 'static,
 {
     let (metrics, denied) = observed::observers(name);
-    let builder = policy.builder::<D>().clock(clock).observer(Arc::clone(&metrics)).observer(Arc::clone(&denied));
+    let builder = policy.builder::<D>()?.clock(clock).observer(Arc::clone(&metrics)).observer(Arc::clone(&denied));
     let limiter = Arc::new(builder.build()?);
     let observed = Observed::new(name, metrics, denied, Arc::clone(&limiter));
     Ok((limiter, observed))

@@ -14,8 +14,8 @@ use std::time::Duration;
 use login_service::{OneUser, Service};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
-use tollgate::policy::{Reloader, Watcher, parse_duration};
-use tollgate::{MonotonicClock, Policy};
+use tollgate::{MonotonicClock, parse_duration};
+use tollgate_policy::{Policy, Reloader, Watcher};
 use tollgate_tower::{ClientIp, TrustedProxies};
 
 struct Arguments {

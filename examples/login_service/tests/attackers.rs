@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use login_service::{OneUser, Passwords, Service};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tollgate::{MockClock, Policy};
+use tollgate::MockClock;
+use tollgate_policy::Policy;
 use tollgate_tower::{ClientIp, TrustedProxies};
 
 /// Serves the example's policy with a field before it. Clients are behind a proxy on loopback. Time

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 
 use login_service::{OneUser, Service};
 use tokio::net::TcpListener;
-use tollgate::{MockClock, Policy};
+use tollgate::MockClock;
+use tollgate_policy::Policy;
 use tollgate_tower::ClientIp;
 
 /// Serves the example's policy with a field before it and a penalty behind two dimensions. Time

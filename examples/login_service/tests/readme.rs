@@ -10,7 +10,8 @@ use axum::Router;
 use login_service::{OneUser, Service};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use program::Program;
-use tollgate::{MockClock, Policy};
+use tollgate::MockClock;
+use tollgate_policy::Policy;
 use tollgate_tower::ClientIp;
 
 const README: &str = include_str!("../../../crates/tollgate-tower/README.md");

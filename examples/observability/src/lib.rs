@@ -13,9 +13,9 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
-use tollgate::policy::Watcher;
 use tollgate::{Clock, DirectLimiter, Quota};
 use tollgate_observe::{MetricsObserver, ReloadMetrics, WaitMetrics};
+use tollgate_policy::Watcher;
 use tollgate_wait::{TokioTimer, WaitingLimiter};
 
 use limits::Limits;

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tollgate::policy::{Reloader, Watcher};
-use tollgate::{Clock, Policy};
+use tollgate::Clock;
 use tollgate_observe::{LogObserver, MetricsObserver, ReloadMetrics, TopDenied};
+use tollgate_policy::{Policy, Reloader, Watcher};
 use tollgate_tower::{
     ClientConfigError, ClientIp, JointLimiter, MatchedRoute, RateLimitLayer, Route, TrustedProxies, matched_path,
 };
@@ -37,7 +37,7 @@ impl<C: Clock + Send + Sync + 'static> Limits<C> {
         let policy = Policy::load(&path)?;
         let (metrics, denied) = (Arc::new(MetricsObserver::new(name)), Arc::new(TopDenied::new(1_000)));
         let limiter = policy
-            .builder()
+            .builder()?
             .observer(Arc::clone(&metrics))
             .observer(LogObserver::new(name))
             .observer(Arc::clone(&denied))

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use tollgate::Penalty;
-use tollgate::policy::parse_duration;
+use tollgate::{Penalty, parse_duration};
 
 use crate::algorithm::parse_count;
 

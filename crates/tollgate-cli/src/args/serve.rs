@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tollgate::policy::parse_duration;
+use tollgate::parse_duration;
 use tollgate_serve::Listen;
 
 use crate::number::parse_within;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use regex::bytes::Regex;
-use tollgate::policy::parse_duration;
+use tollgate::parse_duration;
 
 use crate::filter::{Filter, parse_moment};
 use crate::formats::{Format, parse_pattern};

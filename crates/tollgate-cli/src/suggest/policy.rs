@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate::{Policy, Quota};
+use tollgate::Quota;
+use tollgate_policy::Policy;
 
 use super::share::{Of, Share};
 use super::slots::{Spread, least_limit};

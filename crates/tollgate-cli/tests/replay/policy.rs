@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
-use tollgate::Policy;
+use tollgate_policy::Policy;
 
 use crate::naive::{self, Part, Rule, Totals};
 use crate::support::{SAMPLE, Scratch, replay, text, total};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
-use tollgate::Policy;
+use tollgate_policy::Policy;
 
 use crate::naive::{Part, requests_of};
 use crate::support::{SAMPLE, Scratch, replay, text, tollgate, total};
@@ -151,7 +151,7 @@ fn compare(log: &str, key: (&str, Part), of: &'static str, windows: &[(&str, u64
 
     let written = fs::read_to_string(&policy).unwrap();
     assert_eq!(report["policy"]["toml"], written.as_str());
-    Policy::from_toml(&written).unwrap().builder::<[String]>().build().unwrap();
+    Policy::from_toml(&written).unwrap().builder::<[String]>().unwrap().build().unwrap();
     let replayed = replay(&["--policy", &policy, "--format", "json", "--top", "99999", log]);
     let replayed: Value = serde_json::from_slice(&replayed.stdout).unwrap();
     assert_eq!(replayed["denied"].as_u64(), Some(denied), "{written}");

@@ -7,7 +7,8 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock as _, Decision, Dimensions, JointLimiter, Policy, Quota, Receipt};
+use tollgate::{Clock as _, Decision, Dimensions, JointLimiter, Quota, Receipt};
+use tollgate_policy::Policy;
 use tollgate_redis::{BuildError, RedisJointLimiter, Status, StoreError};
 
 use super::gate::{Granted, Item, Items, JointKey, Later, Refusal, Request, Tell, Verdict, sealed};
@@ -16,7 +17,7 @@ use crate::limit::Usage;
 use crate::problem::DenialKind;
 
 /// The limiter of a policy file: in process, or on the Redis or Valkey server of its
-/// [`[store]`](tollgate::policy#a-store). The file alone says which. (Feature `redis`.)
+/// [`[store]`](tollgate_policy#a-store). The file alone says which. (Feature `redis`.)
 ///
 /// On a store, a layer waits for its answer. While the store is away, requests are answered as
 /// `on_failure` says: with 503, admitted without a charge, or decided by a share of the limit.
@@ -26,7 +27,7 @@ use crate::problem::DenialKind;
 ///
 /// ```
 /// use std::net::IpAddr;
-/// use tollgate::Policy;
+/// use tollgate_policy::Policy;
 /// use tollgate_http::middleware::PolicyLimiter;
 ///
 /// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 100, per = \"1m\" }]";
@@ -52,7 +53,7 @@ impl<D: Dimensions> PolicyLimiter<D> {
     /// store is not where the policy says, or the policy has what no store keeps.
     pub fn new(policy: &Policy) -> Result<Self, BuildError> {
         // In any case, for the number of dimensions.
-        let limiter = policy.without_store().builder().build()?;
+        let limiter = policy.without_store().builder()?.build()?;
         if policy.store().is_none() {
             return Ok(Self { place: Place::InProcess(Box::new(limiter)) });
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tollgate::Policy;
+use tollgate_policy::Policy;
 use tollgate_serve::{Listen, Server, Stopped};
 
 /// Clients and users, with 5 a day and 3 a day: time that passes in a test changes nothing.

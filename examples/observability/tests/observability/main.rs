@@ -14,7 +14,7 @@ use queries::{Query, of_alerts, of_dashboard, path};
 use scrape::Scrape;
 use tokio::net::TcpListener;
 use tollgate::MockClock;
-use tollgate::policy::Watcher;
+use tollgate_policy::Watcher;
 
 /// The service on loopback, on a time that stands still.
 async fn serve(folder: &Path) -> (SocketAddr, Vec<Watcher>) {

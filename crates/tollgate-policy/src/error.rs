@@ -1,0 +1,288 @@
+//! The problems that a policy file can have.
+
+use core::fmt;
+
+use tollgate::{Algorithm, BuildError, DurationError};
+
+/// Why a policy file was refused: the problem, its line and column. Usual mistakes have a remedy.
+///
+/// ```
+/// use tollgate_policy::{Policy, PolicyProblem};
+///
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"10x\" }]";
+/// let error = Policy::from_toml(text).unwrap_err();
+/// assert_eq!((error.line(), error.column(), error.dimension()), (3, 29, Some("user")));
+/// assert!(matches!(error.problem(), PolicyProblem::Duration { field: "per", .. }));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyError {
+    line: usize,
+    column: usize,
+    problem: PolicyProblem,
+    dimension: Option<String>,
+}
+
+impl PolicyError {
+    /// The error for a problem at this byte of the text, in this dimension.
+    pub(crate) fn at(text: &str, (byte, problem): (usize, PolicyProblem), dimension: Option<&str>) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        Self { line, column, problem, dimension: dimension.map(str::to_owned) }
+    }
+
+    /// The line, counted from 1.
+    #[must_use]
+    pub const fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column in characters, counted from 1.
+    #[must_use]
+    pub const fn column(&self) -> usize {
+        self.column
+    }
+
+    /// The name of the dimension with the problem. `None` for [`PolicyProblem::Toml`], and when the
+    /// problem is not in a single dimension.
+    #[must_use]
+    pub fn dimension(&self) -> Option<&str> {
+        self.dimension.as_deref()
+    }
+
+    /// The problem at that place.
+    #[must_use]
+    pub const fn problem(&self) -> &PolicyProblem {
+        &self.problem
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: ", self.line, self.column)?;
+        if let Some(name) = &self.dimension {
+            write!(f, "dimension {name:?}: ")?;
+        }
+        self.problem.fmt(f)
+    }
+}
+
+impl core::error::Error for PolicyError {}
+
+/// A problem in a policy file.
+///
+/// ```
+/// use tollgate_policy::{Policy, PolicyProblem};
+///
+/// let text = "[[dimension]]\nname = \"\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let error = Policy::from_toml(text).unwrap_err();
+/// assert_eq!(error.problem(), &PolicyProblem::EmptyName);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyProblem {
+    /// The text is not TOML, has an unknown field, or has a value of the wrong type or out of
+    /// range.
+    Toml {
+        /// The message of the parser. It names the allowed fields or values. After a usual mistake
+        /// it has a remedy.
+        message: String,
+    },
+    /// The file names an unknown algorithm.
+    UnknownAlgorithm {
+        /// The name in the file.
+        name: String,
+    },
+    /// The algorithm needs a field that the quota lacks.
+    MissingField {
+        /// The field.
+        field: &'static str,
+        /// The algorithm.
+        algorithm: Algorithm,
+    },
+    /// The field belongs to other algorithms.
+    ForeignField {
+        /// The field.
+        field: &'static str,
+        /// The quota's algorithm.
+        algorithm: Algorithm,
+        /// The fields that quotas of this algorithm have.
+        fields: &'static str,
+    },
+    /// The value is not a duration.
+    Duration {
+        /// The field.
+        field: &'static str,
+        /// The reason.
+        error: DurationError,
+    },
+    /// `at_key_cap` is neither `deny` nor `admit`.
+    UnknownAtKeyCap {
+        /// The word in the file.
+        word: String,
+    },
+    /// The file has `shadow` and `enforced_percent`.
+    ShadowAndPercentage,
+    /// A dimension has an empty name.
+    EmptyName,
+    /// Two dimensions have the same name.
+    RepeatedName {
+        /// The name.
+        name: String,
+    },
+    /// A key has no field, or a field with an empty name.
+    EmptyKey,
+    /// The value of a field of `[store]` is neither a text nor a place where it is.
+    Given {
+        /// The field.
+        field: &'static str,
+    },
+    /// A secret, or an address with a password, is in the file itself.
+    InTheFile {
+        /// The field.
+        field: &'static str,
+    },
+    /// `on_failure` of `[store]` is none of the known words.
+    UnknownOnFailure {
+        /// The word in the file.
+        word: String,
+    },
+    /// A store with `on_failure = "local"` has no `nodes`, or zero.
+    NoNodes,
+    /// A store has `nodes`, and not `on_failure = "local"`.
+    NodesWithoutLocal,
+    /// The fields are complete, but no limiter can be built with their values.
+    Refused(BuildError),
+}
+
+impl fmt::Display for PolicyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml { message } => f.write_str(message),
+            Self::UnknownAlgorithm { name } => write!(
+                f,
+                "there is no algorithm {name:?}: write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
+                 fixed-window, sliding-counter, quantised-log or warm-up"
+            ),
+            Self::MissingField { field, algorithm } => write!(f, "a {algorithm} needs `{field}`: add it"),
+            Self::ForeignField { field, algorithm, fields } => {
+                write!(f, "a {algorithm} has no `{field}`: it has {fields}; remove it, or choose another `algorithm`")
+            }
+            Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
+            Self::UnknownAtKeyCap { word } => write!(f, "`at_key_cap` is {word:?}: write \"deny\" or \"admit\""),
+            Self::ShadowAndPercentage => f.write_str(
+                "`shadow` and `enforced_percent` are both there: remove `shadow`, or write `enforced_percent = 0` for \
+                 shadow mode",
+            ),
+            Self::EmptyName => f.write_str("a dimension's name is empty: give it one"),
+            Self::RepeatedName { name } => {
+                write!(f, "there are two dimensions {name:?}: give each a name of its own")
+            }
+            Self::EmptyKey => f.write_str(
+                "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \
+                 dimension's name",
+            ),
+            Self::Given { field } => write!(
+                f,
+                "`{field}` is no text: write one, or {{ env = \"NAME\" }} or {{ file = \"PATH\" }} to have it read there"
+            ),
+            Self::InTheFile { field } => write!(
+                f,
+                "`{field}` has a secret in the file: put it elsewhere, and write {{ env = \"NAME\" }} or \
+                 {{ file = \"PATH\" }}"
+            ),
+            Self::UnknownOnFailure { word } => {
+                write!(f, "`on_failure` is {word:?}: write \"closed\", \"open\" or \"local\"")
+            }
+            Self::NoNodes => f.write_str(
+                "`on_failure = \"local\"` needs `nodes`, the number of nodes, at least 1: each gets its share of the \
+                 limits",
+            ),
+            Self::NodesWithoutLocal => {
+                f.write_str("`nodes` is only for `on_failure = \"local\"`: remove it, or write that")
+            }
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+/// A policy has no dimension of this name.
+///
+/// ```
+/// use tollgate_policy::{Policy, UnknownDimension};
+///
+/// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let error: UnknownDimension = Policy::from_toml(text)?.dimension("user").unwrap_err();
+/// assert_eq!((error.dimension(), error.to_string().contains("only \"address\"")), ("user", true));
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownDimension {
+    pub(crate) dimension: String,
+    pub(crate) known: Vec<Box<str>>,
+}
+
+impl UnknownDimension {
+    /// The name that was asked for.
+    #[must_use]
+    pub fn dimension(&self) -> &str {
+        &self.dimension
+    }
+}
+
+impl fmt::Display for UnknownDimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the policy has no dimension {:?}, only ", self.dimension)?;
+        for (at, known) in self.known.iter().enumerate() {
+            write!(f, "{}{known:?}", if at == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownDimension {}
+
+/// Why no limiter in process can be built of a policy.
+///
+/// ```
+/// use tollgate_policy::{BuilderError, Policy};
+///
+/// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let policy = Policy::from_toml(text)?;
+/// let error = policy.builder_of::<str>("user").unwrap_err();
+/// assert!(matches!(error, BuilderError::UnknownDimension(_)));
+///
+/// let store = "[store]\nurl = \"redis://127.0.0.1\"\nsecret = { env = \"SECRET\" }\n";
+/// let policy = Policy::from_toml(&format!("{store}{text}"))?;
+/// assert_eq!(policy.builder_of::<str>("address").unwrap_err(), BuilderError::ForStore);
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuilderError {
+    /// The policy has a `[store]`, and the limiter would decide in process.
+    ForStore,
+    /// The policy has no dimension of this name.
+    UnknownDimension(UnknownDimension),
+}
+
+impl From<UnknownDimension> for BuilderError {
+    fn from(error: UnknownDimension) -> Self {
+        Self::UnknownDimension(error)
+    }
+}
+
+impl fmt::Display for BuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForStore => f.write_str(
+                "the policy has a `[store]`, and this program decides in process: remove the table, or take a program \
+                 that decides on a store (`tollgate-redis`)",
+            ),
+            Self::UnknownDimension(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BuilderError {}

@@ -1,0 +1,217 @@
+//! Policy files for the limiters of [tollgate](https://docs.rs/tollgate): the dimensions and quotas
+//! of a service in a file, which the service and `tollgate replay` both read.
+//!
+//! ```sh
+//! cargo add tollgate tollgate-policy
+//! ```
+//!
+//! A policy is written in [TOML](https://toml.io). The whole file is checked when it is read. A
+//! file with a problem gives only a [`PolicyError`] and changes no limiter that is in use.
+//!
+//! ```
+//! use tollgate::Decision;
+//! use tollgate_policy::Policy;
+//!
+//! let policy = Policy::from_toml(r#"
+//!     key_cap = 100_000           # keys held at once, of all dimensions; default 1,048,576
+//!     at_key_cap = "deny"         # the answer to a new key at the cap; or "admit"
+//!
+//!     [[dimension]]
+//!     name = "address"
+//!     key = ["client"]            # the fields that replay reads from each line
+//!
+//!     ## A quota without an algorithm is a sliding window log. Several quotas must all be.
+//!     [[dimension.quota]]
+//!     limit = 10
+//!     per = "1s"
+//!
+//!     [[dimension.quota]]
+//!     limit = 100
+//!     per = "1m"
+//!
+//!     [[dimension]]
+//!     name = "endpoint"
+//!     key = ["path"]
+//!
+//!     [[dimension.quota]]
+//!     algorithm = "token-bucket"
+//!     capacity = 1000
+//!     refill = 100
+//!     per = "1s"
+//! "#)?;
+//!
+//! let limiter = policy.builder::<(String, String)>()?.build()?;
+//! match limiter.try_acquire(("192.0.2.7", "/login"))? {
+//!     Decision::Admitted(_) => {}
+//!     Decision::Denied(denial) => println!("{}: {denial}", limiter.dimension(denial.dimension())),
+//! }
+//!
+//! let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"10x\" }]";
+//! let error = Policy::from_toml(text).unwrap_err();
+//! assert!(error.to_string().starts_with("line 3, column 29: dimension \"user\": `per`: "));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Fields
+//! | field of the file | value |
+//! |---|---|
+//! | `key_cap` | the most keys held at once, of all dimensions together; default 1,048,576 |
+//! | `at_key_cap` | the answer to a new key then ([`AtKeyCap`]): `"deny"` (default) or `"admit"` |
+//! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
+//! | `enforced_percent` | the percentage of keys for which limits are enforced, in place of `shadow`: 0 to 100 (default) |
+//! | `store` | the [server](#a-store) that decides, in place of this process; optional |
+//! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](tollgate::MAX_DIMENSIONS) |
+//!
+//! See [`JointLimiterBuilder::shadow`] for shadow mode, and
+//! [`JointLimiterBuilder::enforced_percent`]. `tollgate replay` reports denials with and
+//! without it.
+//!
+//! | field of a dimension | value |
+//! |---|---|
+//! | `name` | a name for messages, different for each dimension |
+//! | `key` | the fields that form its keys; by default one, the dimension's name |
+//! | `quota` | one quota, or several sliding window logs |
+//! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](tollgate::Penalty); optional |
+//!
+//! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
+//! form one key. The library only stores their names. `tollgate replay` reads the fields from each
+//! line, as its option `--key` does.
+//!
+//! | `algorithm` of a quota | its other fields | as |
+//! |---|---|---|
+//! | `sliding-window-log`, or none | `limit`, `per` | [`Quota::new`] |
+//! | `token-bucket` | `capacity`, `refill`, `per`, optional `start` | [`Quota::token_bucket`] |
+//! | `leaky-bucket` | `capacity`, `leak`, `per` | [`Quota::leaky_bucket`] |
+//! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`] |
+//! | `fixed-window` | `limit`, `per`, optional `phase` | [`Quota::fixed_window`] |
+//! | `sliding-counter` | `limit`, `per`, optional `phase` | [`Quota::sliding_counter`] |
+//! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
+//! | `warm-up` | `limit`, `rate`, `per`, `warm_up` | [`Quota::warm_up`] |
+//!
+//! `start` is the content of a new key's bucket, which is full by default: see
+//! [`Quota::starting_with`]. `phase` is the argument of [`Quota::aligned`]. Without it, a fixed
+//! window begins with a key's first request, and the phase of a sliding window counter is zero.
+//!
+//! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
+//!
+//! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"`
+//! ([`parse_duration`](tollgate::parse_duration)). A number without a unit is an error, which tells
+//! what to write.
+//!
+//! A policy with one dimension, or one dimension of several, makes a [`Limiter`](tollgate::Limiter) by
+//! [`Policy::builder_of`].
+//!
+//! # A store
+//! With a `[store]`, the same file is for a Redis or Valkey server on which several nodes share the
+//! limits. `tollgate-redis` makes the limiter, and `tollgate serve` and `tollgate replay` take such a
+//! file as well. A limiter in process refuses it ([`BuilderError::ForStore`]):
+//! nothing decides in process by mistake. [`Policy::without_store`] does so on purpose.
+//!
+//! ```toml
+//! [store]
+//! url = "redis://127.0.0.1:6379"
+//! secret = { env = "TOLLGATE_SECRET" }
+//! timeout = "50ms"
+//! on_failure = "local"
+//! nodes = 4
+//! ```
+//!
+//! | field of the store | value |
+//! |---|---|
+//! | `url` | the address, a text without a password, or where it is: `{ env = "NAME" }` or `{ file = "PATH" }` |
+//! | `secret` | where the secret is by which keys are hashed, in the same way, and never the secret itself |
+//! | `name` | the name of the limiter, by default `"policy"`: another name has other permits |
+//! | `prefix`, `hash_tag` | what the names of keys on the server begin with, and their hash tag in a cluster |
+//! | `timeout` | the longest time that a request takes |
+//! | `on_failure` | the answer when the store does not decide: `"closed"` (default), `"open"` or `"local"` |
+//! | `nodes` | for `"local"`: the number of nodes, each of which gets that share of the limits |
+//! | `cache_denials` | the slots in which denials are kept, to deny again without the store |
+//! | `max_in_flight`, `max_clock_skew` | the most calls at a time, and how far the server's clock may be behind |
+//! | `breaker` | `{ failures = 5, pause = "1s" }`: after so many failures the store is not asked for so long |
+//!
+//! What is not set is as `tollgate-redis` has it. No store keeps penalties or shadow mode, so
+//! `tollgate-redis` refuses a policy with one of them and a store. `key_cap` and `at_key_cap` are for
+//! the limiter in process of `on_failure = "local"`.
+//!
+//! # A file that changes
+//! A [`Watcher`] applies a changed file to limiters in use, as a whole, or refuses it with file, line
+//! and remedy. What keys have been granted stays.
+//!
+//! ```no_run
+//! use std::net::IpAddr;
+//! use std::sync::Arc;
+//! use tollgate_policy::{Policy, Reloader, Watcher};
+//!
+//! let policy = Policy::load("limits.toml")?;
+//! let limiter = Arc::new(policy.builder::<(IpAddr,)>()?.build()?);
+//! let reloader = Reloader::new("limits.toml", policy, limiter.clone())
+//!     .on_reload(|reloaded| eprintln!("limits.toml: {reloaded}"));
+//! // It watches until it is dropped.
+//! let watcher = Watcher::start(reloader, Watcher::EVERY)?;
+//! // After a signal, for example.
+//! watcher.reloader().reload_now();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `cargo run -p tollgate-policy --example reload` edits a file well and badly.
+//!
+//! | a change of | in use |
+//! |---|---|
+//! | limits, windows, the number of logs | [applied](Policy::apply), as [`Limiter::set_quotas`] says |
+//! | `shadow`, `penalty`, `at_key_cap` | applied |
+//! | dimensions, algorithms, `key_cap` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
+//!
+//! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
+//! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
+//!
+//! [`AtKeyCap`]: tollgate::AtKeyCap
+//! [`Limiter::set_quotas`]: tollgate::Limiter::set_quotas
+//! [`JointLimiterBuilder::enforced_percent`]: tollgate::JointLimiterBuilder::enforced_percent
+//! [`JointLimiterBuilder::shadow`]: tollgate::JointLimiterBuilder::shadow
+//! [`Quota::aligned`]: tollgate::Quota::aligned
+//! [`Quota::fixed_window`]: tollgate::Quota::fixed_window
+//! [`Quota::leaky_bucket`]: tollgate::Quota::leaky_bucket
+//! [`Quota::leaky_queue`]: tollgate::Quota::leaky_queue
+//! [`Quota::named`]: tollgate::Quota::named
+//! [`Quota::new`]: tollgate::Quota::new
+//! [`Quota::quantised_log`]: tollgate::Quota::quantised_log
+//! [`Quota::sliding_counter`]: tollgate::Quota::sliding_counter
+//! [`Quota::starting_with`]: tollgate::Quota::starting_with
+//! [`Quota::token_bucket`]: tollgate::Quota::token_bucket
+//! [`Quota::warm_up`]: tollgate::Quota::warm_up
+
+mod apply;
+mod apply_error;
+mod error;
+mod load;
+mod model;
+mod names;
+mod placed;
+mod quoted;
+mod read;
+mod read_store;
+mod reload;
+mod reloaded;
+mod store;
+#[cfg(test)]
+mod store_tests;
+mod target;
+#[cfg(test)]
+mod tests;
+mod wanted;
+mod watcher;
+
+pub use apply_error::ApplyError;
+pub use error::{BuilderError, PolicyError, PolicyProblem, UnknownDimension};
+pub use load::LoadError;
+pub use model::{Dimension, Policy};
+pub use reload::Reloader;
+pub use reloaded::{ReloadError, Reloaded};
+pub use store::{Given, OnFailure, StoreTable};
+pub use target::{OfDimension, Target};
+pub use watcher::Watcher;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

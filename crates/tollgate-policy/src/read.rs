@@ -1,0 +1,260 @@
+//! Reads the text of a policy file: to a [`Policy`], or to the first problem.
+
+use core::str::FromStr;
+
+use serde::Deserialize;
+use tollgate::{Algorithm, AtKeyCap, BuildError, MAX_DIMENSIONS, MAX_KEY_CAP, Penalty, Quota};
+use toml::Spanned;
+
+use crate::apply_error::ApplyError;
+use crate::error::{PolicyError, PolicyProblem};
+use crate::model::{Dimension, Policy};
+use crate::names::ALGORITHMS;
+use crate::placed::{DurationText, Placed, at, duration};
+use crate::read_store::{FileStore, store_of};
+
+/// The contents of the file. Each value has its place in the text, for errors.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    key_cap: Option<Spanned<usize>>,
+    at_key_cap: Option<Spanned<String>>,
+    shadow: Option<bool>,
+    enforced_percent: Option<Spanned<u32>>,
+    store: Option<Spanned<FileStore>>,
+    #[serde(default)]
+    dimension: Vec<Spanned<FileDimension>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileDimension {
+    name: Spanned<String>,
+    key: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    quota: Vec<Spanned<FileQuota>>,
+    penalty: Option<Spanned<FilePenalty>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePenalty {
+    denials: u32,
+    within: Spanned<DurationText>,
+    blocked_for: Spanned<DurationText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileQuota {
+    name: Option<Spanned<String>>,
+    algorithm: Option<Spanned<String>>,
+    limit: Option<Spanned<u32>>,
+    capacity: Option<Spanned<u32>>,
+    refill: Option<Spanned<u32>>,
+    leak: Option<Spanned<u32>>,
+    rate: Option<Spanned<u32>>,
+    per: Option<Spanned<DurationText>>,
+    max_delay: Option<Spanned<DurationText>>,
+    start: Option<Spanned<u32>>,
+    phase: Option<Spanned<DurationText>>,
+    resolution: Option<Spanned<DurationText>>,
+    warm_up: Option<Spanned<DurationText>>,
+}
+
+fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {
+    let FileDimension { name, key, quota, penalty } = dimension.get_ref();
+    if name.get_ref().trim().is_empty() {
+        return Err(at(name, PolicyProblem::EmptyName));
+    }
+    let fields = match key {
+        None => vec![name.get_ref().clone()],
+        Some(key) if key.get_ref().is_empty() || key.get_ref().iter().any(|field| field.trim().is_empty()) => {
+            return Err(at(key, PolicyProblem::EmptyKey));
+        }
+        Some(key) => key.get_ref().clone(),
+    };
+    let quotas = quota.iter().map(quota_of).collect::<Result<Vec<Quota>, Placed>>()?;
+    // The error points at the quota that does not combine with the others.
+    let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
+    let place = other.map_or(dimension.span(), |other| quota[other].span()).start;
+    Quota::validate_all(&quotas).map_err(|error| (place, error.into()))?;
+    let penalty = penalty.as_ref().map(penalty_of).transpose()?;
+    Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas, penalty })
+}
+
+fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
+    let FilePenalty { denials, within, blocked_for } = spanned.get_ref();
+    let penalty = Penalty::new(*denials, duration("within", within)?, duration("blocked_for", blocked_for)?);
+    penalty.validate().map_err(|error| at(spanned, BuildError::from(error)))?;
+    Ok(penalty)
+}
+
+fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
+    let quota = spanned.get_ref();
+    let (known_as, algorithm, fields) = match &quota.algorithm {
+        None => ALGORITHMS[0],
+        Some(name) => *ALGORITHMS
+            .iter()
+            .find(|known| known.0 == name.get_ref())
+            .ok_or_else(|| at(name, PolicyProblem::UnknownAlgorithm { name: name.get_ref().clone() }))?,
+    };
+    let FileQuota { name, limit, capacity, refill, leak, rate, per, max_delay, start, phase, resolution, .. } = quota;
+    let numbers = [
+        ("limit", limit),
+        ("capacity", capacity),
+        ("refill", refill),
+        ("leak", leak),
+        ("rate", rate),
+        ("start", start),
+    ];
+    let warm_up = &quota.warm_up;
+    let durations =
+        [("per", per), ("max_delay", max_delay), ("phase", phase), ("resolution", resolution), ("warm_up", warm_up)];
+    for field in numbers.map(|(field, _)| field).into_iter().chain(durations.map(|(field, _)| field)) {
+        let place = named(field, &numbers).map(Spanned::span).or_else(|| named(field, &durations).map(Spanned::span));
+        if let (Some(place), false) = (place, fields.contains(&format!("`{field}`"))) {
+            return Err((place.start, PolicyProblem::ForeignField { field, algorithm, fields }));
+        }
+    }
+    let missing = |field| at(spanned, PolicyProblem::MissingField { field, algorithm });
+    let number = |field| Ok(*named(field, &numbers).ok_or_else(|| missing(field))?.get_ref());
+    let time = |field| duration(field, named(field, &durations).ok_or_else(|| missing(field))?);
+    let mut made = match algorithm {
+        Algorithm::SlidingWindowLog => Quota::new(number("limit")?, time("per")?),
+        Algorithm::TokenBucket => Quota::token_bucket(number("capacity")?, number("refill")?, time("per")?),
+        Algorithm::LeakyBucket => Quota::leaky_bucket(number("capacity")?, number("leak")?, time("per")?),
+        Algorithm::LeakyQueue => Quota::leaky_queue(number("leak")?, time("per")?, time("max_delay")?),
+        Algorithm::FixedWindow => Quota::fixed_window(number("limit")?, time("per")?),
+        Algorithm::SlidingCounter => Quota::sliding_counter(number("limit")?, time("per")?),
+        Algorithm::QuantisedLog => Quota::quantised_log(number("limit")?, time("per")?, time("resolution")?),
+        Algorithm::WarmUp => Quota::warm_up(number("limit")?, number("rate")?, time("per")?, time("warm_up")?),
+        _ => return Err(at(spanned, PolicyProblem::UnknownAlgorithm { name: known_as.to_owned() })),
+    };
+    if let Some(start) = start {
+        made = made.starting_with(*start.get_ref());
+    }
+    if let Some(phase) = phase {
+        made = made.aligned(duration("phase", phase)?);
+    }
+    made.validate().map_err(|error| at(spanned, BuildError::from(error)))?;
+    let Some(name) = name else { return Ok(made) };
+    let made = made.named(name.get_ref());
+    made.validate().map_err(|error| at(name, BuildError::from(error)))?;
+    Ok(made)
+}
+
+fn named<'a, T>(name: &str, fields: &[(&str, &'a Option<T>)]) -> Option<&'a T> {
+    fields.iter().find(|(field, _)| *field == name)?.1.as_ref()
+}
+
+impl From<BuildError> for PolicyProblem {
+    fn from(error: BuildError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The message of the parser and, after a usual mistake, a remedy.
+fn with_remedy(message: &str) -> String {
+    const REMEDIES: [(&str, &str); 4] = [
+        (
+            "expected a sequence",
+            "write `[[dimension]]` in two pairs of brackets, and lists in one: `quota = [{ ... }]`, `key = [\"user\"]`",
+        ),
+        ("expected u32", "write a whole number up to 4294967295, without quotes"),
+        ("expected usize", "write a whole number, without quotes"),
+        ("missing field", "add it"),
+    ];
+    match REMEDIES.iter().find(|(mistake, _)| message.contains(mistake)) {
+        Some((_, remedy)) => format!("{message}: {remedy}"),
+        None => message.to_owned(),
+    }
+}
+
+/// The line of a policy file because of which it was not applied; the last one for what it lacks.
+pub(crate) fn line_of(text: &str, error: &ApplyError) -> usize {
+    let place = toml::from_str(text).ok().and_then(|file: File| match error {
+        ApplyError::KeyCap { .. } => Some(file.key_cap?.span().start),
+        ApplyError::ForStore => Some(file.store?.span().start),
+        _ => {
+            let mut names = file.dimension.iter().map(|dimension| &dimension.get_ref().name);
+            Some(names.find(|name| error.dimension() == Some(name.get_ref()))?.span().start)
+        }
+    });
+    let before = &text[..place.unwrap_or(text.trim_end().len())];
+    before.matches('\n').count() + 1
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        Self::from_toml(text)
+    }
+}
+
+impl Policy {
+    /// Reads and checks the text of a policy file.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// assert_eq!(policy.dimensions()[0].quotas(), [Quota::per_minute(5)]);
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] for the first problem in the text.
+    pub fn from_toml(text: &str) -> Result<Self, PolicyError> {
+        let refuse = |placed: Placed| PolicyError::at(text, placed, None);
+        let file: File = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(text.len(), |span| span.start);
+            refuse((start, PolicyProblem::Toml { message: with_remedy(error.message()) }))
+        })?;
+        if let Some(key_cap) = &file.key_cap {
+            let problem = match *key_cap.get_ref() {
+                0 => Some(BuildError::ZeroKeyCap),
+                key_cap if key_cap > MAX_KEY_CAP => Some(BuildError::KeyCapTooLarge { key_cap }),
+                _ => None,
+            };
+            problem.map_or(Ok(()), |problem| Err(refuse(at(key_cap, problem))))?;
+        }
+        let at_key_cap = file.at_key_cap.as_ref().map(|word| match word.get_ref().as_str() {
+            "deny" => Ok(AtKeyCap::Deny),
+            "admit" => Ok(AtKeyCap::Admit),
+            _ => Err(refuse(at(word, PolicyProblem::UnknownAtKeyCap { word: word.get_ref().clone() }))),
+        });
+        let at_key_cap = at_key_cap.transpose()?;
+        let enforced_percent = file.enforced_percent.as_ref().map(|percent| match *percent.get_ref() {
+            _ if file.shadow.is_some() => Err(refuse(at(percent, PolicyProblem::ShadowAndPercentage))),
+            number => match u8::try_from(number) {
+                Ok(percent @ 0..=100) => Ok(percent),
+                _ => Err(refuse(at(percent, BuildError::NoPercentage { percent: number }))),
+            },
+        });
+        let enforced_percent = enforced_percent.transpose()?;
+        let (dimensions, most) = (file.dimension.len(), MAX_DIMENSIONS);
+        if !(1..=most).contains(&dimensions) {
+            // The place of the first dimension past the maximum, or of the end of the file.
+            let place = file.dimension.get(most).map_or(text.len(), |dimension| dimension.span().start);
+            return Err(refuse((place, BuildError::DimensionCount { dimensions, most }.into())));
+        }
+        let mut named: Vec<Dimension> = Vec::with_capacity(dimensions);
+        for dimension in &file.dimension {
+            let name = &dimension.get_ref().name;
+            if named.iter().any(|other| *other.name == **name.get_ref()) {
+                return Err(refuse(at(name, PolicyProblem::RepeatedName { name: name.get_ref().clone() })));
+            }
+            let read = dimension_of(dimension);
+            named.push(read.map_err(|placed| PolicyError::at(text, placed, Some(name.get_ref())))?);
+        }
+        let key_cap = file.key_cap.map(Spanned::into_inner);
+        let store =
+            file.store.as_ref().map(|store| store_of(store.get_ref()).map(Box::new)).transpose().map_err(refuse)?;
+        Ok(Self { key_cap, at_key_cap, shadow: file.shadow, enforced_percent, store, dimensions: named })
+    }
+}

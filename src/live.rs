@@ -1,0 +1,284 @@
+//! [`LiveSettings`]: what can change while a limiter is in use, apart from the quotas of single keys
+//! and of tiers.
+
+use core::fmt;
+use core::hash::Hash;
+
+use crate::caps::AtKeyCap;
+use crate::change::ChangeError;
+use crate::clock::Clock;
+use crate::engine::{Change, Engine};
+use crate::error::BuildError;
+use crate::fingerprint::Fingerprinter;
+use crate::joint::JointLimiter;
+use crate::keys::Dimensions;
+use crate::limiter::Limiter;
+use crate::modes::Modes;
+use crate::penalty::{Penalties, Penalty};
+use crate::quota::Quota;
+use crate::state::table::Scope;
+
+/// The settings of a limiter in use, by [`Limiter::settings`] and [`JointLimiter::settings`]: reads
+/// and changes them while requests come.
+///
+/// A [`Limiter`] has one dimension, with the number 0. The dimensions of a [`JointLimiter`] have
+/// those of its builder.
+///
+/// Each method changes one setting, for all requests that begin after it returns. A request that is
+/// under way is decided by the old setting or by the new one. Nothing that a key has been granted
+/// is lost.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{AtKeyCap, Limiter, Penalty, Quota};
+///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
+/// let settings = limiter.settings();
+/// settings.set_quotas(0, &[Quota::per_minute(3)])?;
+/// settings.set_penalty(0, Some(Penalty::new(9, Duration::from_secs(60), Duration::from_secs(600))))?;
+/// settings.set_enforced_percent(25)?;
+/// settings.set_at_key_cap(AtKeyCap::Admit);
+/// assert_eq!((limiter.peek("alice").limit(), settings.enforced_percent()), (3, 25));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LiveSettings<'a, C, F> {
+    engine: &'a Engine<C, F>,
+    dimensions: usize,
+}
+
+impl<C: Clock, F> LiveSettings<'_, C, F> {
+    /// The most keys that the limiter holds at once, of all dimensions together. It can't change.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(2)).key_cap(500).build()?;
+    /// assert_eq!(limiter.settings().key_cap(), 500);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn key_cap(&self) -> usize {
+        self.engine.table.key_cap()
+    }
+
+    /// Checks that [`set_quotas`](Self::set_quotas) can set these quotas. Changes nothing.
+    ///
+    /// What it says stays true: a program checks several limiters, and then changes all of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{ChangeError, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
+    /// assert!(limiter.settings().check_quotas(0, &[Quota::per_minute(3)]).is_ok());
+    /// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
+    /// let error = limiter.settings().check_quotas(0, &[bucket]).unwrap_err();
+    /// assert!(matches!(error, ChangeError::OtherAlgorithm { .. }));
+    /// assert_eq!(limiter.quotas(), [Quota::per_minute(2)]);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], as [`Limiter::set_quotas`] and [`JointLimiter::set_quotas`].
+    pub fn check_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.check_dimension(dimension)?;
+        Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
+        let can_change = self.engine.can_change(&[Change { slot: dimension, scope: Scope::All, quotas }]);
+        can_change.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.engine.quotas(dimension), quotas))
+    }
+
+    /// Changes the quotas of all keys of a dimension, as [`Limiter::set_quotas`] does.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder().dimension("user", [Quota::per_minute(2)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_minute(9)]).build()?;
+    /// limiter.settings().set_quotas(1, &[Quota::per_minute(8)])?;
+    /// assert_eq!(limiter.quotas_of(("alice", 7))?[1], Some(&[Quota::per_minute(8)][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], as [`Limiter::set_quotas`], and when there is no such dimension.
+    pub fn set_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.check_dimension(dimension)?;
+        self.engine.set_quotas(dimension, Scope::All, quotas)
+    }
+
+    /// Changes the penalty of a dimension, or takes it away.
+    ///
+    /// - A first penalty: denials count from now on.
+    /// - A penalty with other numbers: denials and blocks count on. A block lasts as long as the new
+    ///   penalty says, from the time at which it began. One that is over does not come back.
+    /// - No penalty: no key is blocked from now on. If a penalty comes back, keys are blocked for
+    ///   what is left of their blocks.
+    ///
+    /// Its time grows with the number of keys that have been denied.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DenialReason, Limiter, MockClock, Penalty, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_hour(1)).clock(MockClock::new()).build()?;
+    /// assert!(limiter.try_acquire("mallory").is_admitted());
+    /// let hour = Duration::from_secs(3600);
+    /// limiter.settings().set_penalty(0, Some(Penalty::new(1, hour, 24 * hour)))?;
+    /// assert_eq!(limiter.try_acquire("mallory").retry_after(), Some(24 * hour));
+    ///
+    /// limiter.settings().set_penalty(0, None)?;
+    /// let denial = limiter.try_acquire("mallory").into_result().unwrap_err();
+    /// assert_eq!(denial.reason(), DenialReason::Quota);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`] when the penalty can't be used, or there is no such dimension. Nothing has
+    /// changed then.
+    pub fn set_penalty(&self, dimension: usize, penalty: Option<Penalty>) -> Result<(), ChangeError> {
+        self.check_dimension(dimension)?;
+        let penalties = match penalty {
+            Some(to) => {
+                to.validate().map_err(|error| ChangeError::Unusable(error.into()))?;
+                let made = || Penalties::new(to, self.key_cap());
+                Some(self.modes().penalties_or(dimension, made).map_err(ChangeError::Unusable)?)
+            }
+            None => self.engine.modes.get().and_then(|modes| modes.penalties_of(dimension)),
+        };
+        if let Some(penalties) = penalties {
+            penalties.change(penalty, &self.engine.clock);
+        }
+        Ok(())
+    }
+
+    /// The percentage of keys for which the limits are enforced: 100 without shadow mode, and 0 in
+    /// shadow mode.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = || Limiter::<String>::builder(Quota::per_minute(2));
+    /// assert_eq!(builder().build()?.settings().enforced_percent(), 100);
+    /// assert_eq!(builder().shadow(true).build()?.settings().enforced_percent(), 0);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn enforced_percent(&self) -> u8 {
+        self.engine.modes.get().map_or(100, Modes::enforced_percent)
+    }
+
+    /// Enforces the limits for this percentage of the keys, as
+    /// [`LimiterBuilder::enforced_percent`](crate::LimiterBuilder::enforced_percent) says: 0 begins
+    /// shadow mode, and 100 ends it.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// limiter.settings().set_enforced_percent(0)?;
+    /// assert!((0..5).all(|_| limiter.try_acquire("alice").is_admitted()));
+    /// limiter.settings().set_enforced_percent(100)?;
+    /// assert!(limiter.try_acquire("alice").is_denied());
+    /// assert!(limiter.settings().set_enforced_percent(101).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`] when it is more than 100.
+    pub fn set_enforced_percent(&self, percent: u8) -> Result<(), ChangeError> {
+        if percent > 100 {
+            return Err(ChangeError::Unusable(BuildError::NoPercentage { percent: percent.into() }));
+        }
+        if percent < self.enforced_percent() {
+            self.modes().enforce(percent);
+        } else if let Some(modes) = self.engine.modes.get() {
+            modes.enforce(percent);
+        }
+        Ok(())
+    }
+
+    /// Changes the answer to new keys at the key cap.
+    ///
+    /// ```
+    /// use tollgate::{AtKeyCap, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_hour(1)).key_cap(1).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.try_acquire("bob").is_denied());
+    /// limiter.settings().set_at_key_cap(AtKeyCap::Admit);
+    /// assert!(limiter.try_acquire("bob").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn set_at_key_cap(&self, answer: AtKeyCap) {
+        self.engine.at_cap.set(answer);
+    }
+
+    fn check_dimension(&self, dimension: usize) -> Result<(), ChangeError> {
+        let dimensions = self.dimensions;
+        if dimension < dimensions { Ok(()) } else { Err(ChangeError::NoSuchDimension { dimension, dimensions }) }
+    }
+
+    fn modes(&self) -> &Modes {
+        self.engine.modes.get_or_init(|| Box::new(Modes::none(self.dimensions)))
+    }
+}
+
+impl<C, F> Clone for LiveSettings<'_, C, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C, F> Copy for LiveSettings<'_, C, F> {}
+
+impl<C: Clock, F> fmt::Debug for LiveSettings<'_, C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("LiveSettings");
+        shown.field("key_cap", &self.key_cap()).field("enforced_percent", &self.enforced_percent());
+        shown.field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
+    }
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    /// The settings, to read and to change while requests come: quotas, penalty, shadow mode and the
+    /// answer at the key cap.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// // On trial: nothing is denied.
+    /// limiter.settings().set_enforced_percent(0)?;
+    /// assert!((0..5).all(|_| limiter.try_acquire("alice").is_admitted()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn settings(&self) -> LiveSettings<'_, C, F> {
+        LiveSettings { engine: &self.engine, dimensions: 1 }
+    }
+}
+
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
+    /// The settings, as [`Limiter::settings`].
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(1)]);
+    /// let limiter = builder.shadow(true).build()?;
+    /// for _ in 0..5 {
+    ///     assert!(limiter.try_acquire(("alice",))?.is_admitted());
+    /// }
+    /// limiter.settings().set_enforced_percent(100)?;
+    /// assert!(limiter.try_acquire(("alice",))?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn settings(&self) -> LiveSettings<'_, C, F> {
+        LiveSettings { engine: &self.engine, dimensions: self.dimensions().len() }
+    }
+}

@@ -5,14 +5,14 @@ mod redis_server;
 mod server;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::{App, HttpResponse, web};
 use server::{Answer, Server};
-use tollgate::Policy;
+use tollgate::{Policy, rate_limit};
 use tollgate_actix::{
-    ClientIp, Headers, KeyError, PathKey, PolicyLimiter, RateLimit, Route, ShadowSwitch, StoreKey, from_head, header,
-    matched_path, path,
+    ClientIp, Denied, Headers, KeyError, PathKey, PolicyLimiter, RateLimit, Route, ShadowSwitch, StoreKey, from_head,
+    header, matched_path, path,
 };
 
 const POLICY: &str = r#"
@@ -201,4 +201,35 @@ fn paths_routes_and_keys_of_the_program_are_keys_of_a_store() {
     assert_eq!(status("/nowhere"), [404, 404]);
     assert_eq!(status("/nowhere"), [429, 429]);
     assert_eq!(status("/elsewhere"), [404, 429], "requests that match no route share one key");
+}
+
+static HANDLED: OnceLock<PolicyLimiter<(String,)>> = OnceLock::new();
+
+#[rate_limit(store = HANDLED.get().unwrap(), keys = (user,), cost = cost)]
+async fn handled(user: &str, cost: u32) -> Result<&'static str, Denied> {
+    Ok("handled")
+}
+
+#[test]
+fn a_handler_with_the_attribute_answers_what_the_middleware_answers() {
+    let Some(store) = Store::start() else { return };
+    let dimension = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 3, per = \"1d\" }]";
+    let policy = Policy::from_toml(&store.policy("", dimension)).unwrap();
+    HANDLED.set(PolicyLimiter::new(&policy).unwrap()).unwrap();
+    let server = Server::of(|| {
+        let handler = async |path: web::Path<(String, u32)>| handled(&path.0, path.1).await;
+        App::new().route("/{user}/{cost}", web::get().to(handler))
+    });
+    let told = |path: &str| {
+        let answer = server.get(path, &[]);
+        let wait = answer.field("retry-after").map(|wait| (80_000..=86_400).contains(&wait.parse().unwrap()));
+        (answer.status, wait)
+    };
+    assert_eq!(told("/alice/2"), (200, None));
+    assert_eq!(told("/alice/2"), (429, Some(true)));
+    assert_eq!(told("/alice/1"), (200, None));
+    assert_eq!(told("/alice/4"), (422, None));
+    assert_eq!(told("/bob/3"), (200, None));
+    drop(store);
+    assert_eq!(told("/carol/1"), (503, None));
 }

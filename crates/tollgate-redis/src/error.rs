@@ -53,7 +53,8 @@ pub enum BuildError {
         /// The number of nodes.
         nodes: u32,
     },
-    /// Permits of this quota cannot be leased: only a quantised log has steps.
+    /// Permits of this quota cannot be leased: only a quantised log has steps, and only the permits of
+    /// one quota of one dimension are leased.
     NoLease {
         /// The quota.
         quota: Box<Quota>,
@@ -104,7 +105,11 @@ impl fmt::Display for BuildError {
                 "a share of one in {nodes} of {quota} is less than one permit: refuse requests while the store is away"
             ),
             Self::NoLease { quota } => {
-                write!(f, "permits of {quota} cannot be leased: take a quantised log, whose resolution is the step")
+                write!(
+                    f,
+                    "permits of {quota} cannot be leased: give one dimension one quota, a quantised log, whose resolution is \
+                     the step"
+                )
             }
             Self::NotKept { quota } => write!(f, "the store does not keep {quota}: decide it in process"),
             Self::NoStore => f.write_str("the policy has no `[store]`: add one, or decide in process"),

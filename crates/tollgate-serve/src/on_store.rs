@@ -14,10 +14,7 @@ pub(crate) async fn decide(limiter: &RedisJointLimiter, keys: &[Option<OfDimensi
     if ask.is_peek {
         return verdict(limiter.peek(&keys, cost).await, cost);
     }
-    if let Some(denial) = limiter.cached_denial(&keys, cost) {
-        return Verdict::Denied(refusal(denial, &[], cost));
-    }
-    verdict(limiter.try_acquire_status(&keys, cost).await, cost)
+    verdict(limiter.try_acquire_known(&keys, cost).await, cost)
 }
 
 fn verdict(status: Result<Status, StoreError>, cost: u32) -> Verdict {
@@ -41,15 +38,10 @@ fn verdict(status: Result<Status, StoreError>, cost: u32) -> Verdict {
     }
 }
 
-/// The refusal of a request by a denial, with the violated quotas. A cached denial knows one of them:
-/// the one that decides the wait.
+/// The refusal of a request by a denial, with the violated quotas.
 fn refusal(denial: Denial, all: &[Left], cost: u32) -> Refusal {
     let (wait, decides) = (denial.retry_after(), (denial.dimension(), denial.quota()));
     let is_violated = |left: &&Left| left.usage.remaining < cost || (left.dimension, left.quota) == decides;
-    let mut violated: Vec<Left> = all.iter().filter(is_violated).map(|left| left.violated(cost, wait)).collect();
-    if all.is_empty() {
-        let usage = Usage { remaining: cost.saturating_sub(1), next_after: wait };
-        violated.push(Left { dimension: decides.0, quota: decides.1, usage });
-    }
+    let violated = all.iter().filter(is_violated).map(|left| left.violated(cost, wait)).collect();
     Refusal { kind: DenialKind::Quota, wait, violated, decides: Some(decides) }
 }

@@ -7,10 +7,9 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt};
-use tollgate_redis::{AcquireError, PolicyLimiter, RedisJointLimiter, Status, StoreError, StoreKeys};
+use tollgate_redis::{AcquireError, PolicyLimiter, Status, StoreError, StoreKeys};
 
 use super::gate::{Granted, Item, Items, JointKey, Later, Refusal, Request, Tell, Verdict, sealed};
-use crate::limit::Usage;
 use crate::problem::{DenialKind, Problem};
 
 impl<K: JointKey + StoreKeys> sealed::Ask<K> for PolicyLimiter<K::Dimensions>
@@ -28,10 +27,7 @@ where
         let (limiter, keys) = (Arc::clone(limiter), keys.bytes());
         let decision = async move {
             let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
-            match limiter.cached_denial(&keys, request.cost) {
-                Some(denial) => denied(&denial, &limiter, &[], request.cost),
-                None => verdict(limiter.try_acquire_status(&keys, request.cost).await, &limiter, request),
-            }
+            verdict(limiter.try_acquire_known(&keys, request.cost).await, request)
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -64,7 +60,7 @@ where
     }
 }
 
-fn verdict(status: Result<Status, StoreError>, limiter: &RedisJointLimiter, request: Request) -> Verdict {
+fn verdict(status: Result<Status, StoreError>, request: Request) -> Verdict {
     let status = match status {
         Ok(status) => status,
         Err(StoreError::CostExceedsLimit { .. }) => return Refusal::cost(),
@@ -77,21 +73,15 @@ fn verdict(status: Result<Status, StoreError>, limiter: &RedisJointLimiter, requ
             Verdict::Admitted(Granted { left, receipt: None })
         }
         tollgate_redis::Decision::Admitted(_) => Verdict::Uncounted,
-        tollgate_redis::Decision::Denied(denial) => denied(denial, limiter, &items, request.cost),
+        tollgate_redis::Decision::Denied(denial) => denied(denial, &items, request.cost),
     }
 }
 
-/// A denial with the violated quotas. A cached one knows that which decides the wait alone.
-fn denied(denial: &tollgate_redis::Denial, limiter: &RedisJointLimiter, items: &[Item], cost: u32) -> Verdict {
+/// A denial with the violated quotas.
+fn denied(denial: &tollgate_redis::Denial, items: &[Item], cost: u32) -> Verdict {
     let (wait, place) = (denial.retry_after(), (denial.dimension(), denial.quota()));
     let decides = |item: &Item| (item.dimension(), item.quota()) == place;
-    let cached = || {
-        let (_, quotas) = limiter.dimensions().nth(place.0)?;
-        let usage = Usage { remaining: cost - 1, next_after: wait };
-        Some(Item::of(place, quotas.get(place.1)?.limit(), usage))
-    };
-    let known = items.iter().copied().filter(|item| item.usage.remaining < cost || decides(item));
-    let violated = if items.is_empty() { cached().into_iter().collect() } else { known.collect() };
+    let violated = items.iter().copied().filter(|item| item.usage.remaining < cost || decides(item)).collect();
     Verdict::Refused(Box::new(Refusal { kind: DenialKind::Quota, wait, violated }))
 }
 

@@ -1,7 +1,7 @@
 //! Decisions on the store of a policy, by a [`RedisJointLimiter`].
 
 use tollgate_http::{DenialKind, Usage};
-use tollgate_redis::{Decision, Denial, RedisJointLimiter, Status, StoreError};
+use tollgate_redis::{Decision, RedisJointLimiter, Status, StoreError};
 
 use crate::fields::OfDimension;
 use crate::verdict::{Ask, Left, Refusal, Verdict};
@@ -34,14 +34,9 @@ fn verdict(status: Result<Status, StoreError>, cost: u32) -> Verdict {
     match status.into_decision() {
         Decision::Admitted(admission) if admission.is_counted() => Verdict::Admitted(all),
         Decision::Admitted(_) => Verdict::Uncounted,
-        Decision::Denied(denial) => Verdict::Denied(refusal(denial, &all, cost)),
+        Decision::Denied(denial) => {
+            let decides = (denial.dimension(), denial.quota());
+            Verdict::Denied(Refusal::by_quotas(&all, cost, denial.retry_after(), decides))
+        }
     }
-}
-
-/// The refusal of a request by a denial, with the violated quotas.
-fn refusal(denial: Denial, all: &[Left], cost: u32) -> Refusal {
-    let (wait, decides) = (denial.retry_after(), (denial.dimension(), denial.quota()));
-    let is_violated = |left: &&Left| left.usage.remaining < cost || (left.dimension, left.quota) == decides;
-    let violated = all.iter().filter(is_violated).map(|left| left.violated(cost, wait)).collect();
-    Refusal { kind: DenialKind::Quota, wait, violated, decides: Some(decides) }
 }

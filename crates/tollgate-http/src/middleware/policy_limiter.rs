@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt};
 use tollgate_redis::{AcquireError, PolicyLimiter, Status, StoreError, StoreKeys};
 
-use super::gate::{Granted, Item, Items, JointKey, Later, Refusal, Request, Tell, Verdict, sealed};
+use super::gate::{Granted, Item, Items, JointKey, Later, Refusal, Request, Tell, Verdict, sealed, violated_by};
 use crate::problem::{DenialKind, Problem};
 
 impl<K: JointKey + StoreKeys> sealed::Ask<K> for PolicyLimiter<K::Dimensions>
@@ -73,16 +73,12 @@ fn verdict(status: Result<Status, StoreError>, request: Request) -> Verdict {
             Verdict::Admitted(Granted { left, receipt: None })
         }
         tollgate_redis::Decision::Admitted(_) => Verdict::Uncounted,
-        tollgate_redis::Decision::Denied(denial) => denied(denial, &items, request.cost),
+        tollgate_redis::Decision::Denied(denial) => {
+            let (place, wait) = ((denial.dimension(), denial.quota()), denial.retry_after());
+            let violated = violated_by(items.into_iter(), place, wait, request.cost);
+            Verdict::Refused(Box::new(Refusal { kind: DenialKind::Quota, wait, violated }))
+        }
     }
-}
-
-/// A denial with the violated quotas.
-fn denied(denial: &tollgate_redis::Denial, items: &[Item], cost: u32) -> Verdict {
-    let (wait, place) = (denial.retry_after(), (denial.dimension(), denial.quota()));
-    let decides = |item: &Item| (item.dimension(), item.quota()) == place;
-    let violated = items.iter().copied().filter(|item| item.usage.remaining < cost || decides(item)).collect();
-    Verdict::Refused(Box::new(Refusal { kind: DenialKind::Quota, wait, violated }))
 }
 
 impl Refusal {

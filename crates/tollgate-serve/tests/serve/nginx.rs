@@ -45,3 +45,12 @@ fn nginx_lets_requests_pass_while_there_is_no_server() {
         assert_eq!((answer.status, answer.body.as_str(), answer.field("ratelimit")), (200, "hello\n", None));
     });
 }
+
+#[cfg(feature = "redis")]
+#[test]
+fn nginx_answers_503_while_the_store_is_away() {
+    if is_there("nginx", "-v") {
+        let told = crate::guarded::without_its_store(CONFIGURATION, nginx);
+        assert!(told.is_none_or(|status| status == 503), "{told:?}");
+    }
+}

@@ -75,6 +75,11 @@ pub enum BuildError {
         /// The reason.
         reason: String,
     },
+    /// A queue of the policy delays requests, and with a `PolicyLimiter` on a store none waits.
+    QueueOnStore {
+        /// The name of the dimension.
+        dimension: String,
+    },
     /// The policy has something that is decided in process alone.
     NotOnAStore {
         /// The field of the policy.
@@ -116,6 +121,11 @@ impl fmt::Display for BuildError {
             Self::Unread { field, place, reason } => {
                 write!(f, "`{field}` of the store can't be read from {place}: {reason}")
             }
+            Self::QueueOnStore { dimension } => write!(
+                f,
+                "the queue of the dimension {dimension:?} delays requests, and on the store none waits: take a leaky bucket, \
+                 or remove `[store]`"
+            ),
             Self::NotOnAStore { what } => {
                 write!(f, "a store keeps no `{what}`: remove it from the policy, or remove `[store]`")
             }

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tollgate::{Dimensions, JointLimiter, Keys, Policy};
+use tollgate::{Algorithm, Dimensions, JointLimiter, Keys, Policy, Quota};
 
 use crate::acquire_error::AcquireError;
 use crate::error::BuildError;
@@ -51,12 +51,18 @@ impl<D: Dimensions> PolicyLimiter<D> {
     /// # Errors
     ///
     /// [`BuildError`] if `D` names another number of dimensions than the policy has, a value of the
-    /// store is not where the policy says, or the policy has what no store keeps.
+    /// store is not where the policy says, or the policy has what no store keeps. A leaky queue on a
+    /// store is an error, too: its requests would have to wait.
     pub fn new(policy: &Policy) -> Result<Self, BuildError> {
         // In any case, for the number of dimensions.
         let limiter = policy.without_store().builder().build()?;
         if policy.store().is_none() {
             return Ok(Self { place: Place::InProcess(Box::new(limiter)) });
+        }
+        let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
+        let queue = policy.dimensions().iter().find(|dimension| dimension.quotas().iter().any(is_queue));
+        if let Some(dimension) = queue {
+            return Err(BuildError::QueueOnStore { dimension: dimension.name().to_owned() });
         }
         let on_store = RedisJointLimiter::from_policy(policy)?.build()?;
         Ok(Self { place: Place::OnStore(Arc::new(on_store)) })

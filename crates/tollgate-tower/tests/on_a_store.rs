@@ -227,6 +227,14 @@ fn another_number_of_keys_and_what_no_store_keeps_are_errors() {
     assert!(PolicyLimiter::<(IpAddr,)>::new(&Policy::from_toml(&store.policy("")).unwrap()).is_err());
     let shadow = format!("shadow = true\n{}", store.policy(""));
     assert_eq!(policy(&shadow), Err(tollgate_redis::BuildError::NotOnAStore { what: "shadow" }));
+    // Nobody waits there, and a queue admits what has to wait.
+    let queue = r#"{ algorithm = "leaky-queue", leak = 1, per = "10s", max_delay = "60s" }"#;
+    let queued = store.policy("").replace("{ limit = 3, per = \"1d\" }", queue);
+    let error = policy(&queued).unwrap_err();
+    assert_eq!(error, tollgate_redis::BuildError::QueueOnStore { dimension: "key".into() });
+    assert!(error.to_string().contains("take a leaky bucket"), "{error}");
+    let (_, in_process) = queued.split_once("[[dimension]]").unwrap();
+    assert_eq!(policy(&format!("[[dimension]]{in_process}")), Ok(()));
 }
 
 /// A key of the program's own, and a future that threads may share.

@@ -58,6 +58,14 @@ impl From<CostExceedsLimit> for Denied {
     }
 }
 
+/// The answer is 503 if the store did not decide. (Feature `redis`.)
+#[cfg(feature = "redis")]
+impl From<tollgate_http::middleware::AcquireError> for Denied {
+    fn from(error: tollgate_http::middleware::AcquireError) -> Self {
+        Self { problem: error.into() }
+    }
+}
+
 /// The answer is 500 or 400, as to a request without a key.
 impl From<KeyError> for Denied {
     fn from(error: KeyError) -> Self {

@@ -16,7 +16,7 @@ use crate::charge::Charge;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor};
 use crate::middleware::tell;
-use crate::shared::{InLine, Shared};
+use crate::shared::{Shared, Waiting};
 
 pin_project! {
     /// The future of a response: that of the inner service `S`, or of the middleware's own answer. It
@@ -35,7 +35,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<S, F, B, L: Gate<X>, X: KeyExtractor> {
-        /// The request waits for its permits.
+        /// The request waits for its permits, or for a store.
         InLine { waiter: Option<Box<Waiter<S, L, X>>> },
         Inner {
             #[pin]
@@ -46,9 +46,9 @@ pin_project! {
     }
 }
 
-/// A request that waits for its permits.
+/// A request that waits.
 struct Waiter<S, L: Gate<X>, X: KeyExtractor> {
-    line: InLine<L, X>,
+    line: Waiting<L, X>,
     service: Rc<S>,
     request: ServiceRequest,
     shared: Arc<Shared<L, X>>,
@@ -63,7 +63,7 @@ impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<
     pub(crate) fn in_line(
         service: Rc<S>,
         request: ServiceRequest,
-        line: InLine<L, X>,
+        line: Waiting<L, X>,
         shared: Arc<Shared<L, X>>,
     ) -> Self {
         let waiter = Some(Box::new(Waiter { line, service, request, shared }));

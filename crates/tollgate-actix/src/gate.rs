@@ -2,15 +2,24 @@
 
 use core::hash::Hash;
 
+#[cfg(feature = "redis")]
+use tollgate::Dimensions;
 use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
+#[cfg(feature = "redis")]
+use tollgate_http::middleware::{self, Limits, PolicyLimiter, StoreKeys};
 
 use self::sealed::Same as _;
+#[cfg(feature = "redis")]
+use crate::answer::Value;
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
+#[cfg(feature = "redis")]
+use crate::shared::Waiting;
 
 /// A limiter that the middleware can ask with the keys of an extractor:
 /// - a [`DirectLimiter`], without a key ([`NoKey`]);
 /// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
-/// - a [`JointLimiter`], with a tuple of extractors.
+/// - a [`JointLimiter`], with a tuple of extractors;
+/// - with the feature `redis`, a `PolicyLimiter`, with a tuple of extractors of `StoreKey`s.
 ///
 /// This trait is sealed: only these limiters implement it.
 #[diagnostic::on_unimplemented(
@@ -27,9 +36,11 @@ impl<X: KeyExtractor, L: sealed::Find<X>> Gate<X> for L {}
 pub(crate) mod sealed {
     use core::hash::Hash;
 
-    use tollgate_http::middleware;
+    use tollgate_http::middleware::{self, Limits};
 
     use super::{Head, KeyError, KeyExtractor, Missing};
+    use crate::answer::Value;
+    use crate::shared::Waiting;
 
     /// Finds the keys to ask a limiter with.
     pub trait Find<X: KeyExtractor>: middleware::Gate<<Self as Find<X>>::Keys> + 'static {
@@ -38,6 +49,15 @@ pub(crate) mod sealed {
 
         /// The keys to ask with; `None` if the request is not limited.
         fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<Self::Keys>, KeyError>;
+
+        /// Decides on a store; the keys if this limiter decides at once. Only the keys for a store
+        /// have to be `Send`.
+        fn decide_later(_: &Limits<Self, Value>, keys: Self::Keys, _: u32) -> Result<Waiting<Self, X>, Self::Keys>
+        where
+            Self: Sized,
+        {
+            Err(keys)
+        }
     }
 
     /// That `K`, the key of a limiter, is `X`, the key of an extractor. As a bound of its own, it
@@ -101,5 +121,22 @@ where
 
     fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<X::Found>, KeyError> {
         extractor.find(missing, head)
+    }
+}
+
+#[cfg(feature = "redis")]
+impl<X> sealed::Find<X> for PolicyLimiter<X::Key>
+where
+    X: JointKeys<Key: Dimensions, Found: Hash + Clone + Send + Sync + StoreKeys + 'static>,
+    Self: middleware::Gate<X::Found> + Send + Sync + 'static,
+{
+    type Keys = X::Found;
+
+    fn find(extractor: &X, missing: &Missing<X::Key>, head: &Head<'_>) -> Result<Option<X::Found>, KeyError> {
+        extractor.find(missing, head)
+    }
+
+    fn decide_later(limits: &Limits<Self, Value>, keys: X::Found, cost: u32) -> Result<Waiting<Self, X>, X::Found> {
+        Ok(limits.later(keys, cost)?)
     }
 }

@@ -32,7 +32,31 @@ pub use middleware::RateLimitMiddleware;
 pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
+#[cfg(feature = "redis")]
+pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{
     ClientAddress, ClientConfigError, DenialKind, Headers, Peer, PolicyError, Problem, QuotaUnit, ServiceLimit,
     TrustedProxies,
 };
+
+/// ```compile_fail,E0277
+/// use std::net::IpAddr;
+/// use std::sync::Arc;
+/// use tollgate_actix::{ClientIp, PolicyLimiter, RateLimit};
+///
+/// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
+///     let _ = RateLimit::new(limiter).key((ClientIp::peer(),)).refund_when(|_| true);
+/// }
+/// ```
+///
+/// ```
+/// use std::net::IpAddr;
+/// use std::sync::Arc;
+/// use tollgate_actix::{ClientIp, PolicyLimiter, RateLimit};
+///
+/// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
+///     let _ = RateLimit::new(limiter).key((ClientIp::peer(),));
+/// }
+/// ```
+#[cfg(all(doctest, feature = "redis"))]
+struct OnAStoreNothingIsRefunded;

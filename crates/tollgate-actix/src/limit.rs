@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::{Error, Responder};
-use tollgate_http::middleware::{Limits, Options, ShadowSwitch};
+use tollgate_http::middleware::{AtOnce, Limits, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 
 use crate::answer::Value;
@@ -120,7 +120,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # let _ = limit;
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn refund_when(self, refund: impl Fn(&AnswerHead<'_>) -> bool + Send + Sync + 'static) -> Self {
+    pub fn refund_when(self, refund: impl Fn(&AnswerHead<'_>) -> bool + Send + Sync + 'static) -> Self
+    where
+        L: AtOnce,
+    {
         self.with_answers(|on_answer| on_answer.refund_when = Some(Arc::new(refund)))
     }
 
@@ -144,7 +147,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # let _ = limit;
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn cost_after(self, cost: impl Fn(&AnswerHead<'_>) -> u32 + Send + Sync + 'static) -> Self {
+    pub fn cost_after(self, cost: impl Fn(&AnswerHead<'_>) -> u32 + Send + Sync + 'static) -> Self
+    where
+        L: AtOnce,
+    {
         self.with_answers(|on_answer| on_answer.cost_after = Some(Arc::new(cost)))
     }
 
@@ -166,7 +172,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # drop(app);
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn tell_handlers(self, tell: bool) -> Self {
+    pub fn tell_handlers(self, tell: bool) -> Self
+    where
+        L: AtOnce,
+    {
         self.with(|shared| shared.limits = shared.limits.with(|options| options.left = tell))
     }
 
@@ -177,7 +186,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     ///
     /// By default actix-web continues a request whose client has closed its half of an HTTP/1
     /// connection. With `HttpServer::h1_allow_half_closed(false)` it stops the request.
-    pub fn refund_unanswered(self, refund: bool) -> Self {
+    pub fn refund_unanswered(self, refund: bool) -> Self
+    where
+        L: AtOnce,
+    {
         self.with(|shared| {
             let refunds = refund || shared.settings.on_answer.is_some();
             shared.limits = shared.limits.with(|options| {
@@ -248,7 +260,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # let _ = limit;
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn wait(self, within: Duration) -> Self {
+    pub fn wait(self, within: Duration) -> Self
+    where
+        L: AtOnce,
+    {
         self.with(|shared| shared.settings.waits = Arc::new(shared.settings.waits.within(within)))
     }
 

@@ -44,8 +44,8 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
     }
 }
 
-/// The outcome of a request that waits in a line.
-pub(crate) type InLine<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<X>>::Keys, Value>>>>;
+/// The outcome of a request that waits: in a line, or for a store.
+pub(crate) type Waiting<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<X>>::Keys, Value>>>>;
 
 /// What comes of a decision: the request goes to the inner service, or this is its answer.
 pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<HttpResponse>>;
@@ -55,7 +55,7 @@ pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
     /// The request is decided.
     Settled(Settled<L, X>),
     /// The request waits.
-    Wait(InLine<L, X>),
+    Wait(Waiting<L, X>),
 }
 
 impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
@@ -78,6 +78,10 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 return Judgement::Settled(Err(Box::new(answer)));
             }
         };
+        let keys = match L::decide_later(&self.limits, keys, cost) {
+            Ok(later) => return Judgement::Wait(later),
+            Err(keys) => keys,
+        };
         match self.line(keys, cost) {
             Ok(line) => Judgement::Wait(line),
             Err(keys) => Judgement::Settled(self.settle(self.limits.decide(keys, cost), head)),
@@ -97,7 +101,7 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
     }
 
     /// A place in the line of the keys; the keys if requests do not wait.
-    fn line(&self, keys: L::Keys, cost: u32) -> Result<InLine<L, X>, L::Keys> {
+    fn line(&self, keys: L::Keys, cost: u32) -> Result<Waiting<L, X>, L::Keys> {
         if !self.settings.waits() {
             return Err(keys);
         }

@@ -40,8 +40,15 @@ impl OnStore {
         let store = Store::from_policy(policy).map_err(refused)?.prefix(&prefix).timeout(TIMEOUT);
         let store = store.log_clock(clock.clone()).build().map_err(refused)?;
         let limiter = RedisJointLimiter::from_policy_on(&store, policy).map_err(refused)?;
-        // A denial is kept by the time of this process, and a store that is away decides nothing.
-        let limiter = limiter.cache_denials(0).on_failure(OnFailure::Refuse).build().map_err(refused)?;
+        if policy.store().is_some_and(|store| store.lease().is_some()) {
+            terminal::complain(&format!(
+                "tollgate: {}: the lease is not played: each request is decided by the store, where nodes with leases may \
+                 deny requests that these rows admit",
+                harmless(file)
+            ));
+        }
+        // Leases and denials are kept by the time of this process, and a store that is away decides nothing.
+        let limiter = limiter.lease(0, 0).cache_denials(0).on_failure(OnFailure::Refuse).build().map_err(refused)?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| RunError::Store(format!("no runtime for the store: {error}")))?;
         let asked = vec![HashSet::new(); policy.dimensions().len()];

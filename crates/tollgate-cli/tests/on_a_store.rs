@@ -90,6 +90,22 @@ fn every_row_is_that_of_the_same_policy_in_process() {
 }
 
 #[test]
+fn a_lease_is_not_played_and_the_program_says_so() {
+    let Some(server) = Server::start(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let in_process = of_clients("{ algorithm = \"quantised-log\", limit = 40, per = \"1h\", resolution = \"1h\" }");
+    let with_lease = on(&server.address(), &in_process).replace("prefix", "lease = { most = 20, slots = 64 }\nprefix");
+    let (rows, _) = played(folder.path(), &in_process, SAMPLE);
+    let (file, of_store) = (folder.path().join("leased.toml"), folder.path().join("of_store.csv"));
+    fs::write(&file, with_lease).unwrap();
+    let output = replay(&["--policy", file.to_str().unwrap(), "--decisions", of_store.to_str().unwrap(), SAMPLE]);
+    let told = text(&output.stderr);
+    assert!(output.status.success() && told.contains("leased.toml: the lease is not played"), "{told}");
+    assert_eq!(fs::read_to_string(of_store).unwrap(), rows);
+    assert!(rows.lines().any(|row| row.contains(",0,")), "nothing is denied");
+}
+
+#[test]
 fn its_keys_are_removed_and_all_others_stay() {
     let Some(server) = Server::start(&[]) else { return };
     let mut connection = server.connect();

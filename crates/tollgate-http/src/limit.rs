@@ -28,6 +28,33 @@ pub struct Usage {
     pub next_after: Duration,
 }
 
+impl Usage {
+    /// The same in the answer to a denied request of this cost; `None` if this quota did not deny it.
+    ///
+    /// Such a quota has fewer permits left than the cost, or it decides the wait. The permits may have
+    /// been read a moment after the denial. If the quota that decides the wait has enough by then, it
+    /// had at most one less than the cost before.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_http::Usage;
+    ///
+    /// let (soon, wait) = (Duration::from_secs(1), Duration::from_secs(8));
+    /// let [few, many] = [2, 7].map(|remaining| Usage { remaining, next_after: soon });
+    /// assert_eq!(few.violated(3, wait, false), Some(few));
+    /// assert_eq!(many.violated(3, wait, false), None);
+    /// assert_eq!(many.violated(3, wait, true), Some(Usage { remaining: 2, next_after: wait }));
+    /// ```
+    #[must_use]
+    pub const fn violated(self, cost: u32, wait: Duration, decides: bool) -> Option<Self> {
+        match self {
+            usage if usage.remaining < cost => Some(usage),
+            _ if decides => Some(Self { remaining: cost.saturating_sub(1), next_after: wait }),
+            _ => None,
+        }
+    }
+}
+
 /// Of the [tightest](Status::tightest) quota.
 impl From<&Status> for Usage {
     fn from(status: &Status) -> Self {

@@ -40,8 +40,6 @@ mod path;
 mod policy_limiter;
 mod prepared;
 mod shadow;
-#[cfg(feature = "redis")]
-mod store_key;
 mod values;
 #[cfg(feature = "wait")]
 mod waits;
@@ -55,11 +53,9 @@ pub use missing::Missing;
 #[cfg(feature = "redis")]
 pub use path::put_path;
 pub use path::{hash_path, same_path};
-#[cfg(feature = "redis")]
-pub use policy_limiter::PolicyLimiter;
 pub use shadow::ShadowSwitch;
 #[cfg(feature = "redis")]
-pub use store_key::{StoreKey, StoreKeys};
+pub use tollgate_redis::{AcquireError, PolicyLimiter, StoreKey, StoreKeys};
 pub use values::{FieldValue, bytes_of, digits_of};
 #[cfg(feature = "wait")]
 pub use waits::Waits;

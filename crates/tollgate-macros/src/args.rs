@@ -9,7 +9,7 @@ use syn::{Error, Expr, Ident, Lit, LitInt, Path, Result, Token};
 use crate::quota::{self, Quotas};
 
 /// The names of the arguments, for the message about an unknown argument.
-const NAMES: &str = "`limit` and `per`, `policy`, `limiter`, `key`, `keys`, `cost`, `wait`, \
+const NAMES: &str = "`limit` and `per`, `policy`, `limiter`, `store`, `key`, `keys`, `cost`, `wait`, \
                      `on_denied`, `on_error`, `crate`";
 
 const NO_QUOTA: &str = "no quota: write `limit = 5, per = \"10s\"`, or `policy = QUOTA` with a constant \
@@ -34,6 +34,8 @@ pub(crate) enum Limits {
     Own(Quotas),
     /// The caller's limiter.
     Limiter(Expr),
+    /// The caller's limiter of a policy, in process or on a store.
+    Store(Expr),
 }
 
 pub(crate) enum Key {
@@ -59,6 +61,7 @@ struct Written {
     per: Option<Expr>,
     policy: Option<Expr>,
     limiter: Option<Expr>,
+    store: Option<Expr>,
     key: Option<Expr>,
     keys: Option<Expr>,
     cost: Option<Expr>,
@@ -115,6 +118,7 @@ impl Written {
             "per" => &mut self.per,
             "policy" => &mut self.policy,
             "limiter" => &mut self.limiter,
+            "store" => &mut self.store,
             "key" => &mut self.key,
             "keys" => &mut self.keys,
             "cost" => &mut self.cost,
@@ -141,10 +145,10 @@ impl Written {
     }
 
     fn check(self, end: Span) -> Result<Args> {
-        let Self { limit, per, policy, limiter, key, keys, cost, wait, on_denied, on_error, tollgate } = self;
+        let Self { limit, per, policy, limiter, store, key, keys, cost, wait, on_denied, on_error, tollgate } = self;
         let tollgate = tollgate.unwrap_or_else(|| syn::parse_quote!(::tollgate));
-        let limits = match (limiter, policy, limit, per) {
-            (Some(limiter), None, None, None) => Limits::Limiter(limiter),
+        let limits = match (Limits::given(limiter, store)?, policy, limit, per) {
+            (Some((_, limits)), None, None, None) => limits,
             (None, Some(policy), None, None) => Limits::Own(Quotas::of_policy(policy)?),
             (None, None, Some(limit), Some(per)) => Limits::Own(Quotas::new(&limit, &per, &tollgate)?),
             (None, None, Some(limit), None) => {
@@ -154,8 +158,9 @@ impl Written {
                 return Err(Error::new(per.span(), "a window needs a limit: write `limit = 5` beside it"));
             }
             (None, None, None, None) => return Err(Error::new(end, NO_QUOTA)),
-            (Some(limiter), ..) => {
-                return Err(Error::new(limiter.span(), "a limiter has its quotas: write `limiter` alone"));
+            (Some((place, limits)), ..) => {
+                let name = if matches!(limits, Limits::Store(_)) { "store" } else { "limiter" };
+                return Err(Error::new(place, format!("a limiter has its quotas: write `{name}` alone")));
             }
             (None, Some(policy), ..) => {
                 let message = "a policy has its limit and its window: write `policy` alone";
@@ -168,7 +173,15 @@ impl Written {
         }
         let wait = wait.map(|wait| Ok::<_, Error>((quota::wait(&wait)?, wait.span()))).transpose()?;
         let args = Args { key: Key::new(key, keys, &limits)?, limits, cost, wait, on_denied, on_error, tollgate };
+        if let (Limits::Store(_), Some((_, place))) = (&args.limits, &args.wait) {
+            let message = "calls do not wait for permits of a store: leave `wait` out, or write `limiter`";
+            return Err(Error::new(*place, message));
+        }
         match &args.on_error {
+            Some(on_error) if matches!(args.limits, Limits::Store(_)) => Err(Error::new(
+                on_error.span(),
+                "`on_error` is never asked: with `store`, each error is an `AcquireError` for `on_denied`; leave it out",
+            )),
             Some(on_error) if args.wait.is_some() => Err(Error::new(
                 on_error.span(),
                 "`on_error` is never asked: with `wait`, each error is a `WaitError` for `on_denied`; leave it out",
@@ -187,13 +200,27 @@ enum Place<'a> {
     Path(&'a mut Option<Path>),
 }
 
+impl Limits {
+    /// The caller's limiter, with its place.
+    fn given(limiter: Option<Expr>, store: Option<Expr>) -> Result<Option<(Span, Self)>> {
+        match (limiter, store) {
+            (Some(_), Some(store)) => {
+                Err(Error::new(store.span(), "`limiter` and `store` exclude each other: leave one out"))
+            }
+            (Some(limiter), None) => Ok(Some((limiter.span(), Self::Limiter(limiter)))),
+            (None, Some(store)) => Ok(Some((store.span(), Self::Store(store)))),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 impl Args {
     /// Whether a call can be neither admitted nor denied.
     pub(crate) fn can_fail(&self) -> bool {
         match (&self.limits, &self.key, &self.cost) {
             (_, Key::PerDimension(_), _) | (_, _, Cost::Computed(_)) => true,
             (Limits::Own(_), ..) | (_, _, Cost::One) => false,
-            (Limits::Limiter(_), _, Cost::Literal(..)) => true,
+            (Limits::Limiter(_) | Limits::Store(_), _, Cost::Literal(..)) => true,
         }
     }
 }
@@ -202,6 +229,9 @@ impl Key {
     fn new(key: Option<Expr>, keys: Option<Expr>, limits: &Limits) -> Result<Self> {
         match (key, keys) {
             (Some(_), Some(keys)) => Err(Error::new(keys.span(), "`key` and `keys` exclude each other: leave one out")),
+            (Some(key), None) if matches!(limits, Limits::Store(_)) => {
+                Err(Error::new(key.span(), "a policy has dimensions: write `keys = (user,)`, with one key for each"))
+            }
             (Some(key), None) => match quota::bare(&key) {
                 Expr::Tuple(tuple) if tuple.elems.is_empty() => {
                     Err(Error::new(key.span(), "the key is empty: leave `key` out for one quota for the function"))
@@ -214,13 +244,18 @@ impl Key {
                 _ => Ok(Self::One(key)),
             },
             (None, Some(keys)) => match limits {
-                Limits::Limiter(_) => Ok(Self::PerDimension(keys)),
+                Limits::Limiter(_) | Limits::Store(_) => Ok(Self::PerDimension(keys)),
                 Limits::Own(_) => Err(Error::new(
                     keys.span(),
                     "`keys` are those of a `JointLimiter`: write `limiter = LIMITER`, or one `key = (a, b)`",
                 )),
             },
-            (None, None) => Ok(Self::None),
+            (None, None) => match limits {
+                Limits::Store(store) => {
+                    Err(Error::new(store.span(), "a policy has dimensions: write `keys = (user,)` beside it"))
+                }
+                Limits::Own(_) | Limits::Limiter(_) => Ok(Self::None),
+            },
         }
     }
 }

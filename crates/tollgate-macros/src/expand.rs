@@ -26,9 +26,20 @@ use crate::quota::{Quotas, bare, from};
 pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
     let here = from(Span::call_site());
     let tollgate = &args.tollgate;
-    if let Some((wait, place)) = &args.wait {
-        let asked = waited(args, wait, from(*place), function.is_async());
-        let (refused, by) = (quote!(::tollgate_wait::WaitError), args.on_denied.as_ref());
+    let with_one_error = match (&args.wait, &args.limits) {
+        (Some((wait, place)), _) => {
+            let asked = waited(args, wait, from(*place), function.is_async());
+            Some((asked, quote!(::tollgate_wait::WaitError)))
+        }
+        (None, Limits::Store(store)) if !function.is_async() => {
+            let message = "a store is asked by `.await`: make the function `async`, or decide in process by `limiter`";
+            return Err(Error::new(store.span(), message));
+        }
+        (None, Limits::Store(_)) => Some((asked(args), quote!(::tollgate_redis::AcquireError))),
+        (None, Limits::Own(_) | Limits::Limiter(_)) => None,
+    };
+    if let Some((asked, refused)) = with_one_error {
+        let by = args.on_denied.as_ref();
         let refused = Answer { refused, name: "on_denied", by, returned: function.returned() };
         let on_error = refused.tokens(function.returns_no_result(), &quote_spanned!(here=> error))?;
         let prologue = quote_spanned! {here=>
@@ -139,6 +150,14 @@ fn asked(args: &Args) -> TokenStream {
             let arguments = key.into_iter().chain(cost_tokens);
             quote_spanned!(place=> { #items (#limiter).#method(#(#arguments),*) })
         }
+        Limits::Store(limiter) => {
+            let keys = match key {
+                Key::None => None,
+                Key::One(keys) | Key::PerDimension(keys) => Some(quote!(#keys)),
+            };
+            let arguments = keys.into_iter().chain(cost_tokens);
+            quote_spanned!(from(limiter.span())=> (#limiter).#method(#(#arguments),*).await)
+        }
     }
 }
 
@@ -170,7 +189,8 @@ fn waited(args: &Args, wait: &TokenStream, place: Span, is_async: bool) -> Token
                 }
             }
         }
-        Limits::Limiter(limiter) => {
+        // A store never waits.
+        Limits::Limiter(limiter) | Limits::Store(limiter) => {
             let key = match key {
                 Key::None => quote!(()),
                 Key::One(key) | Key::PerDimension(key) => quote!(#key),
@@ -314,7 +334,11 @@ impl Answer<'_> {
             "on_denied" => ("was denied", "on_denied = |denial| ..."),
             _ => ("can never be admitted", "on_error = |error| ..."),
         };
-        let library = if error == "WaitError" { "tollgate_wait" } else { "tollgate" };
+        let library = match error.as_str() {
+            "WaitError" => "tollgate_wait",
+            "AcquireError" => "tollgate_redis",
+            _ => "tollgate",
+        };
         let advice = format!("return `Result<T, E>` with `E: From<{library}::{error}>`, or write `{argument}`");
         if returns_no_result {
             let message = format!("this function has no `Result` to say that a call {verb}: {advice}");

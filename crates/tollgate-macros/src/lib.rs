@@ -61,8 +61,9 @@ use syn::Error;
 /// | `limit`, `per` | a sliding window log: at most `limit` calls in any interval as long as `per`, which is a text such as `"500ms"`, `"10s"`, `"1m"` or `"1h30m"`. Both can also be constants, a `u32` and a [`Duration`](std::time::Duration) |
 /// | `policy` | in place of these: a constant [`Quota`](https://docs.rs/tollgate/latest/tollgate/struct.Quota.html) by its path, or several as `[A, B]` |
 /// | `limiter` | in place of these: an expression for your own limiter |
+/// | `store` | in place of these: an expression for your own [`PolicyLimiter`](#a-store), in process or on a store |
 /// | `key` | an expression over the arguments; each value has a quota of its own. Without it the function has one quota |
-/// | `keys` | the keys for your own `JointLimiter`, as its `try_acquire` takes them |
+/// | `keys` | the keys for your own `JointLimiter` or `PolicyLimiter`, as its `try_acquire` takes them |
 /// | `cost` | an expression for the permits that a call takes, a `u32`; 1 by default. A cost of 0 is free. A cost that is not a literal needs [another error type](#cost) than `Denial`, such as `ReserveError` |
 /// | `wait` | how long a call [waits](#waits) for its permits: a text as for `per`, or a `Duration`; no wait by default |
 /// | `on_denied` | a closure or a function that makes the returned value of a [`Denial`](https://docs.rs/tollgate/latest/tollgate/struct.Denial.html) |
@@ -292,6 +293,50 @@ use syn::Error;
 /// A `limiter` is then a `tollgate_wait::WaitingLimiter`, with the timer that you choose, and the
 /// key has the type of its keys: `key = host.to_owned()` for `String`s.
 ///
+/// # A store
+/// With `store`, the limiter is a `tollgate_redis::PolicyLimiter`. Its policy file says where calls
+/// are decided: in process, or on a Redis or Valkey server that several nodes share. The code is the
+/// same. This needs the crate [`tollgate-redis`](https://docs.rs/tollgate-redis) beside `tollgate`:
+///
+/// ```sh
+/// cargo add tollgate-redis --features policy
+/// ```
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::sync::LazyLock;
+/// use tollgate::rate_limit;
+/// use tollgate_policy::Policy;
+/// use tollgate_redis::{AcquireError, PolicyLimiter};
+///
+/// static LIMITER: LazyLock<PolicyLimiter<(String,)>> = LazyLock::new(|| {
+///     // A service reads a file here. With a `[store]`, all nodes share the limit.
+///     let file = r#"
+///         [[dimension]]
+///         name = "user"
+///         quota = [{ limit = 1, per = "1m" }]
+///     "#;
+///     PolicyLimiter::new(&Policy::from_toml(file).unwrap()).unwrap()
+/// });
+///
+/// #[rate_limit(store = LIMITER, keys = (user,))]
+/// async fn search(user: &str) -> Result<String, AcquireError> {
+///     Ok(format!("results for {user}"))
+/// }
+///
+/// assert!(search("alice").await.is_ok());
+/// assert_eq!(search("alice").await.unwrap_err().retry_after_secs(), Some(60));
+/// # }
+/// ```
+///
+/// A store is asked by `.await`, so any other function than an async one is a compile error. The
+/// keys are `tollgate_redis::StoreKey`s, which all nodes write alike. The error is a
+/// `tollgate_redis::AcquireError`, also for `on_denied`, so `E` has to implement
+/// `From<AcquireError>`. There is no `on_error`, and no `wait`. While the store is away, calls fail,
+/// pass, or are decided by a share of the limits, as the policy says. A future that is dropped while
+/// it waits for the store may have been charged.
+///
 /// # HTTP handlers
 /// On a handler, the denial becomes the same answer as from the project's middleware: the same
 /// status, `Retry-After` and problem details (RFC 9457).
@@ -301,7 +346,8 @@ use syn::Error;
 /// | axum | [`tollgate_http::Problem<'static>`](https://docs.rs/tollgate-http), feature `axum` | `on_denied = \|denial\| Problem::from(denial).into_response()` |
 /// | actix-web | [`tollgate_actix::Denied`](https://docs.rs/tollgate-actix) | `on_denied = \|denial\| Denied::from(denial).error_response()` |
 ///
-/// Both have compiled examples. Attributes above and below (`#[axum::debug_handler]`,
+/// With `store` both types take an `AcquireError` as well, with their feature `redis`. Both have
+/// compiled examples. Attributes above and below (`#[axum::debug_handler]`,
 /// `#[get("/")]`) stay as they are.
 ///
 /// # Panics

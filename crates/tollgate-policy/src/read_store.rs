@@ -25,6 +25,7 @@ pub(super) struct FileStore {
     on_failure: Option<Spanned<String>>,
     nodes: Option<Spanned<u32>>,
     cache_denials: Option<usize>,
+    lease: Option<FileLease>,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +33,13 @@ pub(super) struct FileStore {
 struct FileBreaker {
     failures: u32,
     pause: Spanned<DurationText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileLease {
+    most: u32,
+    slots: usize,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +80,7 @@ pub(super) fn store_of(file: &FileStore) -> Result<StoreTable, Placed> {
         breaker,
         on_failure: on_failure_of(file)?,
         cache_denials: file.cache_denials,
+        lease: file.lease.as_ref().map(|lease| (lease.most, lease.slots)),
     })
 }
 

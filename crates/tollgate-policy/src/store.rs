@@ -35,7 +35,7 @@ use super::quoted::Quoted;
 /// assert_eq!(store.on_failure(), OnFailure::Open);
 /// assert_eq!((store.name(), store.hash_tag()), (StoreTable::NAME, None));
 /// assert_eq!((store.max_in_flight(), store.max_clock_skew()), (None, None));
-/// assert_eq!((store.breaker(), store.cache_denials()), (None, None));
+/// assert_eq!((store.breaker(), store.cache_denials(), store.lease()), (None, None, None));
 /// # Ok::<(), tollgate_policy::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub struct StoreTable {
     pub(super) breaker: Option<(u32, Duration)>,
     pub(super) on_failure: OnFailure,
     pub(super) cache_denials: Option<usize>,
+    pub(super) lease: Option<(u32, usize)>,
 }
 
 impl StoreTable {
@@ -122,6 +123,12 @@ impl StoreTable {
     pub const fn cache_denials(&self) -> Option<usize> {
         self.cache_denials
     }
+
+    /// The most permits of a lease, and the slots for leases.
+    #[must_use]
+    pub const fn lease(&self) -> Option<(u32, usize)> {
+        self.lease
+    }
 }
 
 /// A value of a `[store]`: itself, or where it is read when the limiter is built.
@@ -189,6 +196,9 @@ impl fmt::Display for StoreTable {
         }
         if let Some((failures, pause)) = self.breaker {
             writeln!(f, "breaker = {{ failures = {failures}, pause = \"{}\" }}", format_duration(pause))?;
+        }
+        if let Some((most, slots)) = self.lease {
+            writeln!(f, "lease = {{ most = {most}, slots = {slots} }}")?;
         }
         match self.on_failure {
             OnFailure::Closed => Ok(()),

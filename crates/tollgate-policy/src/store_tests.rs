@@ -27,7 +27,7 @@ fn every_field_is_read_and_printed_and_read() {
     let policy = read(
         "name = \"api\"\nprefix = \"shop\"\nhash_tag = \"eu\"\ntimeout = \"20ms\"\nmax_in_flight = 7\n\
          max_clock_skew = \"5s\"\nbreaker = { failures = 3, pause = \"2s\" }\non_failure = \"local\"\nnodes = 4\n\
-         cache_denials = 1000",
+         cache_denials = 1000\nlease = { most = 100, slots = 4096 }",
     );
     let store = policy.store().unwrap();
     assert_eq!((store.url(), store.secret()), (&Given::Text("redis://host".into()), &Given::Env("S".into())));
@@ -36,7 +36,7 @@ fn every_field_is_read_and_printed_and_read() {
     assert_eq!(store.max_clock_skew(), Some(Duration::from_secs(5)));
     assert_eq!(store.breaker(), Some((3, Duration::from_secs(2))));
     assert_eq!(store.on_failure(), OnFailure::Local { nodes: NonZeroU32::new(4).unwrap() });
-    assert_eq!(store.cache_denials(), Some(1000));
+    assert_eq!((store.cache_denials(), store.lease()), (Some(1000), Some((100, 4096))));
     for policy in [policy, read(""), read("on_failure = \"open\""), read("on_failure = \"closed\"")] {
         assert_eq!(Policy::from_toml(&policy.to_string()).unwrap(), policy);
     }
@@ -72,6 +72,8 @@ fn every_problem_has_its_line() {
     assert!(line == 3 && message.contains("{ env = \"NAME\" }"), "{message}");
     let (line, message) = words(&with("timout = \"1s\""));
     assert!(line == 4 && message.contains("`timout`") && message.contains("`timeout`"), "{message}");
+    let (line, message) = words(&with("lease = { most = 100 }"));
+    assert!(line == 4 && message.contains("`slots`"), "{message}");
     let (line, message) = words(&format!("[store]\nurl = \"redis://host\"\n{DIMENSION}"));
     assert!(line == 1 && message.contains("missing field `secret`: add it"), "{message}");
 }

@@ -19,7 +19,7 @@ use crate::link::CallError;
 use crate::names::KeyDigest;
 use crate::plan::{Dimension, Shared, plan};
 use crate::receipt::{Charges, Receipt};
-use crate::reply::Reply;
+use crate::reply::{Left, Reply};
 use crate::script::Argument;
 use crate::status::{QuotaStatus, Status};
 use crate::store::{Inner, Store, check_word};
@@ -71,6 +71,7 @@ impl Engine {
     ) -> Result<Arc<Self>, BuildError> {
         tag.map_or(Ok(()), check_word)?;
         let dimensions = plan(dimensions, Shared { prefix: &store.inner.prefix, tag })?;
+        let all: Vec<Quota> = dimensions.iter().flat_map(|dimension| dimension.quotas.iter().copied()).collect();
         Ok(Arc::new(Self {
             store: store.clone(),
             name: name.to_owned(),
@@ -78,7 +79,7 @@ impl Engine {
             flights: Flights::default(),
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
-            leases: Leases::new(settings.leases.0, settings.leases.1, &dimensions[0].quotas)?,
+            leases: Leases::new(settings.leases.0, settings.leases.1, &all)?,
             fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
             dimensions,
         }))
@@ -100,10 +101,7 @@ impl Engine {
     }
 
     pub(crate) async fn decide(self: &Arc<Self>, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
-        let limit = asked.iter().map(|&(dimension, _)| self.dimensions[dimension].least).min().unwrap_or(0);
-        if request.cost > limit {
-            return Err(StoreError::CostExceedsLimit { cost: request.cost, limit });
-        }
+        self.check_cost(asked, request.cost)?;
         if !request.charges || request.tells || request.cost == 0 {
             return self.decide_alone(asked, request).await;
         }
@@ -111,8 +109,7 @@ impl Engine {
             return Ok(Status { decision: Decision::Denied(denial), quotas: vec![] });
         }
         if let Some(taking) = self.begin_taking(asked, request.cost) {
-            let decision = self.take(asked, request.cost, taking).await?;
-            return Ok(Status { decision, quotas: vec![] });
+            return self.take(asked, request.cost, taking).await;
         }
         // Each place of a queue has a delay of its own.
         let has_queue = |&(dimension, _): &Asked| {
@@ -126,6 +123,38 @@ impl Engine {
         Ok(Status { decision, quotas: vec![] })
     }
 
+    /// Decides a request, with what is left as far as it is known, and without a call if possible.
+    pub(crate) async fn decide_known(self: &Arc<Self>, asked: &[Asked], cost: u32) -> Result<Status, StoreError> {
+        self.check_cost(asked, cost)?;
+        if cost > 0 {
+            if let Some(status) = self.spend_status(asked, cost) {
+                return Ok(status);
+            }
+            if let Some(denial) = self.cached_denial(asked, cost) {
+                return Ok(self.known_denial(denial, cost));
+            }
+            if let Some(taking) = self.begin_taking(asked, cost) {
+                return self.take(asked, cost, taking).await;
+            }
+        }
+        self.decide_alone(asked, Request { cost, charges: true, tells: true }).await
+    }
+
+    fn check_cost(&self, asked: &[Asked], cost: u32) -> Result<(), StoreError> {
+        let limit = asked.iter().map(|&(dimension, _)| self.dimensions[dimension].least).min().unwrap_or(0);
+        if cost > limit { Err(StoreError::CostExceedsLimit { cost, limit }) } else { Ok(()) }
+    }
+
+    /// A cached denial knows the quota that decides its wait.
+    fn known_denial(&self, denial: Denial, cost: u32) -> Status {
+        let Denial { wait, dimension, quota, .. } = denial;
+        let limit = self.dimensions[dimension].quotas.get(quota).map_or(0, Quota::limit);
+        // More than that would admit it.
+        let remaining = cost.saturating_sub(1);
+        let left = QuotaStatus { dimension, quota, limit, remaining, next_after: wait, reset_after: wait };
+        Status { decision: Decision::Denied(denial), quotas: vec![left] }
+    }
+
     /// The denial of a request, if it is certain without the store.
     pub(crate) fn cached_denial(&self, asked: &[Asked], cost: u32) -> Option<Denial> {
         let denial = self.cache.find(asked, cost)?;
@@ -137,7 +166,7 @@ impl Engine {
     pub(crate) async fn decide_alone(&self, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
         match self.ask(asked, request, 1).await {
             Ok((sent_at, reply)) => {
-                let quotas = if request.tells { self.quotas(asked, &reply) } else { vec![] };
+                let quotas = if request.tells { self.quotas(asked, &reply.left) } else { vec![] };
                 let decision = self.decision(asked, request, &reply, reply.granted > 0);
                 self.note(asked, request, sent_at, &decision);
                 Ok(Status { decision, quotas })
@@ -247,12 +276,12 @@ impl Engine {
     }
 
     /// What each quota leaves, in the order in which the quotas were given.
-    fn quotas(&self, asked: &[Asked], reply: &Reply) -> Vec<QuotaStatus> {
+    pub(crate) fn quotas(&self, asked: &[Asked], left: &[Left]) -> Vec<QuotaStatus> {
         let in_order = asked.iter().flat_map(|&(dimension, _)| {
             let its = &self.dimensions[dimension];
             its.order.iter().map(move |&quota| (dimension, quota, its.quotas[quota].limit()))
         });
-        let told = in_order.zip(&reply.left).map(|((dimension, quota, limit), left)| QuotaStatus {
+        let told = in_order.zip(left).map(|((dimension, quota, limit), left)| QuotaStatus {
             dimension,
             quota,
             limit,

@@ -53,7 +53,8 @@ pub enum BuildError {
         /// The number of nodes.
         nodes: u32,
     },
-    /// Permits of this quota cannot be leased: only a quantised log has steps.
+    /// Permits of this quota cannot be leased: only a quantised log has steps, and only the permits of
+    /// one quota of one dimension are leased.
     NoLease {
         /// The quota.
         quota: Box<Quota>,
@@ -76,6 +77,11 @@ pub enum BuildError {
         place: String,
         /// The reason.
         reason: String,
+    },
+    /// A queue of the policy delays requests, and with a `PolicyLimiter` on a store none waits.
+    QueueOnStore {
+        /// The name of the dimension.
+        dimension: String,
     },
     /// The policy has something that is decided in process alone.
     NotOnAStore {
@@ -107,7 +113,11 @@ impl fmt::Display for BuildError {
                 "a share of one in {nodes} of {quota} is less than one permit: refuse requests while the store is away"
             ),
             Self::NoLease { quota } => {
-                write!(f, "permits of {quota} cannot be leased: take a quantised log, whose resolution is the step")
+                write!(
+                    f,
+                    "permits of {quota} cannot be leased: give one dimension one quota, a quantised log, whose resolution is \
+                     the step"
+                )
             }
             Self::NotKept { quota } => write!(f, "the store does not keep {quota}: decide it in process"),
             #[cfg(feature = "policy")]
@@ -116,6 +126,11 @@ impl fmt::Display for BuildError {
             Self::Unread { field, place, reason } => {
                 write!(f, "`{field}` of the store can't be read from {place}: {reason}")
             }
+            Self::QueueOnStore { dimension } => write!(
+                f,
+                "the queue of the dimension {dimension:?} delays requests, and on the store none waits: take a leaky bucket, \
+                 or remove `[store]`"
+            ),
             Self::NotOnAStore { what } => {
                 write!(f, "a store keeps no `{what}`: remove it from the policy, or remove `[store]`")
             }

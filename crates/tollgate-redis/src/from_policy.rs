@@ -131,6 +131,9 @@ impl RedisJointLimiter {
         if let Some(slots) = table.cache_denials() {
             builder = builder.cache_denials(slots);
         }
+        if let Some((most, slots)) = table.lease() {
+            builder = builder.lease(most, slots);
+        }
         Ok(builder.on_failure(match table.on_failure() {
             Wanted::Open => OnFailure::Admit,
             Wanted::Local { nodes } => OnFailure::Local { nodes },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate::Quota;
 
 use crate::counts::StoreCounts;
-use crate::decision::{Decision, Denial};
+use crate::decision::Decision;
 use crate::engine::{Engine, Request, Settings};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
@@ -57,6 +57,11 @@ impl RedisJointLimiter {
     ///
     /// As [`try_acquire`](Self::try_acquire), and if the cost is more than a limit.
     pub async fn try_acquire_n(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decision, StoreError> {
+        if let &[Some(key)] = keys
+            && let Some(admission) = self.engine.spend(key, cost)
+        {
+            return Ok(Decision::Admitted(admission));
+        }
         let request = Request { cost, charges: true, tells: false };
         Ok(self.engine.decide(&self.engine.asked(keys)?, request).await?.into_decision())
     }
@@ -71,24 +76,32 @@ impl RedisJointLimiter {
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }
 
-    /// The denial of a request by a [cached denial](RedisJointLimiterBuilder::cache_denials), without
-    /// the store; `None` if that is not certain. A request that also wants to know what is left asks
-    /// here first: [`try_acquire_status`](Self::try_acquire_status) always asks the store.
+    /// The same, without a round trip where a [lease](RedisJointLimiterBuilder::lease) or a
+    /// [cached denial](RedisJointLimiterBuilder::cache_denials) decides.
+    ///
+    /// By a lease, the permits left are what the store said to the key's last call, less what was
+    /// spent here since. What other nodes took since is not known. By a cached denial the only quota
+    /// that is told is the one that decides the wait. [`try_acquire_status`](Self::try_acquire_status)
+    /// always asks the store.
     ///
     /// ```
-    /// use tollgate::Quota;
-    /// use tollgate_redis::{RedisJointLimiter, Secret, Store};
+    /// use tollgate_redis::{DecidedBy, Decision, RedisJointLimiter, StoreError};
     ///
-    /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
-    /// let builder = RedisJointLimiter::builder(&store, "api").dimension("user", [Quota::per_minute(5)]);
-    /// let limiter = builder.cache_denials(1000).build()?;
-    /// // Nothing was denied yet.
-    /// assert!(limiter.cached_denial(&[Some(b"alice")], 1).is_none());
-    /// # Ok::<(), tollgate_redis::BuildError>(())
+    /// async fn is_told_by_the_store(limiter: &RedisJointLimiter, user: &[u8]) -> Result<bool, StoreError> {
+    ///     let status = limiter.try_acquire_known(&[Some(user)], 1).await?;
+    ///     println!("{} left", status.tightest().remaining());
+    ///     Ok(match status.decision() {
+    ///         Decision::Admitted(admission) => admission.decided_by() == DecidedBy::Store,
+    ///         Decision::Denied(denial) => denial.decided_by() == DecidedBy::Store,
+    ///     })
+    /// }
     /// ```
-    #[must_use]
-    pub fn cached_denial(&self, keys: &[Option<&[u8]>], cost: u32) -> Option<Denial> {
-        self.engine.cached_denial(&self.engine.asked(keys).ok()?, cost)
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub async fn try_acquire_known(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
+        self.engine.decide_known(&self.engine.asked(keys)?, cost).await
     }
 
     /// What a request of `cost` permits would be told now. Nothing is charged or written.
@@ -122,6 +135,28 @@ impl RedisJointLimiter {
             return Err(StoreError::WrongKeys { keys: dimension + 1, dimensions });
         }
         self.engine.forget((dimension, self.digest(dimension, key))).await
+    }
+
+    /// Ends all [leases](RedisJointLimiterBuilder::lease), as
+    /// [`RedisLimiter::give_back_leases`](crate::RedisLimiter::give_back_leases) does.
+    ///
+    /// ```
+    /// use tollgate_redis::{PolicyLimiter, StoreError};
+    ///
+    /// /// The last thing that a service does.
+    /// async fn stop(limiter: &PolicyLimiter<(String,)>) -> Result<(), StoreError> {
+    ///     if let Some(limiter) = limiter.on_store() {
+    ///         limiter.give_back_leases().await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer; the other leases stay as they are then.
+    pub async fn give_back_leases(&self) -> Result<u32, StoreError> {
+        self.engine.give_back_all().await
     }
 
     /// A limiter of dimensions that are still to be given.
@@ -216,6 +251,30 @@ impl RedisJointLimiterBuilder {
     /// longer. Never more are admitted.
     pub fn cache_denials(mut self, slots: usize) -> Self {
         self.settings.cached_denials = slots;
+        self
+    }
+
+    /// Takes permits in advance, in leases of at most `most` in so many slots, and spends them without
+    /// a round trip: see [`RedisLimiterBuilder::lease`](crate::RedisLimiterBuilder::lease). It needs
+    /// one dimension with one quota, a [quantised log](Quota::quantised_log). None if it is not set.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{BuildError, RedisJointLimiter, Secret, Store};
+    ///
+    /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
+    /// // At most 10,000 a minute, in steps of a second.
+    /// let quota = Quota::quantised_log(10_000, Duration::from_secs(60), Duration::from_secs(1));
+    /// let builder = RedisJointLimiter::builder(&store, "api").dimension("user", [quota]).lease(100, 4096);
+    /// assert!(builder.build().is_ok());
+    /// let builder = RedisJointLimiter::builder(&store, "api").dimension("user", [quota]).lease(100, 4096);
+    /// let error = builder.dimension("tenant", [quota]).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::NoLease { .. }));
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    pub fn lease(mut self, most: u32, slots: usize) -> Self {
+        self.settings.leases = (most, slots);
         self
     }
 

@@ -60,8 +60,8 @@ struct Lease {
     /// How many permits there were.
     taken: u32,
     left: u32,
-    /// What the store had left, as it said last.
-    remaining: u32,
+    /// What the store said last to be left, and when it was asked.
+    known: (Left, Instant),
     /// A call is on its way that takes more.
     is_taking: bool,
 }
@@ -83,6 +83,24 @@ pub(crate) struct Unspent {
     pub(crate) permits: u32,
 }
 
+/// Permits that a request took from a lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spent {
+    /// The time of their charge.
+    pub(crate) ends: u64,
+    /// What is left after it, as the store said last, and when it was asked.
+    known: (Left, Instant),
+}
+
+impl Spent {
+    /// What is left now, as far as it is known here.
+    fn left(&self, now: Instant) -> Left {
+        let (left, since) = (self.known.0, now.saturating_duration_since(self.known.1));
+        let [next_after, reset_after] = [left.next_after, left.reset_after].map(|time| time.saturating_sub(since));
+        Left { next_after, reset_after, ..left }
+    }
+}
+
 /// What the store said to a request that took a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken {
@@ -93,23 +111,27 @@ pub(crate) struct Taken {
 }
 
 impl Leases {
+    /// For limiters of these quotas of all dimensions.
     pub(crate) fn new(most: u32, slots: usize, quotas: &[Quota]) -> Result<Self, BuildError> {
         let (slots, most) = if most == 0 { (0, 0) } else { (slots, most) };
         let quota = quotas[0];
         let step = quota.resolution().unwrap_or_default();
-        if slots > 0 && quota.algorithm() != Algorithm::QuantisedLog {
+        if slots > 0 && (quotas.len() > 1 || quota.algorithm() != Algorithm::QuantisedLog) {
             return Err(BuildError::NoLease { quota: Box::new(quota) });
         }
         let slots = (0..slots).map(|_| Mutex::new(None)).collect();
         Ok(Self { slots, most, window: quota.window().saturating_sub(step), step })
     }
 
-    /// Takes the permits of a request from the key's lease. Gives the time of their charge.
-    pub(crate) fn spend(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<u64> {
+    /// Takes the permits of a request from the key's lease.
+    pub(crate) fn spend(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<Spent> {
         let mut slot = self.slot(key)?;
         let lease = slot.as_mut().filter(|lease| lease.key == key && lease.left >= cost && now < lease.until)?;
         lease.left -= cost;
-        Some(lease.ends)
+        // What the lease has left is this node's.
+        let (left, asked_at) = lease.known;
+        let left = Left { remaining: left.remaining.saturating_add(lease.left), ..left };
+        Some(Spent { ends: lease.ends, known: (left, asked_at) })
     }
 
     /// Leave for one request to take a lease. Others of the key go without meanwhile.
@@ -125,13 +147,22 @@ impl Leases {
         let lease = match &mut *slot {
             Some(lease) if lease.key == key => lease,
             other => {
-                other.insert(Lease { key, ends: 0, until: now, taken: 0, left: 0, remaining: 0, is_taking: false })
+                let none = Left { remaining: 0, next_after: Duration::ZERO, reset_after: Duration::ZERO };
+                other.insert(Lease {
+                    key,
+                    ends: 0,
+                    until: now,
+                    taken: 0,
+                    left: 0,
+                    known: (none, now),
+                    is_taking: false,
+                })
             }
         };
         lease.is_taking = true;
         // In a step twice as many each time; in the next one as many as were spent of the last lease.
         let wanted = if now < lease.until { lease.taken.saturating_mul(2).saturating_add(1) } else { lease.taken };
-        let more = wanted.min(self.most).min(lease.remaining / SHARE) / cost;
+        let more = wanted.min(self.most).min(lease.known.0.remaining / SHARE) / cost;
         Some(Taking { leases: self, key, more, unspent })
     }
 
@@ -177,11 +208,13 @@ pub(crate) struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    /// Keeps what was taken by a request that was sent at this time.
-    pub(crate) fn keep(self, sent_at: Instant, taken: Taken) {
+    /// Keeps what was taken by a request that was sent at this time. Gives what the lease has then, if
+    /// the request was admitted.
+    pub(crate) fn keep(self, sent_at: Instant, taken: Taken) -> u32 {
         let Leases { window, step, .. } = *self.leases;
+        let mut has = 0;
         self.with_lease(|lease| {
-            lease.remaining = taken.left.remaining;
+            lease.known = (taken.left, sent_at);
             let Some(permits) = taken.permits else { return };
             // The newest permits are the last that are free: a window after the end of the step.
             let rest = taken.left.reset_after.saturating_sub(window).min(step);
@@ -191,8 +224,9 @@ impl Taking<'_> {
             } else {
                 (lease.left, lease.until, lease.ends) = (permits, until, taken.ends);
             }
-            lease.taken = lease.left;
+            (lease.taken, has) = (lease.left, lease.left);
         });
+        has
     }
 
     fn with_lease(&self, change: impl FnOnce(&mut Lease)) {
@@ -216,10 +250,23 @@ impl Engine {
             return None;
         }
         let key = self.digest(0, key);
-        let ends = self.leases.spend(key, cost, Instant::now())?;
+        Some(self.by_lease(key, cost, Instant::now())?.0)
+    }
+
+    /// The same, with what is left as far as it is known here.
+    pub(crate) fn spend_status(&self, asked: &[Asked], cost: u32) -> Option<Status> {
+        let &[(_, key)] = asked else { return None };
+        let now = Instant::now();
+        let (admission, spent) = self.by_lease(key, cost, now)?;
+        let quotas = self.quotas(asked, &[spent.left(now)]);
+        Some(Status { decision: Decision::Admitted(admission), quotas })
+    }
+
+    fn by_lease(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<(Admission, Spent)> {
+        let spent = self.leases.spend(key, cost, now)?;
         self.counters.admitted_by_lease.add();
-        let receipt = Receipt { limiter: self.id, cost, charges: Charges::One((0, key, ends)) };
-        Some(Admission::new(receipt, Duration::ZERO, DecidedBy::Lease))
+        let receipt = Receipt { limiter: self.id, cost, charges: Charges::One((0, key, spent.ends)) };
+        Some((Admission::new(receipt, Duration::ZERO, DecidedBy::Lease), spent))
     }
 
     /// Leave for a request to take a lease; `None` if it goes without.
@@ -228,26 +275,29 @@ impl Engine {
         self.leases.begin(key, cost, Instant::now())
     }
 
-    /// Decides a request, and takes a lease with it. Gives back what the last one has left.
-    pub(crate) async fn take(&self, asked: &[Asked], cost: u32, taking: Taking<'_>) -> Result<Decision, StoreError> {
+    /// Decides a request, and takes a lease with it. Gives back what the last one has left. What is
+    /// left after an admission includes the lease.
+    pub(crate) async fn take(&self, asked: &[Asked], cost: u32, taking: Taking<'_>) -> Result<Status, StoreError> {
         let request = Request { cost, charges: true, tells: true };
         let times = u64::from(taking.more) + 1;
         let (_, answer) = tokio::join!(self.give_back(taking.unspent), self.ask(asked, request, times));
         match answer {
             Ok((sent_at, reply)) => {
+                let mut quotas = self.quotas(asked, &reply.left);
                 if let Some(taken) = taken(&reply, cost) {
                     self.counters.leased.add_many(taken.permits.unwrap_or(0));
-                    taking.keep(sent_at, taken);
+                    let of_lease = taking.keep(sent_at, taken);
+                    quotas.iter_mut().for_each(|left| left.remaining = left.remaining.saturating_add(of_lease));
                 }
                 let decision = self.decision(asked, request, &reply, reply.granted > 0);
                 self.note(asked, request, sent_at, &decision);
-                Ok(decision)
+                Ok(Status { decision, quotas })
             }
             Err(error) => {
                 if matches!(&error, StoreError::Unavailable(error) if error.is_perhaps_charged()) {
                     self.counters.perhaps_leased.add_many(taking.more * cost);
                 }
-                self.without_the_store(asked, request, error).map(Status::into_decision)
+                self.without_the_store(asked, request, error)
             }
         }
     }

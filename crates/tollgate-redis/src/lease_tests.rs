@@ -136,7 +136,9 @@ fn run(seed: u64) -> Run {
                     add(&mut events, now + late, Event::Answered { taking, sent_at, taken });
                 }
             }
-            Event::Answered { taking, sent_at, taken } => taking.keep(sent_at, taken),
+            Event::Answered { taking, sent_at, taken } => {
+                taking.keep(sent_at, taken);
+            }
         }
     }
     run.spent.sort_unstable();
@@ -227,17 +229,42 @@ fn taken(permits: u32, ends: u64, rest: u64, remaining: u32) -> Taken {
 fn a_lease_is_spent_from_when_it_was_sent_for_until_shortly_before_its_step_is_over() {
     let (leases, sent_at) = (leases(), Instant::now());
     let after = |micros| sent_at + Duration::from_micros(micros);
+    let ends = |key, cost, now| leases.spend(key, cost, now).map(|spent| spent.ends);
     leases.begin(KEY, 1, sent_at).unwrap().keep(sent_at, taken(3, 5_000, 800, 100));
-    assert_eq!(leases.spend(KEY, 2, after(500)), Some(5_000));
-    assert_eq!(leases.spend(KEY, 2, after(500)), None, "one is left");
-    assert_eq!(leases.spend(KeyDigest(8), 1, after(500)), None, "another key");
+    assert_eq!(ends(KEY, 2, after(500)), Some(5_000));
+    assert_eq!(ends(KEY, 2, after(500)), None, "one is left");
+    assert_eq!(ends(KeyDigest(8), 1, after(500)), None, "another key");
     // 800 us less 500 ppm, and a nanosecond.
-    assert_eq!(leases.spend(KEY, 1, after(800)), None);
-    assert_eq!(leases.spend(KEY, 1, sent_at + Duration::from_nanos(799_599)), None);
-    assert_eq!(leases.spend(KEY, 1, sent_at + Duration::from_nanos(799_598)), Some(5_000));
+    assert_eq!(ends(KEY, 1, after(800)), None);
+    assert_eq!(ends(KEY, 1, sent_at + Duration::from_nanos(799_599)), None);
+    assert_eq!(ends(KEY, 1, sent_at + Duration::from_nanos(799_598)), Some(5_000));
     // A server whose clock was set back says that the step lasts longer than steps do.
     leases.begin(KEY, 1, after(900)).unwrap().keep(after(900), taken(3, 6_000, 70_000, 100));
-    assert_eq!(leases.spend(KEY, 1, after(900 + STEP)), None);
+    assert_eq!(ends(KEY, 1, after(900 + STEP)), None);
+}
+
+/// What the store had left, and the lease; the times of the store go on.
+#[test]
+fn what_is_left_is_what_the_store_said_and_what_the_lease_has() {
+    let (leases, sent_at) = (leases(), Instant::now());
+    let micros = Duration::from_micros;
+    let said = Left { remaining: 100, next_after: micros(200), reset_after: micros(800 + WINDOW) };
+    let left = |cost, since| {
+        let now = sent_at + micros(since);
+        let Left { remaining, next_after, reset_after } = leases.spend(KEY, cost, now).unwrap().left(now);
+        (remaining, next_after, reset_after)
+    };
+    let has = |permits| {
+        let taking = leases.begin(KEY, 1, sent_at).unwrap();
+        taking.keep(sent_at, Taken { permits, ends: 5_000, left: said })
+    };
+    assert_eq!(has(Some(7)), 7);
+    assert_eq!(left(1, 0), (106, micros(200), micros(800 + WINDOW)));
+    assert_eq!(left(2, 150), (104, micros(50), micros(650 + WINDOW)));
+    assert_eq!(left(1, 700), (103, Duration::ZERO, micros(100 + WINDOW)));
+    assert_eq!(has(None), 0, "a request that was denied");
+    assert_eq!(has(Some(2)), 5);
+    assert_eq!(left(5, 0).0, 100);
 }
 
 #[test]

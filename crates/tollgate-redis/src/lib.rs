@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "policy")]
+mod acquire_error;
 mod breaker;
 mod cache;
 mod counts;
@@ -16,12 +18,18 @@ mod limiter;
 mod link;
 mod names;
 mod plan;
+#[cfg(feature = "policy")]
+mod policy_limiter;
 mod receipt;
 mod reply;
 mod script;
 mod status;
 mod store;
+#[cfg(feature = "policy")]
+mod store_key;
 
+#[cfg(feature = "policy")]
+pub use acquire_error::AcquireError;
 pub use counts::StoreCounts;
 pub use decision::{Admission, DecidedBy, Decision, Denial};
 pub use error::{BuildError, Cause, StoreError, Unavailable};
@@ -29,8 +37,12 @@ pub use failure::OnFailure;
 pub use joint::{RedisJointLimiter, RedisJointLimiterBuilder};
 pub use limiter::{RedisLimiter, RedisLimiterBuilder};
 pub use names::{KeyDigest, Secret};
+#[cfg(feature = "policy")]
+pub use policy_limiter::PolicyLimiter;
 pub use receipt::Receipt;
 #[doc(hidden)]
 pub use script::testing;
 pub use status::{QuotaStatus, Status};
 pub use store::{Store, StoreBuilder};
+#[cfg(feature = "policy")]
+pub use store_key::{StoreKey, StoreKeys};

@@ -3,6 +3,7 @@
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tollgate_policy::Policy;
 use tollgate_redis::{BuildError, RedisJointLimiter};
@@ -78,6 +79,72 @@ fn what_the_table_says_reaches_the_store_and_the_limiter() {
     assert!(matches!(&gone, BuildError::Unread { field: "secret", .. }) && gone.to_string().contains("gone"));
     let in_process = Policy::from_toml(DIMENSION).unwrap();
     assert_eq!(RedisJointLimiter::from_policy(&in_process).unwrap_err(), BuildError::NoStore);
+}
+
+#[test]
+fn leases_are_of_one_quantised_log_of_one_dimension() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (_folder, path) = secret("sixteen bytes or more");
+    let text = |quotas: &str| {
+        let policy =
+            policy(&server.address(), &path, "timeout = \"20s\"\nlease = { most = 9, slots = 64 }").to_string();
+        let (store, _) = policy.split_once("[[dimension]]").unwrap();
+        format!("{store}\n[[dimension]]\nname = \"user\"\nquota = [{quotas}]\n")
+    };
+    let of = |text: &str| RedisJointLimiter::from_policy(&Policy::from_toml(text).unwrap()).unwrap().build();
+    // A step of a day: it does not end while this runs.
+    let quantised = r#"{ algorithm = "quantised-log", limit = 200, per = "1d", resolution = "1d" }"#;
+    let log = r#"{ limit = 200, per = "1h" }"#;
+    let two = format!("{}\n[[dimension]]\nname = \"tenant\"\nquota = [{quantised}]", text(quantised));
+    for refused in [text(log), two] {
+        let error = of(&refused).unwrap_err();
+        assert!(matches!(&error, BuildError::NoLease { .. }), "{refused}: {error}");
+        assert!(error.to_string().contains("give one dimension one quota, a quantised log"), "{error}");
+    }
+    let limiter = of(&text(quantised)).unwrap();
+    runtime().block_on(async {
+        let keys: [Option<&[u8]>; 1] = [Some(b"alice")];
+        for spent in 1..=40 {
+            let status = limiter.try_acquire_known(&keys, 1).await.unwrap();
+            assert!(status.decision().is_admitted());
+            let left = status.tightest();
+            assert_eq!((left.limit(), left.remaining()), (200, 200 - spent));
+            assert!(left.reset_after() <= Duration::from_secs(2 * 86_400) && !left.next_after().is_zero(), "{left:?}");
+        }
+        for _ in 0..20 {
+            assert!(limiter.try_acquire(&keys).await.unwrap().is_admitted());
+        }
+        let counts = limiter.counts();
+        assert_eq!(counts.admitted + counts.admitted_by_lease, 60);
+        assert!(counts.calls < 15, "{counts:?}");
+        // What a lease holds is this node's. The store counts it as taken.
+        let held = counts.leased - counts.admitted_by_lease;
+        assert!(held > 0, "{counts:?}");
+        let of_store = limiter.try_acquire_status(&keys, 1).await.unwrap().tightest().remaining();
+        assert_eq!(u64::from(of_store), 200 - 61 - held);
+        assert_eq!(limiter.give_back_leases().await.map(u64::from), Ok(held));
+        assert_eq!(limiter.peek(&keys, 1).await.unwrap().tightest().remaining(), 200 - 61);
+    });
+}
+
+/// By a cached denial one quota is known: that which decides the wait.
+#[test]
+fn a_cached_denial_tells_the_quota_that_decides_it() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (_folder, path) = secret("sixteen bytes or more");
+    let limiter = policy(&server.address(), &path, "timeout = \"20s\"\ncache_denials = 100");
+    let limiter = RedisJointLimiter::from_policy(&limiter).unwrap().build().unwrap();
+    runtime().block_on(async {
+        let keys: [Option<&[u8]>; 1] = [Some(b"alice")];
+        assert!(limiter.try_acquire_known(&keys, 4).await.unwrap().decision().is_admitted());
+        for _ in 0..2 {
+            let status = limiter.try_acquire_known(&keys, 3).await.unwrap();
+            let left = status.tightest();
+            assert!(status.decision().is_denied() && left.remaining() < 3, "{status:?}");
+            assert_eq!((left.dimension(), left.quota(), left.limit()), (0, 0, 5));
+        }
+        assert_eq!((limiter.counts().denied, limiter.counts().denied_by_cache), (1, 1));
+    });
 }
 
 #[test]

@@ -125,6 +125,7 @@ impl Counts {
             ("admitted", of_store.admitted),
             ("denied", of_store.denied),
             ("denied_by_cache", of_store.denied_by_cache),
+            ("admitted_by_lease", of_store.admitted_by_lease),
             ("admitted_locally", of_store.admitted_locally),
             ("denied_locally", of_store.denied_locally),
             ("admitted_uncounted", of_store.admitted_uncounted),

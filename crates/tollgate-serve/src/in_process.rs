@@ -74,13 +74,11 @@ fn verdict(status: &Status, cost: u32) -> Verdict {
 /// always among them.
 fn refusal(denial: Denial, status: Option<&Status>, cost: u32) -> Refusal {
     let (kind, wait) = (denial.reason().into(), denial.retry_after());
-    let by_quota = kind == DenialKind::Quota;
-    let decides = by_quota.then(|| (denial.dimension(), denial.quota()));
-    let violated = status
-        .into_iter()
-        .flat_map(Status::quotas)
-        .filter(|item| by_quota && (item.is_violated() || decides == Some((item.dimension(), item.quota()))));
-    Refusal { kind, wait, violated: violated.map(|item| left(item).violated(cost, wait)).collect(), decides }
+    if kind != DenialKind::Quota {
+        return Refusal { kind, wait, violated: Vec::new(), decides: None };
+    }
+    let all: Vec<Left> = status.into_iter().flat_map(Status::quotas).map(left).collect();
+    Refusal::by_quotas(&all, cost, wait, (denial.dimension(), denial.quota()))
 }
 
 fn left(item: QuotaStatus) -> Left {

@@ -1,7 +1,7 @@
 //! Decisions on the store of a policy, by a [`RedisJointLimiter`].
 
 use tollgate_http::{DenialKind, Usage};
-use tollgate_redis::{Decision, Denial, RedisJointLimiter, Status, StoreError};
+use tollgate_redis::{Decision, RedisJointLimiter, Status, StoreError};
 
 use crate::fields::OfDimension;
 use crate::verdict::{Ask, Left, Refusal, Verdict};
@@ -14,10 +14,7 @@ pub(crate) async fn decide(limiter: &RedisJointLimiter, keys: &[Option<OfDimensi
     if ask.is_peek {
         return verdict(limiter.peek(&keys, cost).await, cost);
     }
-    if let Some(denial) = limiter.cached_denial(&keys, cost) {
-        return Verdict::Denied(refusal(denial, &[], cost));
-    }
-    verdict(limiter.try_acquire_status(&keys, cost).await, cost)
+    verdict(limiter.try_acquire_known(&keys, cost).await, cost)
 }
 
 fn verdict(status: Result<Status, StoreError>, cost: u32) -> Verdict {
@@ -37,19 +34,9 @@ fn verdict(status: Result<Status, StoreError>, cost: u32) -> Verdict {
     match status.into_decision() {
         Decision::Admitted(admission) if admission.is_counted() => Verdict::Admitted(all),
         Decision::Admitted(_) => Verdict::Uncounted,
-        Decision::Denied(denial) => Verdict::Denied(refusal(denial, &all, cost)),
+        Decision::Denied(denial) => {
+            let decides = (denial.dimension(), denial.quota());
+            Verdict::Denied(Refusal::by_quotas(&all, cost, denial.retry_after(), decides))
+        }
     }
-}
-
-/// The refusal of a request by a denial, with the violated quotas. A cached denial knows one of them:
-/// the one that decides the wait.
-fn refusal(denial: Denial, all: &[Left], cost: u32) -> Refusal {
-    let (wait, decides) = (denial.retry_after(), (denial.dimension(), denial.quota()));
-    let is_violated = |left: &&Left| left.usage.remaining < cost || (left.dimension, left.quota) == decides;
-    let mut violated: Vec<Left> = all.iter().filter(is_violated).map(|left| left.violated(cost, wait)).collect();
-    if all.is_empty() {
-        let usage = Usage { remaining: cost.saturating_sub(1), next_after: wait };
-        violated.push(Left { dimension: decides.0, quota: decides.1, usage });
-    }
-    Refusal { kind: DenialKind::Quota, wait, violated, decides: Some(decides) }
 }

@@ -322,6 +322,11 @@ impl Bound {
                 let _ = std::fs::remove_file(path);
             }
         }
+        #[cfg(feature = "redis")]
+        if let Place::OnStore(limiter) = &self.guard.place {
+            // What is not given back counts until its window is over.
+            let _ = timeout(self.grace, limiter.give_back_leases()).await;
+        }
         let Some(path) = self.snapshot else { return Ok(Stopped { cut_off, saved: None }) };
         let snapshot = match &self.guard.place {
             Place::InProcess(it) => it.limiter.snapshot(),

@@ -66,14 +66,15 @@ pub(crate) struct Left {
     pub(crate) usage: Usage,
 }
 
-impl Left {
-    /// The same of a quota that does not admit a request of this cost for that wait.
-    pub(crate) fn violated(self, cost: u32, wait: Duration) -> Self {
-        match self.usage {
-            usage if usage.remaining < cost => self,
-            // A refund since.
-            _ => Self { usage: Usage { remaining: cost - 1, next_after: wait }, ..self },
-        }
+impl Refusal {
+    /// A request of this cost that these quotas deny, by the permits left. `decides` has the quota that
+    /// decides the wait.
+    pub(crate) fn by_quotas(left: &[Left], cost: u32, wait: Duration, decides: (usize, usize)) -> Self {
+        let violated = left.iter().filter_map(|left| {
+            let usage = left.usage.violated(cost, wait, (left.dimension, left.quota) == decides)?;
+            Some(Left { usage, ..*left })
+        });
+        Self { kind: DenialKind::Quota, wait, violated: violated.collect(), decides: Some(decides) }
     }
 }
 

@@ -190,6 +190,33 @@ fn cached_denials_costs_and_the_switch_are_as_in_process() {
     });
 }
 
+/// Most requests of a busy key take no call, and what is left is told as this node knows it.
+#[test]
+fn a_layer_spends_leases_and_tells_what_is_left() {
+    let Some(store) = Store::start() else { return };
+    // A step of a day: it does not end while this runs.
+    let quota = r#"quota = [{ algorithm = "quantised-log", limit = 200, per = "1d", resolution = "1d" }]"#;
+    let dimension = format!("[[dimension]]\nname = \"address\"\n{quota}");
+    let policy = store.policy("lease = { most = 50, slots = 64 }").replace(POLICY, &dimension);
+    let limiter = PolicyLimiter::<(IpAddr,)>::new(&Policy::from_toml(&policy).unwrap()).unwrap();
+    let layer = RateLimitLayer::new(Arc::new(limiter)).key((ClientIp::peer(),));
+    let service = Inner::default().behind::<_, RateLimit<InnerService, _, _>>(&layer);
+    runtime().block_on(async {
+        for spent in 1..=200 {
+            let admitted = ask(&service, from("192.0.2.1")).await;
+            let told = format!("\"address\";r={};t=", 200 - spent);
+            assert!(field(&admitted, "ratelimit").unwrap().starts_with(&told), "{spent}: {admitted:?}");
+        }
+        let denied = ask(&service, from("192.0.2.1")).await;
+        assert!(denied.status == 429 && field(&denied, "ratelimit").unwrap().starts_with("\"address\";r=0;t="));
+        let limiter = layer.limiter().on_store().unwrap();
+        let counts = limiter.counts();
+        assert_eq!((counts.admitted + counts.admitted_by_lease, counts.denied), (200, 1));
+        assert!(counts.admitted_by_lease > 120, "{counts:?}");
+        assert_eq!(limiter.give_back_leases().await, Ok(0));
+    });
+}
+
 #[test]
 fn another_number_of_keys_and_what_no_store_keeps_are_errors() {
     let policy = Policy::from_toml(POLICY).unwrap();
@@ -200,6 +227,14 @@ fn another_number_of_keys_and_what_no_store_keeps_are_errors() {
     assert!(PolicyLimiter::<(IpAddr,)>::new(&Policy::from_toml(&store.policy("")).unwrap()).is_err());
     let shadow = format!("shadow = true\n{}", store.policy(""));
     assert_eq!(policy(&shadow), Err(tollgate_redis::BuildError::NotOnAStore { what: "shadow" }));
+    // Nobody waits there, and a queue admits what has to wait.
+    let queue = r#"{ algorithm = "leaky-queue", leak = 1, per = "10s", max_delay = "60s" }"#;
+    let queued = store.policy("").replace("{ limit = 3, per = \"1d\" }", queue);
+    let error = policy(&queued).unwrap_err();
+    assert_eq!(error, tollgate_redis::BuildError::QueueOnStore { dimension: "key".into() });
+    assert!(error.to_string().contains("take a leaky bucket"), "{error}");
+    let (_, in_process) = queued.split_once("[[dimension]]").unwrap();
+    assert_eq!(policy(&format!("[[dimension]]{in_process}")), Ok(()));
 }
 
 /// A key of the program's own, and a future that threads may share.

@@ -70,3 +70,10 @@ impl fmt::Debug for PathKey {
         f.debug_tuple("PathKey").field(&self.uri.path()).finish()
     }
 }
+
+#[cfg(feature = "redis")]
+impl tollgate_http::middleware::StoreKey for PathKey {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        tollgate_http::middleware::put_path(self.uri.path(), bytes);
+    }
+}

@@ -46,3 +46,12 @@ impl Route {
         self.0.as_deref()
     }
 }
+
+#[cfg(feature = "redis")]
+impl tollgate_http::middleware::StoreKey for Route {
+    /// Nothing of a request that no route matched: the pattern of a route is never empty, because
+    /// no path is.
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.as_str().unwrap_or_default().put(bytes);
+    }
+}

@@ -247,16 +247,19 @@ fn violated(quotas: impl Iterator<Item = QuotaStatus>) -> Items {
     quotas.filter(QuotaStatus::is_violated).map(Item::from).collect()
 }
 
-/// The violated quotas of a request of which only the denial is known, by the permits left an
-/// instant later. By then fewer may be violated. The quota that decides the wait is always listed.
-fn violated_by(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
-    let decides = |item: &Item| (item.dimension(), item.quota()) == (denial.dimension(), denial.quota());
-    let of_then = |item: Item| {
-        let now = item.usage;
-        let then = Usage { remaining: cost - 1, next_after: denial.retry_after() };
-        Item { usage: if now.remaining < cost { now } else { then }, ..item }
+/// The violated quotas of a denied request, by the permits left, which may have been read a moment
+/// later. The quota that decides the wait, of this dimension and place, is always listed.
+pub(crate) fn violated_by(left: impl Iterator<Item = Item>, place: (usize, usize), wait: Duration, cost: u32) -> Items {
+    let violated = |item: Item| {
+        let usage = item.usage.violated(cost, wait, (item.dimension(), item.quota()) == place)?;
+        Some(Item { usage, ..item })
     };
-    left.filter(|item| item.usage.remaining < cost || decides(item)).map(of_then).collect()
+    left.filter_map(violated).collect()
+}
+
+/// The same of a denial in process.
+fn violated_by_denial(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
+    violated_by(left, (denial.dimension(), denial.quota()), denial.retry_after(), cost)
 }
 
 impl From<QuotaStatus> for Item {

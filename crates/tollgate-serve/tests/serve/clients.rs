@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use crate::place::{Place, by_both};
+use crate::place::by_both;
 use crate::processes::{guided, is_there};
 
 const README: &str = include_str!("../../README.md");
@@ -46,23 +46,25 @@ fn the_client_in_python_is_admitted_and_told_to_wait() {
     if !is_there("python3", "--version") {
         return;
     }
-    let (tollgate, clock) = guided(&Place::in_process());
-    let folder = tempfile::tempdir().unwrap();
-    let client = include_str!("../../guide/client.py").replace("timeout=1)", "timeout=60)");
-    std::fs::write(folder.path().join("client.py"), client).unwrap();
-    let run = |call: &str| {
-        let main = format!("import sys; from client import acquire; url = sys.argv[1]; print({call})");
-        let mut python = Command::new("python3");
-        python.args(["-B", "-c", &main, &tollgate.url("/acquire")]).env("PYTHONPATH", folder.path());
-        python.output().unwrap()
-    };
-    assert_eq!(text(&run("acquire({'client': '192.0.2.7'}, 100, url)")), "0\n");
-    clock.advance(Duration::from_millis(18_800));
-    assert_eq!(text(&run("acquire({'client': '192.0.2.7'}, url=url)")), "42\n");
-    assert_eq!(text(&run("acquire({'client': '192.0.2.8'}, url=url)")), "0\n");
-    // A mistake of the program is an error there.
-    let wrong = run("acquire({'user': 'alice'}, url=url)");
-    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("HTTP Error 400"));
+    by_both(|place| {
+        let (tollgate, clock) = guided(place);
+        let folder = tempfile::tempdir().unwrap();
+        let client = include_str!("../../guide/client.py").replace("timeout=1)", "timeout=60)");
+        std::fs::write(folder.path().join("client.py"), client).unwrap();
+        let run = |call: &str| {
+            let main = format!("import sys; from client import acquire; url = sys.argv[1]; print({call})");
+            let mut python = Command::new("python3");
+            python.args(["-B", "-c", &main, &tollgate.url("/acquire")]).env("PYTHONPATH", folder.path());
+            python.output().unwrap()
+        };
+        assert_eq!(text(&run("acquire({'client': '192.0.2.7'}, 100, url)")), "0\n");
+        clock.advance(Duration::from_millis(18_800));
+        assert_eq!(text(&run("acquire({'client': '192.0.2.7'}, url=url)")), "42\n");
+        assert_eq!(text(&run("acquire({'client': '192.0.2.8'}, url=url)")), "0\n");
+        // A mistake of the program is an error there.
+        let wrong = run("acquire({'user': 'alice'}, url=url)");
+        assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("HTTP Error 400"));
+    });
 }
 
 #[test]
@@ -70,28 +72,30 @@ fn the_client_in_go_is_admitted_and_told_to_wait() {
     if !is_there("go", "version") {
         return;
     }
-    let (tollgate, _clock) = guided(&Place::in_process());
-    let folder = tempfile::tempdir().unwrap();
-    let main = r#"
-        package main
+    by_both(|place| {
+        let (tollgate, _clock) = guided(place);
+        let folder = tempfile::tempdir().unwrap();
+        let main = r#"
+            package main
 
-        import "fmt"
+            import "fmt"
 
-        func main() {
-            for _, cost := range []int{100, 1, 101} {
-                wait, err := Acquire("URL", map[string]string{"client": "192.0.2.7"}, cost)
-                fmt.Println(wait, err)
+            func main() {
+                for _, cost := range []int{100, 1, 101} {
+                    wait, err := Acquire("URL", map[string]string{"client": "192.0.2.7"}, cost)
+                    fmt.Println(wait, err)
+                }
             }
-        }
-    "#;
-    let client = include_str!("../../guide/client.go").replace("Timeout: time.Second", "Timeout: time.Minute");
-    std::fs::write(folder.path().join("client.go"), client).unwrap();
-    std::fs::write(folder.path().join("main.go"), main.replace("URL", &tollgate.url("/acquire"))).unwrap();
-    let mut go = Command::new("go");
-    go.args(["run", "client.go", "main.go"]).current_dir(&folder);
-    go.env("GOCACHE", std::env::temp_dir().join("tollgate-serve-go")).env("GOFLAGS", "").env("GO111MODULE", "off");
-    let output = go.output().unwrap();
-    assert_eq!(text(&output), "0s <nil>\n1m0s <nil>\n0s 422 Unprocessable Entity\n");
+        "#;
+        let client = include_str!("../../guide/client.go").replace("Timeout: time.Second", "Timeout: time.Minute");
+        std::fs::write(folder.path().join("client.go"), client).unwrap();
+        std::fs::write(folder.path().join("main.go"), main.replace("URL", &tollgate.url("/acquire"))).unwrap();
+        let mut go = Command::new("go");
+        go.args(["run", "client.go", "main.go"]).current_dir(&folder);
+        go.env("GOCACHE", std::env::temp_dir().join("tollgate-serve-go")).env("GOFLAGS", "").env("GO111MODULE", "off");
+        let output = go.output().unwrap();
+        assert_eq!(text(&output), "0s <nil>\n1m0s <nil>\n0s 422 Unprocessable Entity\n");
+    });
 }
 
 /// What the guide shows is what the other tests start.

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use crate::place::by_both;
 use crate::support::{PATIENCE, POLICY, Running, problem_of, read_all, server, until};
 
 /// A connection that has been served once, and stays open.
@@ -21,29 +22,31 @@ fn kept_open(served: &Running) -> TcpStream {
 
 #[test]
 fn a_connection_too_many_is_told_so_and_others_go_on() {
-    let served = Running::start(server(POLICY).max_connections(2).time_for_requests(PATIENCE));
-    let (mut first, second) = (kept_open(&served), kept_open(&served));
-    let text = served.raw(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n");
-    assert!(text.starts_with("HTTP/1.1 503 "), "{text}");
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    assert!(head.contains("content-type: application/problem+json"), "{head}");
-    problem_of(body, 503);
-    // Neither does it decide there.
-    let keys = r#"{"keys": {"client": "192.0.2.1", "user": "alice"}, "cost": 3}"#;
-    let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
-    let text = served.raw(format!("{head}\r\ncontent-length: {}\r\n\r\n{keys}", keys.len()).as_bytes());
-    assert!(text.starts_with("HTTP/1.1 503 "), "{text}");
+    by_both(|place| {
+        let served = Running::start(place.server(POLICY).max_connections(2).time_for_requests(PATIENCE));
+        let (mut first, second) = (kept_open(&served), kept_open(&served));
+        let text = served.raw(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 503 "), "{text}");
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("content-type: application/problem+json"), "{head}");
+        problem_of(body, 503);
+        // Neither does it decide there.
+        let keys = r#"{"keys": {"client": "192.0.2.1", "user": "alice"}, "cost": 3}"#;
+        let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
+        let text = served.raw(format!("{head}\r\ncontent-length: {}\r\n\r\n{keys}", keys.len()).as_bytes());
+        assert!(text.starts_with("HTTP/1.1 503 "), "{text}");
 
-    // Those that are open are served.
-    first.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-    let text = read_all(&mut first);
-    assert!(text.contains("\ntollgate_connections 2\n"), "{text}");
-    assert!(text.contains("\ntollgate_connections_turned_away_total 2\n"), "{text}");
-    // There is a place again, once the server has seen the end of another.
-    drop(second);
-    until("place", || (served.get("/health", &[]).status == 200).then_some(()));
-    let decided = until("place", || Some(served.acquire(keys)).filter(|answer| answer.status != 503));
-    assert_eq!(decided.status, 200);
+        // Those that are open are served.
+        first.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let text = read_all(&mut first);
+        assert!(text.contains("\ntollgate_connections 2\n"), "{text}");
+        assert!(text.contains("\ntollgate_connections_turned_away_total 2\n"), "{text}");
+        // There is a place again, once the server has seen the end of another.
+        drop(second);
+        until("place", || (served.get("/health", &[]).status == 200).then_some(()));
+        let decided = until("place", || Some(served.acquire(keys)).filter(|answer| answer.status != 503));
+        assert_eq!(decided.status, 200);
+    });
 }
 
 #[test]

@@ -40,3 +40,27 @@ fn envoy_is_answered_by_ext_authz_over_http() {
 fn envoy_is_answered_by_the_rate_limit_service() {
     is_guarded(include_str!("../../guide/envoy-ratelimit.yaml"));
 }
+
+/// As the guide says: over HTTP, `failure_mode_allow` takes the answer for that of a server that fails.
+#[cfg(feature = "redis")]
+#[test]
+fn envoy_refuses_requests_while_the_store_is_away_unless_it_lets_failures_pass() {
+    if !is_there(&program(), "--version") {
+        return;
+    }
+    let by_http = include_str!("../../guide/envoy-ext-authz-http.yaml");
+    let allows = "failure_mode_allow: true";
+    assert!(by_http.contains(allows));
+    let strict = by_http.replace(allows, "failure_mode_allow: false");
+    let with_503 = by_http.replace(allows, "status_on_error: { code: 503 }");
+    for (configuration, status) in [
+        (include_str!("../../guide/envoy-ext-authz-grpc.yaml"), 503),
+        (include_str!("../../guide/envoy-ratelimit.yaml"), 429),
+        (by_http, 200),
+        (&strict, 403),
+        (&with_503, 503),
+    ] {
+        let Some(told) = guarded::without_its_store(configuration, envoy) else { return };
+        assert_eq!(told, status, "{configuration}");
+    }
+}

@@ -47,3 +47,18 @@ fn is_guarded_by(place: &Place, configuration: &str, start: impl Fn(&str, &Path)
     tollgate.stop();
     assert_eq!(ask("/page").status, 200);
 }
+
+/// The status of a request to the proxy once the store of the server has gone away; `None` without a
+/// program for the store.
+#[cfg(feature = "redis")]
+pub(crate) fn without_its_store(configuration: &str, start: impl Fn(&str, &Path) -> Command) -> Option<u16> {
+    let mut place = Place::on_store()?;
+    let (tollgate, _clock) = guided(&place);
+    let (_proxy, address, _folder) = proxy(configuration, [tollgate.address, service()], start);
+    let ask = || agent().get(format!("http://{address}/page")).call().unwrap().status().as_u16();
+    assert_eq!(ask(), 200);
+    place.goes_away();
+    let status = ask();
+    assert_eq!(tollgate.metric(r#"tollgate_requests_total{result="undecided"}"#), 1);
+    Some(status)
+}

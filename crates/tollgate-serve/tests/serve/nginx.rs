@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::guarded::is_guarded;
-use crate::place::Place;
+use crate::place::by_both;
 use crate::processes::{guided, is_there, proxy, service};
 use crate::support::{Answer, agent};
 
@@ -37,9 +37,20 @@ fn nginx_lets_requests_pass_while_there_is_no_server() {
     if !is_there("nginx", "-v") {
         return;
     }
-    let (tollgate, _clock) = guided(&Place::in_process());
-    let (_nginx, address, _folder) = proxy(CONFIGURATION, [tollgate.address, service()], nginx);
-    tollgate.stop();
-    let answer = Answer::of(agent().get(format!("http://{address}/")).call().unwrap());
-    assert_eq!((answer.status, answer.body.as_str(), answer.field("ratelimit")), (200, "hello\n", None));
+    by_both(|place| {
+        let (tollgate, _clock) = guided(place);
+        let (_nginx, address, _folder) = proxy(CONFIGURATION, [tollgate.address, service()], nginx);
+        tollgate.stop();
+        let answer = Answer::of(agent().get(format!("http://{address}/")).call().unwrap());
+        assert_eq!((answer.status, answer.body.as_str(), answer.field("ratelimit")), (200, "hello\n", None));
+    });
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn nginx_answers_503_while_the_store_is_away() {
+    if is_there("nginx", "-v") {
+        let told = crate::guarded::without_its_store(CONFIGURATION, nginx);
+        assert!(told.is_none_or(|status| status == 503), "{told:?}");
+    }
 }

@@ -133,6 +133,34 @@ fn a_cached_denial_is_told_as_the_store_told_it() {
 }
 
 #[test]
+fn leases_are_spent_without_the_store_and_given_back_by_a_server_that_stops() {
+    let Some(place) = Place::on_store() else { return };
+    // Steps of a day: none ends while this runs.
+    let quota = "[[dimension]]\nname = \"user\"\nquota = [{ algorithm = \"quantised-log\", limit = 200, per = \"1d\", \
+                 resolution = \"1d\" }]\n";
+    let start = || Running::start(server(&place.policy(quota, "timeout = \"20s\"\nlease = { most = 50, slots = 64 }")));
+    let [first, second] = [start(), start()];
+    let left = |served: &Running| {
+        let answer = served.acquire(ALICE);
+        let told = answer.field("ratelimit").unwrap().strip_prefix("\"user\";r=").unwrap().to_owned();
+        (answer.status, told.split_once(';').unwrap().0.parse::<u32>().unwrap())
+    };
+    // A node that is alone knows what is left.
+    for spent in 1..=50 {
+        assert_eq!(left(&first), (200, 200 - spent));
+    }
+    let by_lease = counted(&first, "tollgate_store_requests_total", "admitted_by_lease");
+    assert_eq!(by_lease + counted(&first, "tollgate_store_requests_total", "admitted"), 50);
+    assert!(by_lease > 35, "{by_lease}");
+    let admitted = || std::iter::from_fn(|| Some(left(&second).0).filter(|status| *status == 200)).count();
+    // What the first one holds is denied to others.
+    let before = admitted();
+    assert!(before < 150, "{before}");
+    first.stop();
+    assert_eq!(before + admitted(), 150);
+}
+
+#[test]
 fn what_a_store_can_not_do_keeps_the_server_from_starting() {
     let Some(place) = Place::on_store() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

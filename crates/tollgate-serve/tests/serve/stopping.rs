@@ -4,8 +4,11 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use tollgate_serve::{Listen, ServeError};
+use tollgate_serve::{Listen, ServeError, Server, Stopped};
 
+#[cfg(feature = "redis")]
+use crate::place::Place;
+use crate::place::by_both;
 use crate::support::{POLICY, Running, read_all, server, until};
 
 const ALICE: &str = r#"{"keys": {"client": "192.0.2.1", "user": "alice"}, "cost": 3}"#;
@@ -26,11 +29,9 @@ fn what_was_charged_is_charged_after_a_restart() {
     assert_eq!(served.stop().saved, Some(3));
 }
 
-#[test]
-fn a_request_that_has_begun_is_answered_and_in_the_snapshot() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("limits");
-    let mut served = Running::start(server(POLICY).snapshot(&path).time_to_stop(Duration::from_secs(600)));
+/// The end of a server of `POLICY` that is told to stop while a request has begun, which is answered.
+fn ended_with_a_request(server: Server) -> Stopped {
+    let mut served = Running::start(server.time_to_stop(Duration::from_secs(600)));
     let mut stream = served.connect();
     let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue";
     stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n", ALICE.len()).as_bytes()).unwrap();
@@ -48,22 +49,40 @@ fn a_request_that_has_begun_is_answered_and_in_the_snapshot() {
     // The connection ends after the answer.
     let text = read_all(&mut stream);
     assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
-    let stopped = served.stop();
+    served.stop()
+}
+
+#[test]
+fn a_request_that_has_begun_is_answered_and_in_the_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits");
+    let stopped = ended_with_a_request(server(POLICY).snapshot(&path));
     assert_eq!((stopped.cut_off, stopped.saved), (false, Some(2)));
     assert_eq!(Running::start(server(POLICY).snapshot(&path)).acquire(ALICE).status, 429);
 }
 
+#[cfg(feature = "redis")]
+#[test]
+fn a_request_that_has_begun_is_answered_and_charged_on_the_store() {
+    let Some(place) = Place::on_store() else { return };
+    let stopped = ended_with_a_request(place.server(POLICY));
+    assert_eq!((stopped.cut_off, stopped.saved), (false, None));
+    assert_eq!(place.of(POLICY).acquire(ALICE).status, 429);
+}
+
 #[test]
 fn a_connection_that_does_not_end_is_cut_off() {
-    let served = Running::start(server(POLICY).time_to_stop(Duration::from_millis(50)));
-    let mut stream = served.connect();
-    let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue";
-    stream.write_all(format!("{head}\r\ncontent-length: 60\r\n\r\n").as_bytes()).unwrap();
-    let mut told = [0; 25];
-    std::io::Read::read_exact(&mut stream, &mut told).unwrap();
-    let stopped = served.stop();
-    assert_eq!((stopped.cut_off, stopped.saved), (true, None));
-    assert_eq!(read_all(&mut stream), "");
+    by_both(|place| {
+        let served = Running::start(place.server(POLICY).time_to_stop(Duration::from_millis(50)));
+        let mut stream = served.connect();
+        let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue";
+        stream.write_all(format!("{head}\r\ncontent-length: 60\r\n\r\n").as_bytes()).unwrap();
+        let mut told = [0; 25];
+        std::io::Read::read_exact(&mut stream, &mut told).unwrap();
+        let stopped = served.stop();
+        assert_eq!((stopped.cut_off, stopped.saved), (true, None));
+        assert_eq!(read_all(&mut stream), "");
+    });
 }
 
 #[test]

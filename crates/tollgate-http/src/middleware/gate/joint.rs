@@ -8,7 +8,7 @@ use tollgate::{
 
 use super::super::each_tuple::each_tuple;
 use super::single::of;
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by_denial};
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
 /// `Option`s.
@@ -118,7 +118,7 @@ where
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
+            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
             let now = || limiter.peek_reserve(keys.refs(), request.cost);
             Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }

@@ -2,7 +2,7 @@
 
 use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated, violated_by};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated, violated_by_denial};
 
 /// The common part of a keyed limiter, for one key, and a direct limiter.
 pub(super) trait Single {
@@ -54,7 +54,7 @@ fn one_violated(limiter: &impl Single, denial: &Denial, cost: u32) -> Items {
         // No permit is left of the only quota, and the next one is what the request waits for.
         Some(limit) if cost == 1 => Items::One(Item::exhausted(limit, denial.retry_after())),
         _ => {
-            let violated = |status: Status| violated_by(status.quotas().map(Item::from), denial, cost);
+            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), denial, cost);
             limiter.peek(cost).map_or(Items::NONE, violated)
         }
     }
@@ -70,7 +70,7 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by(status.quotas().map(Item::from), &denial, request.cost);
+            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
             Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated))
         }
         Err(_) => Refusal::cost(),

@@ -3,16 +3,16 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::each_tuple::each_tuple;
+use tollgate::Absent;
 
-/// A key of a limiter on a store. (Feature `redis`.)
+/// A key of a [`PolicyLimiter`](crate::PolicyLimiter). (Feature `policy`.)
 ///
 /// Its bytes are the same on each node and in each version of the program: else nodes do not share
 /// limits. Those of a text are the text. Those of a number or an address are its usual text, as
 /// `tollgate serve` has it. Those of a tuple are each part after its length in eight bytes.
 ///
 /// ```
-/// use tollgate_http::middleware::StoreKey;
+/// use tollgate_redis::StoreKey;
 ///
 /// #[derive(Clone, PartialEq, Eq, Hash)]
 /// struct Tenant(u64);
@@ -92,9 +92,15 @@ fn put_part(part: &impl StoreKey, bytes: &mut Vec<u8>) {
     bytes[start..start + 8].copy_from_slice(&length.to_be_bytes());
 }
 
-/// The keys of a request for the dimensions of a store: a tuple of `Option`s of [`StoreKey`]s.
+/// The keys of a request for the dimensions of a store: a tuple of one to eight, each a
+/// [`StoreKey`], an `Option` of one, or [`Absent`]. A dimension without a key is not asked.
 ///
 /// This trait is sealed: only such tuples implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are no keys for a store",
+    note = "give a tuple of one key for each dimension, such as `(user, address)`, or `(user,)` for one; a key of your own \
+            implements `StoreKey`"
+)]
 pub trait StoreKeys: sealed::Sealed {
     /// The bytes of each key.
     #[doc(hidden)]
@@ -103,6 +109,33 @@ pub trait StoreKeys: sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
+
+    /// A key, or none.
+    pub trait Part {
+        fn bytes(&self) -> Option<Vec<u8>>;
+    }
+}
+
+use sealed::Part;
+
+impl<K: StoreKey> Part for K {
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.put(&mut bytes);
+        Some(bytes)
+    }
+}
+
+impl<K: StoreKey> Part for Option<K> {
+    fn bytes(&self) -> Option<Vec<u8>> {
+        self.as_ref()?.bytes()
+    }
+}
+
+impl Part for Absent {
+    fn bytes(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 macro_rules! tuples {
@@ -113,21 +146,24 @@ macro_rules! tuples {
             }
         }
 
-        impl<$($K: StoreKey),*> sealed::Sealed for ($(Option<$K>,)*) {}
+        impl<$($K: Part),*> sealed::Sealed for ($($K,)*) {}
 
-        impl<$($K: StoreKey),*> StoreKeys for ($(Option<$K>,)*) {
+        impl<$($K: Part),*> StoreKeys for ($($K,)*) {
             fn bytes(&self) -> Vec<Option<Vec<u8>>> {
-                vec![$(self.$at.as_ref().map(|key| {
-                    let mut bytes = Vec::new();
-                    key.put(&mut bytes);
-                    bytes
-                })),*]
+                vec![$(self.$at.bytes()),*]
             }
         }
     };
 }
 
-each_tuple!(tuples);
+tuples!(A 0);
+tuples!(A 0, B 1);
+tuples!(A 0, B 1, C 2);
+tuples!(A 0, B 1, C 2, D 3);
+tuples!(A 0, B 1, C 2, D 3, E 4);
+tuples!(A 0, B 1, C 2, D 3, E 4, F 5);
+tuples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+tuples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
 #[cfg(test)]
 mod tests {
@@ -149,6 +185,7 @@ mod tests {
         assert_eq!(bytes(&u64::MAX), b"18446744073709551615");
         assert_eq!(bytes(&(7_u64, "x".to_owned())), b"\0\0\0\0\0\0\0\x017\0\0\0\0\0\0\0\x01x");
         assert_ne!(bytes(&("ab", "c")), bytes(&("a", "bc")));
-        assert_eq!((Some("a"), None::<u8>).bytes(), [Some(b"a".to_vec()), None]);
+        assert_eq!(StoreKeys::bytes(&(Some("a"), None::<u8>)), [Some(b"a".to_vec()), None]);
+        assert_eq!(StoreKeys::bytes(&("a", 7, Absent)), [Some(b"a".to_vec()), Some(b"7".to_vec()), None]);
     }
 }

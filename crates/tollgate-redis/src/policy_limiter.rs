@@ -1,0 +1,129 @@
+//! [`PolicyLimiter`]: the limiter of a policy, in process or on a store.
+
+use core::fmt;
+use std::sync::Arc;
+
+use tollgate::{Algorithm, Dimensions, JointLimiter, Keys, Quota};
+use tollgate_policy::Policy;
+
+use crate::acquire_error::AcquireError;
+use crate::error::BuildError;
+use crate::joint::RedisJointLimiter;
+use crate::store_key::StoreKeys;
+
+/// The limiter of a policy file: in process, or on the Redis or Valkey server of its
+/// [`[store]`](tollgate_policy#a-store). The file alone says which. (Feature `policy`.)
+///
+/// On a store, a request waits for the answer. While the store is away, requests are decided as
+/// `on_failure` says: refused with an error, admitted without a charge, or by a share of the limit.
+///
+/// `D` names the types of the keys, as for a [`JointLimiter`]. Each is a
+/// [`StoreKey`](crate::StoreKey), which all nodes write alike.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tollgate_policy::Policy;
+/// use tollgate_redis::PolicyLimiter;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = "[[dimension]]\nname = \"address\"\nquota = [{ limit = 1, per = \"1m\" }]";
+/// let limiter = PolicyLimiter::<(IpAddr,)>::new(&Policy::from_toml(text)?)?;
+/// assert!(limiter.in_process().is_some() && limiter.on_store().is_none());
+/// let address: IpAddr = "192.0.2.7".parse()?;
+/// assert!(limiter.try_acquire((address,)).await.is_ok());
+/// let denied = limiter.try_acquire((address,)).await.unwrap_err();
+/// assert_eq!(denied.retry_after_secs(), Some(60));
+/// # Ok(())
+/// # }
+/// ```
+pub struct PolicyLimiter<D: Dimensions> {
+    place: Place<D>,
+}
+
+enum Place<D: Dimensions> {
+    InProcess(Box<JointLimiter<D>>),
+    OnStore(Arc<RedisJointLimiter>),
+}
+
+impl<D: Dimensions> PolicyLimiter<D> {
+    /// The limiter of this policy. Nothing is sent to a store before the first request.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] if `D` names another number of dimensions than the policy has, a value of the
+    /// store is not where the policy says, or the policy has what no store keeps. A leaky queue on a
+    /// store is an error, too: its requests would have to wait.
+    pub fn new(policy: &Policy) -> Result<Self, BuildError> {
+        // In any case, for the number of dimensions.
+        let limiter = policy.without_store().builder()?.build()?;
+        if policy.store().is_none() {
+            return Ok(Self { place: Place::InProcess(Box::new(limiter)) });
+        }
+        let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
+        let queue = policy.dimensions().iter().find(|dimension| dimension.quotas().iter().any(is_queue));
+        if let Some(dimension) = queue {
+            return Err(BuildError::QueueOnStore { dimension: dimension.name().to_owned() });
+        }
+        let on_store = RedisJointLimiter::from_policy(policy)?.build()?;
+        Ok(Self { place: Place::OnStore(Arc::new(on_store)) })
+    }
+
+    /// Decides a request of one permit in each dimension, all or nothing.
+    ///
+    /// It gives no receipt. [`in_process`](Self::in_process) and [`on_store`](Self::on_store) do, and
+    /// tell the numbers of each quota.
+    ///
+    /// # Errors
+    ///
+    /// [`AcquireError`] if the request is denied, can never be admitted, or the store did not decide.
+    pub async fn try_acquire(&self, keys: impl Keys<D> + StoreKeys) -> Result<(), AcquireError> {
+        self.try_acquire_n(keys, 1).await
+    }
+
+    /// Decides a request of `cost` permits in each dimension. A cost of zero is admitted without a
+    /// charge.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    pub async fn try_acquire_n(&self, keys: impl Keys<D> + StoreKeys, cost: u32) -> Result<(), AcquireError> {
+        match &self.place {
+            Place::InProcess(limiter) => {
+                limiter.try_acquire_n(keys, cost)?.into_result()?;
+            }
+            // It takes no round trip.
+            Place::OnStore(_) if cost == 0 => {}
+            Place::OnStore(limiter) => {
+                let keys = keys.bytes();
+                let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
+                limiter.try_acquire_n(&keys, cost).await?.into_result()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The limiter in process, if there is no store.
+    #[must_use]
+    pub fn in_process(&self) -> Option<&JointLimiter<D>> {
+        match &self.place {
+            Place::InProcess(limiter) => Some(limiter),
+            Place::OnStore(_) => None,
+        }
+    }
+
+    /// The limiter on the store, if there is one: for its [counts](RedisJointLimiter::counts).
+    #[must_use]
+    pub fn on_store(&self) -> Option<&Arc<RedisJointLimiter>> {
+        match &self.place {
+            Place::InProcess(_) => None,
+            Place::OnStore(limiter) => Some(limiter),
+        }
+    }
+}
+
+impl<D: Dimensions> fmt::Debug for PolicyLimiter<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyLimiter").field("is_on_store", &self.on_store().is_some()).finish_non_exhaustive()
+    }
+}

@@ -150,7 +150,6 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// assert_eq!(reservation.status().remaining(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub const fn status(&self) -> &Status {
         &self.status
     }

@@ -150,6 +150,7 @@ impl Status {
     /// The permits left of each quota, in the order of dimensions, and in the given order of the
     /// quotas of each. Quotas that another quota implies are listed, too. Of one key there is at
     /// least one. A joint request may have none, if lists alone decide it.
+    #[must_use]
     pub fn quotas(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
         self.left.iter()
     }

@@ -3,7 +3,7 @@
 //! # The protocol
 //!
 //! A key's word has the stamp of its newest claim, and the number of its permits (*run*). The ring
-//! has the older stamps only. A request loads the word, reads the clock, and reads the slot of the
+//! has the older stamps, and of a claim above [`MAX_RUN`] the permits beyond. A request loads the word, reads the clock, and reads the slot of the
 //! stamp that decides: of the N-th newest permit, for a limit of N and a cost of one.
 //!
 //! - **Live: denied.** The slot belongs to the word if the word still stands afterwards.

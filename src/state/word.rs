@@ -138,7 +138,8 @@ impl AtomicWord {
 /// ```
 ///
 /// The newest claim lives in the word: `run` permits with the stamp `newest`, whose slots are the
-/// last before `position`. The ring holds older stamps only.
+/// last before `position`. The ring has older stamps, and the permits of the newest claim above
+/// [`MAX_RUN`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct LogState {
     /// The stamp of the newest claim, or a time before which no permit may be granted.

@@ -41,5 +41,6 @@ fn examples_print_their_documented_output() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{name}");
         checked += 1;
     }
-    assert!(checked >= 2, "{checked} examples were checked");
+    let least = if env!("CARGO_PKG_NAME") == "tollgate" { 10 } else { 2 };
+    assert!(checked >= least, "{checked} examples were checked");
 }

@@ -20,7 +20,7 @@ use tollgate::{Algorithm, BuildError, Decision, Limiter, MockClock, Status};
 type Keyed = Limiter<str, MockClock>;
 
 /// Each file, and the algorithm that it is about; none of the one with several quotas on a key.
-const FILES: [(&str, Option<Algorithm>); 7] = [
+const FILES: [(&str, Option<Algorithm>); 8] = [
     (include_str!("vectors/sliding_window_log.json"), Some(Algorithm::SlidingWindowLog)),
     (include_str!("vectors/token_bucket.json"), Some(Algorithm::TokenBucket)),
     (include_str!("vectors/leaky_bucket.json"), Some(Algorithm::LeakyBucket)),
@@ -28,6 +28,7 @@ const FILES: [(&str, Option<Algorithm>); 7] = [
     (include_str!("vectors/fixed_window.json"), Some(Algorithm::FixedWindow)),
     (include_str!("vectors/sliding_counter.json"), Some(Algorithm::SlidingCounter)),
     (include_str!("vectors/several_limits.json"), None),
+    (include_str!("vectors/warm_up.json"), Some(Algorithm::WarmUp)),
 ];
 
 fn cases() -> Vec<Case> {
@@ -133,7 +134,7 @@ fn every_case_is_answered_as_expected_and_every_difference_is_named() {
             count += 1;
         }
     }
-    assert_eq!(count, 71);
+    assert_eq!(count, 72);
 }
 
 #[test]
@@ -143,7 +144,7 @@ fn unknown_fields_are_errors_and_wrong_expectations_fail() {
         assert!(file.contains(from), "{from}");
         read(&file.replacen(from, to, 1))
     };
-    let (log, bucket, queue) = (0, 1, 3);
+    let (log, bucket, queue, warm_up) = (0, 1, 3, 7);
     assert!(with(log, r#""do": "look""#, r#""do": "glance""#).is_err_and(|fault| fault.contains("glance")));
     assert!(with(log, r#""at_ns": 0,"#, r#""at_ns": 0, "jitter": 1,"#).is_err_and(|fault| fault.contains("jitter")));
     assert!(with(log, r#""remaining": 10"#, r#""left": 10"#).is_err_and(|fault| fault.contains("left")));
@@ -160,6 +161,7 @@ fn unknown_fields_are_errors_and_wrong_expectations_fail() {
     assert!(fails(with(bucket, r#""error": "ZeroRate""#, r#""error": "ZeroLimit""#)));
     assert!(fails(with(bucket, r#""retry_ns": 10"#, r#""retry_ns": 11"#)));
     assert!(fails(with(queue, r#""delay_ns": 100000000"#, r#""delay_ns": 100000001"#)));
+    assert!(fails(with(warm_up, r#""retry_ns": 1125000000"#, r#""retry_ns": 1125000001"#)));
 }
 
 /// Where the collection is at hand from which the cases were taken: is each of them here, with the
@@ -184,8 +186,8 @@ fn nothing_is_left_out() {
             compared += 1;
         }
     }
-    // One case was read in its source, which the collection does not have.
-    assert_eq!(compared + 1, ours.len(), "as many in the collection as here");
+    // Two cases were read in their sources, which the collection does not have.
+    assert_eq!(compared + 2, ours.len(), "as many in the collection as here");
 }
 
 /// Each step of theirs is among ours, in the same order. (What a source says about the moment

@@ -186,6 +186,10 @@ fn quota(value: &Value) -> Result<Quota, Fault> {
             fields.number("phase_ns")?.map_or(plain, |phase| plain.aligned(Duration::from_nanos(phase)))
         }
         Some("sliding_counter") => Quota::sliding_counter(fields.small("limit")?, fields.nanos("window_ns")?),
+        Some("warm_up") => {
+            let (limit, rate) = (fields.small("limit")?, fields.small("rate")?);
+            Quota::warm_up(limit, rate, fields.nanos("per_ns")?, fields.nanos("warm_up_ns")?)
+        }
         unknown => return Err(format!("unknown algorithm {unknown:?}")),
     };
     fields.nothing_else().map(|()| quota)

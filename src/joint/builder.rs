@@ -109,7 +109,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
 
     /// The answer to a request with a new key at the cap; [`AtKeyCap::Deny`] by default. With
     /// [`AtKeyCap::Admit`] only the other keys of the request decide. The new keys of a request take
-    /// places in the order of their dimensions, up to the first key that denies the request.
+    /// places in the order of their dimensions, up to the first key that denies the request or finds
+    /// none. A denial by quotas names these alone.
     pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
         self.settings.at_key_cap = at_key_cap;
         self

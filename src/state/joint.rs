@@ -7,7 +7,7 @@ use super::shard::{Full, Prepared, Request};
 use super::table::{Refundable, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
 
 /// A joint request.
@@ -63,7 +63,7 @@ impl Table {
     /// what refunds need to `refundable`.
     ///
     /// Keys are asked in the order of their dimensions. Each new one takes a place, up to the first
-    /// key that denies the request.
+    /// key that denies the request or finds none. If a quota denies it, quotas alone are named.
     pub(crate) fn acquire_together(
         &self,
         asked: Together<'_>,
@@ -174,30 +174,33 @@ impl Table {
     /// One attempt. `None` if it made room: the place may have been that of a key of this request.
     fn try_look_together(&self, asked: Together<'_>, clock: &impl Clock) -> Option<Preview> {
         let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
-        let mut new = 0;
+        let (mut new, mut without_place) = (0, None);
         for (dimension, request) in asked.requests() {
             let left = &mut all.status.left;
             left.begin(dimension);
             let (known, free) = (self.peek_known(request, clock, left), self.free_places());
             all.has_new |= known.is_none();
-            let takes_place = known.is_none() && asked.cost > 0 && !all.status.decision.is_denied();
-            let decision = if takes_place && new >= free {
+            let is_denied = all.status.decision.is_denied() || without_place.is_some();
+            let takes_place = known.is_none() && asked.cost > 0 && !is_denied;
+            if takes_place && new >= free {
                 let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
                 all.is_at_cap = true;
+                without_place = (!asked.admits_without_place).then_some((dimension, wait_ns));
                 self.tell_of_new(request, clock, left);
-                if asked.admits_without_place {
-                    continue;
-                }
-                left.change(|left| Left::none_for(left.limit, wait_ns));
-                Decision::Denied(Denial::new(wait_ns, DenialReason::KeyCap, 0))
-            } else {
-                new += u64::from(takes_place);
-                known.unwrap_or_else(|| self.peek_new(request, clock, left))
-            };
+                continue;
+            }
+            new += u64::from(takes_place);
+            let decision = known.unwrap_or_else(|| self.peek_new(request, clock, left));
             if decision.is_denied() {
                 left.violate(asked.cost);
             }
             all.status.decision = and(all.status.decision, (dimension, decision));
+        }
+        // If quotas deny the request, they alone are named.
+        if let Some((dimension, wait_ns)) = without_place.filter(|_| all.status.is_admitted()) {
+            all.status.left.block(dimension, wait_ns);
+            let denied = Decision::Denied(Denial::new(wait_ns, DenialReason::KeyCap, 0));
+            all.status.decision = and(all.status.decision, (dimension, denied));
         }
         Some(all)
     }

@@ -249,7 +249,7 @@ impl Model {
         let (mut by, mut delay, mut new, mut without, mut opened) = (vec![], 0, 0, vec![], vec![]);
         let live = self.live(now);
         // In the order of dimensions a new key takes a place. After the first denial the quotas alone
-        // are asked. The first request of a key that does not start with what it asks for begins its
+        // are asked, and if they deny, they alone are named. The first request of a key that does not start with what it asks for begins its
         // account, if there is a place.
         for &(dimension, number) in &asked {
             let known = self.keys.get(&(dimension, number)).filter(|key| self.is_live(dimension, key, now)).cloned();
@@ -274,6 +274,9 @@ impl Model {
             } else {
                 by.push((dimension, Some(first(now, |at| self.fits(dimension, &key, at, cost)) - now)));
             }
+        }
+        if by.iter().any(|(_, wait)| wait.is_some()) {
+            by.retain(|(_, wait)| wait.is_some());
         }
         let opened = if by.is_empty() { vec![] } else { opened };
         for (number, key) in opened {

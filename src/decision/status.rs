@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use super::answer::{Admission, Decision};
 use super::denial::Denial;
-use super::left::{Left, PerQuota};
+use super::left::Left;
+use super::per_quota::PerQuota;
 use super::quota_status::{QuotaStatus, duration};
 use crate::quota::Quota;
 

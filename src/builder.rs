@@ -2,7 +2,6 @@
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
-use core::mem;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
@@ -354,9 +353,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, mut settings, clock, fingerprinter, key } = self;
-        let observers = mem::take(&mut settings.observers);
-        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, observers, key })
+        let Self { quotas, settings, clock, fingerprinter, key } = self;
+        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, key })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see

@@ -345,7 +345,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// slice, not as many keys as dimensions.
     pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate_joint(quotas)?;
-        let keys = self.fingerprints(keys, 0).map_err(ChangeError::Keys)?;
+        let keys = self.fingerprints(&keys).map_err(ChangeError::Keys)?;
         let change = |&key: &Fingerprint| Change { slot: key.plan(), scope: Scope::Key(key), quotas };
         let changes: Vec<_> = keys.iter().flatten().map(change).collect();
         let error = |(at, error): (usize, _)| ChangeError::of(error, self.engine.quotas(changes[at].slot), quotas);
@@ -371,7 +371,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn unset_quotas_of(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
-        let keys = self.fingerprints(keys, 0)?;
+        let keys = self.fingerprints(&keys)?;
         let unset = |any, &key| any | self.engine.table.unset(key, &self.engine.clock);
         Ok(keys.iter().flatten().fold(false, unset))
     }
@@ -395,7 +395,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
     pub fn quotas_of(&self, keys: impl Keys<D>) -> Result<Vec<Option<&[Quota]>>, JointError> {
-        let keys = self.fingerprints(keys, 0)?;
+        let keys = self.fingerprints(&keys)?;
         let quotas = |key| &*self.engine.table.version_for(key).quotas;
         Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
     }

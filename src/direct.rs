@@ -4,7 +4,6 @@
 mod limiter;
 
 mod builder;
-mod observed;
 
 pub use builder::DirectLimiterBuilder;
 pub use limiter::DirectLimiter;

@@ -6,7 +6,6 @@ mod limiter;
 mod about;
 mod builder;
 mod lists;
-mod observed;
 
 pub use builder::JointLimiterBuilder;
 pub use limiter::JointLimiter;

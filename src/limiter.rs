@@ -2,6 +2,5 @@
 
 mod keyed;
 mod lists;
-mod observed;
 
 pub use keyed::Limiter;

@@ -10,7 +10,6 @@ use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
 use crate::noted::At;
 use crate::quota::Quota;
-use crate::state::plan::Ask;
 use crate::state::table::Table;
 use crate::texts::texts;
 
@@ -41,17 +40,14 @@ impl Lists {
 
     /// The list that the key is on. If it is on both, the deny list.
     pub(crate) fn of(&self, key: Fingerprint) -> Option<List> {
-        let is_on =
-            |&list: &List| !self.table.peek(key.in_dimension(list as usize), Ask::acquire(1), &At(0)).is_admitted();
+        let is_on = |&list: &List| self.table.denied_for(key.in_dimension(list as usize), &At(0)).is_some();
         [List::Deny, List::Allow].into_iter().find(is_on)
     }
 
     /// Puts the key on the list. Returns whether it was absent before.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        if let Ok(decision) = self.table.decide(key.in_dimension(list as usize), Ask::acquire(1), &At(0), None) {
-            return Ok(decision.is_admitted());
-        }
-        Err(ListError::Full { list_cap: self.cap })
+        let is_new = self.table.takes_one(key.in_dimension(list as usize), &At(0));
+        is_new.ok_or(ListError::Full { list_cap: self.cap })
     }
 
     /// Takes the key off both lists. Returns whether it was on a list.

@@ -7,7 +7,7 @@ use crate::counts::Tally;
 use crate::decision::Decision;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
-use crate::lists::{List, Lists};
+use crate::lists::Lists;
 use crate::penalty::{Penalties, Penalty};
 #[cfg(feature = "snapshot")]
 use crate::state::table::Table;
@@ -82,17 +82,6 @@ impl Modes {
     /// The denials that shadow mode has overruled.
     pub(crate) fn overruled(&self) -> u64 {
         self.overruled.get().map_or(0, |tally| tally.totals().denied)
-    }
-
-    /// Whether a request with this key has an answer even if its cost is above the limit.
-    #[cold]
-    pub(crate) fn answer_any_cost(&self, key: Fingerprint) -> bool {
-        part(key) >= self.enforced.load(Ordering::Acquire) || self.list_of(key).is_some()
-    }
-
-    /// The list that the key is on.
-    pub(crate) fn list_of(&self, key: Fingerprint) -> Option<List> {
-        self.lists.as_ref()?.of(key)
     }
 
     /// The penalties of a dimension, on or off; `None` if it never had any.

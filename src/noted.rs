@@ -3,7 +3,6 @@
 use core::cell::Cell;
 
 use crate::clock::Clock;
-use crate::decision::Status;
 
 /// A clock that stores its last reading. Waits from different readings are compared as absolute
 /// times.
@@ -20,16 +19,6 @@ impl<'a, C: Clock> Noted<'a, C> {
     /// The last reading.
     pub(crate) fn last(&self) -> u64 {
         self.last.get()
-    }
-
-    /// The time that is `wait_ns` after the last reading.
-    pub(crate) fn ahead(&self, wait_ns: u64) -> u64 {
-        self.last().saturating_add(wait_ns)
-    }
-
-    /// The end of the wait of a denial by the last reading; `None` of an admission.
-    pub(crate) fn denied_until(&self, status: &Status) -> Option<u64> {
-        status.denial().map(|denial| self.ahead(denial.wait_ns()))
     }
 }
 

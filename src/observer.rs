@@ -4,11 +4,9 @@ mod all;
 mod keys;
 mod observation;
 mod observe;
-mod told;
 
 pub(crate) use all::Observers;
-pub(crate) use keys::{NoKeys, OfDimensions, OneKey};
+pub(crate) use keys::{Feed, OfDimensions, OneKey};
 pub(crate) use observation::Request;
 pub use observation::{Observation, ObservedKey};
 pub use observe::Observer;
-pub(crate) use told::{Told, ToldError};

@@ -19,12 +19,10 @@ use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
 use crate::clock::Clock;
-use crate::decision::FastDecision;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
 use crate::noted::Noted;
 use crate::quota::Quota;
-use crate::state::plan::Ask;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
@@ -241,7 +239,8 @@ impl Penalties {
         if !self.is_on() {
             return None;
         }
-        clock.denied_until(&self.table.peek(key.in_dimension(BLOCK), Ask::acquire(1), clock))
+        let wait_ns = self.table.denied_for(key.in_dimension(BLOCK), clock)?;
+        Some(clock.last().saturating_add(wait_ns))
     }
 
     /// Counts a denial by the key's quota. Returns the end of the key's block, if it is blocked
@@ -251,20 +250,14 @@ impl Penalties {
         if !self.is_on() {
             return None;
         }
-        if !self.at_once.load(Ordering::Acquire) && self.takes_one(DENIALS, key, clock)? {
+        if !self.at_once.load(Ordering::Acquire) && self.table.takes_one(key.in_dimension(DENIALS), clock)? {
             return None;
         }
-        if self.takes_one(BLOCK, key, clock)? {
+        if self.table.takes_one(key.in_dimension(BLOCK), clock)? {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
         // A helper may have chosen the stamp, so the thread that began the block reads it.
         self.blocked_until(key, clock)
-    }
-
-    /// Whether a permit was left, which this charges; `None` if there is no place for the key.
-    fn takes_one(&self, plan: usize, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
-        let answer = self.table.decide(key.in_dimension(plan), Ask::acquire(1), clock, None);
-        answer.ok().map(FastDecision::is_admitted)
     }
 
     /// Forgets the denials and the block of a key. Returns whether it had either.

@@ -118,8 +118,16 @@ pub struct Reservation<P: Deref<Target: Lender>> {
 }
 
 impl<P: Deref<Target: Lender>> Reservation<P> {
-    fn new(limiter: P, (receipt, delay, status): (Receipt, Duration, Status)) -> Self {
-        Self { limiter, receipt: Some(receipt), delay, status }
+    /// The permits that these charges of a limiter took, if they were admitted.
+    fn new(
+        limiter: P,
+        id: LimiterId,
+        status: Status,
+        cost: u32,
+        charges: Vec<Refundable>,
+    ) -> Result<Self, ReserveError> {
+        let delay = status.decision.into_result()?.delay();
+        Ok(Self { limiter, receipt: Some(Receipt { limiter: Some(id), cost, charges }), delay, status })
     }
 
     /// The time to wait before the permits may be used; zero if they are for now.
@@ -166,7 +174,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(mut self) -> Receipt {
-        self.receipt.take().unwrap_or(Receipt { limiter: None, cost: 0, charges: Charges::Nothing })
+        self.receipt.take().unwrap_or(Receipt { limiter: None, cost: 0, charges: Vec::new() })
     }
 
     /// Refunds the permits, as dropping the reservation does. Returns the number of refunded
@@ -221,16 +229,7 @@ impl<P: Deref<Target: Lender>> fmt::Debug for Reservation<P> {
 pub struct Receipt {
     limiter: Option<LimiterId>,
     cost: u32,
-    charges: Charges,
-}
-
-/// The charged permits of a receipt.
-#[derive(Debug)]
-pub(crate) enum Charges {
-    /// No permits were charged.
-    Nothing,
-    One(Refundable),
-    Several(Box<[Refundable]>),
+    charges: Vec<Refundable>,
 }
 
 impl Receipt {

@@ -205,7 +205,6 @@ enum AdmissionKind {
 }
 
 impl Admission {
-    pub(crate) const COUNTED: Self = Self::delayed(0);
     pub(crate) const UNCOUNTED: Self = Self(AdmissionKind::Uncharged);
 
     #[inline]

@@ -87,6 +87,12 @@ impl Denial {
         Self { retry_after_ns, ..self }
     }
 
+    /// Whether the cost is above a limit, so that no wait helps.
+    #[inline]
+    pub(crate) fn never_fits(self) -> bool {
+        self.retry_after_ns == Self::NEVER && matches!(self.reason, DenialReason::Quota)
+    }
+
     /// The dimensions that deny by their quotas.
     pub(crate) fn violated_quotas(self) -> impl Iterator<Item = usize> {
         (0..8).filter(move |dimension| self.by_quota & (1 << dimension) != 0)

@@ -50,39 +50,22 @@ impl PerQuota {
         }
     }
 
+    /// Changes the numbers of the key of a dimension.
+    pub(crate) fn change_in(&mut self, dimension: usize, other: impl Fn(Left) -> Left) {
+        let inline = usize::from(self.count).min(INLINE);
+        let all = self.inline[..inline].iter_mut().chain(&mut self.more);
+        all.filter(|quota| quota.dimension() == dimension).for_each(|quota| quota.left = other(quota.left));
+    }
+
     /// Changes the numbers of the present key.
     pub(crate) fn change(&mut self, other: impl Fn(Left) -> Left) {
-        self.items(self.from).for_each(|quota| quota.left = other(quota.left));
-    }
-
-    /// The present key, of several, denies a request of this cost.
-    pub(crate) fn violate(&mut self, cost: u32) {
-        self.items(self.from).for_each(|quota| quota.is_violated = quota.left.remaining < cost);
-    }
-
-    /// No permits of a key are left for at least so long.
-    pub(crate) fn block(&mut self, dimension: usize, wait_ns: u64) {
-        for quota in self.items(0).filter(|quota| quota.dimension() == dimension) {
-            let Left { limit, remaining, next_after_ns, reset_after_ns } = quota.left;
-            // The remaining permits are free once the block has ended.
-            let next_after_ns = if remaining > 0 { wait_ns } else { next_after_ns.max(wait_ns) };
-            quota.left = Left { limit, remaining: 0, next_after_ns, reset_after_ns: reset_after_ns.max(wait_ns) };
-            quota.is_violated = true;
-        }
-    }
-
-    /// The quotas from this one on.
-    #[inline]
-    fn items(&mut self, from: u8) -> impl Iterator<Item = &mut QuotaStatus> {
-        let (from, inline) = (usize::from(from), usize::from(self.count).min(INLINE));
-        let more = self.more.get_mut(from.saturating_sub(INLINE)..).unwrap_or_default();
-        self.inline[from.min(inline)..inline].iter_mut().chain(more)
+        self.change_in(self.dimension.into(), other);
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
         (0..usize::from(self.count)).map(|place| {
             let quota = self.inline.get(place).copied().unwrap_or_else(|| self.more[place - INLINE]);
-            QuotaStatus { is_violated: quota.is_violated || quota.left.remaining < self.denied, ..quota }
+            QuotaStatus { is_violated: quota.left.remaining < self.denied, ..quota }
         })
     }
 

@@ -9,7 +9,6 @@ use super::denial::Denial;
 use super::left::Left;
 use super::per_quota::PerQuota;
 use super::quota_status::{QuotaStatus, duration};
-use crate::quota::Quota;
 
 /// A decision with the permits left at the same instant, as response headers show them.
 ///
@@ -97,18 +96,6 @@ impl Status {
         self.decision = decision;
         self.left.denied = if decision.is_denied() { cost } else { 0 };
         self
-    }
-
-    pub(crate) fn with_decision(self, decision: Decision) -> Self {
-        Self { decision, ..self }
-    }
-
-    /// A decision by a list or at the key cap. `left` returns the permits left of a quota by its
-    /// limit.
-    pub(crate) fn by_other(decision: Decision, quotas: &[Quota], left: impl Fn(u32) -> Left) -> Self {
-        let mut status = Self::bare(decision);
-        status.left.set(quotas.iter().map(|quota| left(quota.limit())));
-        status.decided(decision, 1)
     }
 
     /// The decision.

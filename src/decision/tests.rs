@@ -10,14 +10,14 @@ fn seconds_are_rounded_up_and_at_least_one_and_do_not_overflow() {
     assert_eq!([second + 1, 2 * second, 2 * second + 1].map(secs), [Some(2), Some(2), Some(3)]);
     assert_eq!(secs(Denial::NEVER - 1), Some(18_446_744_074));
     assert_eq!(secs(Denial::NEVER), None);
-    assert_eq!(Decision::Admitted(Admission::COUNTED).retry_after_secs(), None);
+    assert_eq!(Decision::Admitted(Admission::delayed(0)).retry_after_secs(), None);
 }
 
 #[test]
 fn a_decision_says_how_it_came_about() {
     let denied = |ns, reason| Decision::Denied(Denial::new(ns, reason, 0));
     let cases = [
-        (Decision::Admitted(Admission::COUNTED), "admitted"),
+        (Decision::Admitted(Admission::delayed(0)), "admitted"),
         (Decision::Admitted(Admission::delayed(2_500_000)), "admitted after a delay of 2.5ms"),
         (Decision::Admitted(Admission::UNCOUNTED), "admitted without a charge"),
         (

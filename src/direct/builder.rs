@@ -1,6 +1,5 @@
 //! [`DirectLimiterBuilder`]: the options of a limiter without keys.
 
-use core::mem;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
@@ -196,9 +195,8 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// [`BuildError`] when a quota or the penalty is not valid, or when one of several quotas is
     /// not a sliding window log.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
-        let Self { quotas, mut settings, clock } = self;
-        let observers = mem::take(&mut settings.observers);
-        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)?, observers })
+        let Self { quotas, settings, clock } = self;
+        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)? })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see

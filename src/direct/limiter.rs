@@ -9,11 +9,12 @@ use crate::decision::{Decision, Status};
 use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
-use crate::observer::Observers;
 use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
+use crate::state::plan::Ask;
+use crate::state::table::Refundable;
 
 /// A rate limiter without keys, for a service or an outgoing connection as a whole.
 ///
@@ -31,7 +32,6 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct DirectLimiter<C = MonotonicClock> {
     pub(crate) engine: Engine<C, OneKey>,
-    pub(crate) observers: Observers,
 }
 
 /// A fingerprinter that gives every value the same fingerprint, that of the only key.
@@ -62,8 +62,8 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire(&self) -> Decision {
-        if !self.observers.is_empty() {
-            return self.observed(1).decision();
+        if self.engine.is_observed() {
+            return self.ask(Ask::acquire(1), None).decision;
         }
         self.engine.decide(THE_KEY, 1)
     }
@@ -86,10 +86,12 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
     /// such error in [shadow mode](crate::DirectLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        if !self.observers.is_empty() {
-            return self.observed_n(cost).map(|status| status.decision());
-        }
-        Ok(self.engine.decide(self.engine.checked(THE_KEY, cost)?, cost))
+        let decision = if self.engine.is_observed() {
+            self.ask(Ask::acquire(cost), None).decision
+        } else {
+            self.engine.decide(THE_KEY, cost)
+        };
+        self.engine.fits(&[Some(THE_KEY)], cost, decision).map(|()| decision)
     }
 
     /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota: see
@@ -104,10 +106,10 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire_status(&self) -> Status {
-        if !self.observers.is_empty() {
-            return self.observed(1);
+        if self.engine.is_observed() {
+            return self.ask(Ask::acquire(1), None);
         }
-        self.engine.decide_in_full(THE_KEY, 1)
+        self.engine.decide_status(THE_KEY, 1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left.
@@ -125,10 +127,12 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        if !self.observers.is_empty() {
-            return self.observed_n(cost);
-        }
-        Ok(self.engine.decide_in_full(self.engine.checked(THE_KEY, cost)?, cost))
+        let status = if self.engine.is_observed() {
+            self.ask(Ask::acquire(cost), None)
+        } else {
+            self.engine.decide_status(THE_KEY, cost)
+        };
+        self.engine.fits(&[Some(THE_KEY)], cost, status.decision).map(|()| status)
     }
 
     /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
@@ -143,7 +147,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self) -> Status {
-        self.engine.peek(THE_KEY, 1)
+        self.engine.peek(&[Some(THE_KEY)], Ask::acquire(1))
     }
 
     /// Returns the answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now.
@@ -163,7 +167,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        Ok(self.engine.peek(self.engine.checked(THE_KEY, cost)?, cost))
+        let status = self.engine.peek(&[Some(THE_KEY)], Ask::acquire(cost));
+        self.engine.fits(&[Some(THE_KEY)], cost, status.decision).map(|()| status)
     }
 
     /// Restores the full quota, and ends a [penalty](crate::Penalty).
@@ -197,7 +202,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.engine.counts(size_of::<Self>() + self.observers.bytes())
+        self.engine.counts(size_of::<Self>())
     }
 
     /// Copies the live permits, to be restored after a restart; see [`Snapshot`].
@@ -248,6 +253,12 @@ impl<C: Clock> DirectLimiter<C> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock
+    }
+
+    /// Decides a request, and tells the observers.
+    #[cold]
+    pub(crate) fn ask(&self, ask: Ask, refundable: Option<&mut Vec<Refundable>>) -> Status {
+        self.engine.ask(&[Some(THE_KEY)], ask, refundable, None)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
 use crate::modes::Modes;
+use crate::observer::Observers;
 use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::quotas::Unchanged;
@@ -35,6 +36,9 @@ pub(crate) struct Engine<C, F> {
     pub(crate) id: LimiterId,
     /// Shadow mode, penalties and lists, if there are any.
     pub(crate) modes: OnceBox<Modes>,
+    pub(super) observers: Observers,
+    /// The names of the dimensions, if there are any.
+    pub(crate) names: Box<[Box<str>]>,
 }
 
 /// The answer to a new key at the key cap: whether to admit it, uncounted.
@@ -53,6 +57,12 @@ impl<C: Clock, F> Engine<C, F> {
     /// The current quotas of a slot; slot 0 if there are no dimensions.
     pub(crate) fn quotas(&self, slot: usize) -> &[Quota] {
         &self.table.version(slot).quotas
+    }
+
+    /// Whether decisions are told to observers.
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
     }
 
     /// The key in this dimension, with the slot of its tier, or that of the dimension.
@@ -117,6 +127,8 @@ impl<C: Clock, F> Engine<C, F> {
             bytes: own_bytes
                 + self.table.bytes()
                 + self.tiers.bytes()
+                + self.observers.bytes()
+                + self.names.iter().map(|name| size_of_val(name) + name.len()).sum::<usize>()
                 + self.tally.as_ref().map_or(0, Tally::bytes)
                 + modes.map_or(0, Modes::bytes),
             decisions: self.tally.as_ref().map(Tally::totals),

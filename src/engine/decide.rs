@@ -1,45 +1,51 @@
-//! Decisions on one key.
+//! The shortest ways of requests: of one key, and of many in turn, without modes and observers.
 
+use super::ask::Together;
 use super::body::Engine;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
-use crate::error::CostExceedsLimit;
+use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
-use crate::reservation::Charges;
 use crate::state::plan::Ask;
 use crate::state::table::TOGETHER;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The key, if its quotas allow this cost, or if a request of any cost has an answer: the key
-    /// is on a list, or the limiter is in shadow mode.
-    #[inline]
-    pub(crate) fn checked(&self, key: Fingerprint, cost: u32) -> Result<Fingerprint, CostExceedsLimit> {
-        let checked = self.table.version_for(key).check_cost(cost);
-        if checked.is_err() && self.modes.get().is_some_and(|modes| modes.answer_any_cost(key)) {
-            return Ok(key);
-        }
-        checked.map(|()| key)
-    }
-
+    /// Decides a request of one key.
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
-        if cost == 0 || self.modes.get().is_some() {
-            return self.decide_in_full(key, cost).decision;
-        }
-        match self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
-            Ok(decision) => {
-                self.count(decision.is_admitted());
-                decision.into()
+        if cost > 0 && self.modes.get().is_none() {
+            if let Some(decision) = self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
+                let decision = decision.into();
+                self.count(decision);
+                return decision;
             }
-            Err(retry_after_ns) => self.decide_at_cap(key, retry_after_ns).decision,
         }
+        self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision
     }
 
-    #[inline]
-    pub(super) fn count(&self, is_admitted: bool) {
-        if let Some(tally) = &self.tally {
-            tally.count(is_admitted);
+    /// The same, with the permits left.
+    #[inline(always)]
+    pub(crate) fn decide_status(&self, key: Fingerprint, cost: u32) -> Status {
+        if cost > 0 && self.modes.get().is_none() {
+            // Written in place, because to move a status costs as much as to decide.
+            let mut status = Status::nothing();
+            if let Some(decision) = self.table.decide(key, Ask::acquire(cost), &self.clock, Some(&mut status.left)) {
+                status.decision = decision.into();
+                self.count(status.decision);
+                status.left.denied = if status.is_denied() { cost } else { 0 };
+                return status;
+            }
         }
+        self.decide_fully(&[Some(key)], Ask::acquire(cost), None)
+    }
+
+    /// Decides a request of one key of each dimension.
+    pub(crate) fn decide_together(&self, keys: &Together, cost: u32) -> Decision {
+        if cost == 0 || self.modes.get().is_some() {
+            return self.decide_fully(keys, Ask::acquire(cost), None).decision;
+        }
+        let decision = self.table.acquire(self.asked(keys, Ask::acquire(cost)), &self.clock, None, None);
+        self.count(decision);
+        decision
     }
 
     /// Decides one permit for each key, in order.
@@ -60,73 +66,23 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// Decides, with the permits left.
-    #[inline(always)]
-    pub(crate) fn decide_in_full(&self, key: Fingerprint, cost: u32) -> Status {
-        if cost == 0 {
-            return self.peek(key, 0);
-        }
-        if let Some(modes) = self.modes.get() {
-            return self.decide_in_modes(modes, key, Ask::acquire(cost)).0;
-        }
-        // Written in place, because to move a status costs as much as to decide.
-        let mut status = Status::nothing();
-        match self.table.decide(key, Ask::acquire(cost), &self.clock, Some(&mut status.left)) {
-            Ok(decision) => {
-                self.count(decision.is_admitted());
-                status.decision = decision.into();
-                status.left.denied = if status.is_denied() { cost } else { 0 };
+    /// Decides several requests in order, each for one permit of each of its keys.
+    pub(crate) fn decide_many_together<E>(
+        &self,
+        mut requests: impl Iterator<Item = Result<Together, E>>,
+        dimensions: usize,
+    ) -> Vec<Result<Decision, E>> {
+        let mut decisions = Vec::with_capacity(requests.size_hint().0);
+        let most = TOGETHER / dimensions.max(1);
+        loop {
+            let batch: Vec<_> = requests.by_ref().take(most).collect();
+            let keys: Vec<Fingerprint> = batch.iter().flatten().flatten().flatten().copied().collect();
+            self.table.prefetch(&keys);
+            let count = batch.len();
+            decisions.extend(batch.into_iter().map(|keys| Ok(self.decide_together(&keys?, 1))));
+            if count < most {
+                return decisions;
             }
-            Err(retry_after_ns) => status = self.decide_at_cap(key, retry_after_ns),
         }
-        status
-    }
-
-    pub(crate) fn peek(&self, key: Fingerprint, cost: u32) -> Status {
-        self.peek_as(key, Ask::acquire(cost))
-    }
-
-    /// The answer that such a request would get.
-    pub(crate) fn peek_as(&self, key: Fingerprint, ask: Ask) -> Status {
-        match self.modes.get() {
-            // A request of cost zero is always admitted.
-            Some(modes) if ask.cost > 0 => self.peek_in_modes(modes, key, ask),
-            _ if ask.cost > 0 => self.preview_quota(key, ask, &self.clock),
-            _ => self.table.peek(key, ask, &self.clock),
-        }
-    }
-
-    /// The quota's decision, and what a refund needs, if it is by the key's own permits.
-    #[inline]
-    pub(super) fn ask_quota(&self, key: Fingerprint, ask: Ask, clock: &impl Clock) -> (Status, Charges) {
-        match self.table.acquire(key, ask, clock) {
-            Ok((status, refundable)) => (status, Charges::One(refundable)),
-            Err(retry_after_ns) => (self.answer_at_cap(key, retry_after_ns), Charges::Nothing),
-        }
-    }
-
-    /// The quota's answer to a peek.
-    pub(super) fn preview_quota(&self, key: Fingerprint, ask: Ask, clock: &impl Clock) -> Status {
-        let previewed = self.table.preview(key, ask, clock);
-        previewed.unwrap_or_else(|retry_after_ns| self.answer_at_cap(key, retry_after_ns))
-    }
-
-    /// The answer to a new key at the key cap, counted.
-    #[cold]
-    fn decide_at_cap(&self, key: Fingerprint, retry_after_ns: u64) -> Status {
-        let status = self.answer_at_cap(key, retry_after_ns);
-        self.count(status.is_admitted());
-        status
-    }
-
-    /// The answer to a new key at the key cap.
-    #[cold]
-    pub(super) fn answer_at_cap(&self, key: Fingerprint, retry_after_ns: u64) -> Status {
-        let quotas = &self.table.version_for(key).quotas;
-        if self.at_cap.admits() {
-            return Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all);
-        }
-        let denied = Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
-        Status::by_other(denied, quotas, |limit| Left::none_for(limit, retry_after_ns))
     }
 }

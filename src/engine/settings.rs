@@ -22,7 +22,6 @@ pub(crate) struct Settings {
     pub(crate) keys_with_quotas: usize,
     pub(crate) modes: ModeSettings,
     pub(crate) tiers: Vec<TierSettings>,
-    /// They are of the limiter, and no part of the engine.
     pub(crate) observers: Observers,
 }
 
@@ -37,18 +36,19 @@ pub(crate) struct TierSettings {
 impl Settings {
     /// The engine of a limiter for many keys, each with these quotas, or those of its tier.
     pub(crate) fn keyed<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        self.engine(&[quotas], false, (clock, fingerprinter))
+        self.engine(&[quotas], false, &[], (clock, fingerprinter))
     }
 
     /// The engine of a limiter for one key.
     pub(crate) fn direct<C, F>(self, quotas: &[Quota], clock: C, fingerprinter: F) -> Result<Engine<C, F>, BuildError> {
-        self.engine(&[quotas], true, (clock, fingerprinter))
+        self.engine(&[quotas], true, &[], (clock, fingerprinter))
     }
 
     /// The engine of a limiter for keys of several dimensions, each with quotas of its own.
     pub(crate) fn joint<C, F>(
         self,
         quotas: &[Vec<Quota>],
+        names: &[Box<str>],
         clock: C,
         fingerprinter: F,
     ) -> Result<Engine<C, F>, BuildError> {
@@ -57,7 +57,7 @@ impl Settings {
             return Err(BuildError::CountingRefusedAlone);
         }
         let quotas: Vec<&[Quota]> = quotas.iter().map(Vec::as_slice).collect();
-        self.engine(&quotas, false, (clock, fingerprinter))
+        self.engine(&quotas, false, names, (clock, fingerprinter))
     }
 
     /// The quotas of each dimension, and of each tier.
@@ -69,12 +69,13 @@ impl Settings {
         self,
         dimensions: &[&[Quota]],
         is_single: bool,
+        names: &[Box<str>],
         (clock, fingerprinter): (C, F),
     ) -> Result<Engine<C, F>, BuildError> {
         let slots = self.slots(dimensions);
         slots.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
-        let names = self.tiers.iter().map(|tier| (tier.dimension, tier.name.clone()));
-        let tiers = Tiers::new(dimensions.len(), names.collect())?;
+        let tiers = self.tiers.iter().map(|tier| (tier.dimension, tier.name.clone()));
+        let tiers = Tiers::new(dimensions.len(), tiers.collect())?;
         let key_cap = self.key_cap.unwrap_or(DEFAULT_KEY_CAP);
         check_keys(key_cap, self.expected_keys)?;
         if self.keys_with_quotas > key_cap {
@@ -90,6 +91,8 @@ impl Settings {
             tally: self.count_decisions.then(Tally::new),
             id: LimiterId::new(),
             modes: self.modes.made(dimensions.len(), key_cap)?,
+            observers: self.observers,
+            names: names.into(),
         })
     }
 }

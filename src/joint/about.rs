@@ -27,8 +27,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let names = self.names.iter().map(|name| size_of::<Box<str>>() + name.len());
-        self.engine.counts(size_of::<Self>() + self.observers.bytes() + names.sum::<usize>())
+        self.engine.counts(size_of::<Self>())
     }
 
     /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`].
@@ -71,7 +70,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// If the limiter has no dimension at this place.
     #[must_use]
     pub fn dimension(&self, place: usize) -> &str {
-        &self.names[place]
+        &self.engine.names[place]
     }
 
     /// The dimensions in order, each with its name and the quotas of its keys.
@@ -87,7 +86,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
-        self.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
+        self.engine.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
     }
 
     /// The tier with this name in a dimension; `None` if there is none.

@@ -1,7 +1,6 @@
 //! [`JointLimiterBuilder`]: the dimensions of a limiter, and its other options.
 
 use core::marker::PhantomData;
-use core::mem;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
@@ -293,12 +292,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - The key cap or the list cap is zero or too large.
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
-        let Self { dimensions, mut settings, clock, fingerprinter, keys } = self;
-        let observers = mem::take(&mut settings.observers);
+        let Self { dimensions, settings, clock, fingerprinter, keys } = self;
         let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
         check_dimensions::<D>(&names)?;
-        let engine = settings.joint(&quotas, clock, fingerprinter)?;
-        Ok(JointLimiter { engine, observers, names: names.into(), keys })
+        Ok(JointLimiter { engine: settings.joint(&quotas, &names, clock, fingerprinter)?, keys })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see

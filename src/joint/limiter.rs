@@ -10,12 +10,14 @@ use crate::engine::{Engine, Together};
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::{Dimensions, Keys};
-use crate::observer::Observers;
+use crate::observer::OfDimensions;
 #[cfg(doc)]
 use crate::penalty::Penalty;
 #[cfg(doc)]
 use crate::quota::Quota;
 use crate::quotas::Shown;
+use crate::state::plan::Ask;
+use crate::state::table::Refundable;
 
 /// A rate limiter in several dimensions, such as user, address and endpoint.
 ///
@@ -79,8 +81,6 @@ use crate::quotas::Shown;
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    pub(super) observers: Observers,
-    pub(super) names: Box<[Box<str>]>,
     pub(super) keys: PhantomData<fn(&D)>,
 }
 
@@ -141,13 +141,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// There is no such error if a key is on the [deny list](Self::deny), nor in [shadow
     /// mode](crate::JointLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
-        let fingerprints = self.hashed(&keys)?;
-        if !self.observers.is_empty() {
-            let status = self.observed(keys, fingerprints, cost, |keys| self.status(keys, cost));
-            return status.map(|status| status.decision());
-        }
-        self.check_cost(&fingerprints, cost)?;
-        Ok(self.engine.decide_together(&fingerprints, cost))
+        let fingerprints = self.fingerprints(&keys)?;
+        let decision = if self.engine.is_observed() {
+            self.ask(keys, &fingerprints, Ask::acquire(cost), None).decision
+        } else {
+            self.engine.decide_together(&fingerprints, cost)
+        };
+        self.engine.fits(&fingerprints, cost, decision)?;
+        Ok(decision)
     }
 
     /// Decides each request on its own, as calls of [`try_acquire`](Self::try_acquire) in this
@@ -175,11 +176,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// For each request as [`try_acquire`](Self::try_acquire).
     #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, requests: impl IntoIterator<Item: Keys<D>>) -> Vec<Result<Decision, JointError>> {
-        if !self.observers.is_empty() {
+        if self.engine.is_observed() {
             return requests.into_iter().map(|keys| self.try_acquire(keys)).collect();
         }
-        let requests = requests.into_iter().map(|keys| self.fingerprints(keys, 1));
-        self.engine.decide_many_together(requests, self.names.len())
+        let requests = requests.into_iter().map(|keys| self.fingerprints(&keys));
+        self.engine.decide_many_together(requests, self.engine.names.len())
     }
 
     /// As [`try_acquire`](Self::try_acquire), with the permits left of every quota of every key at
@@ -223,7 +224,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
-        self.charged(keys, cost, |keys| self.status(keys, cost))
+        let fingerprints = self.fingerprints(&keys)?;
+        let status = self.ask(keys, &fingerprints, Ask::acquire(cost), None);
+        self.engine.fits(&fingerprints, cost, status.decision)?;
+        Ok(status)
     }
 
     /// Returns the answer that [`try_acquire_status`](Self::try_acquire_status) would give now.
@@ -265,7 +269,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
-        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost, true))
+        self.peek_as(keys, Ask::acquire(cost))
     }
 
     /// Restores the full quota of each of these keys, in its own dimension, and ends its
@@ -287,7 +291,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn forget(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
-        let keys = self.fingerprints(keys, 0)?;
+        let keys = self.fingerprints(&keys)?;
         Ok(keys.iter().flatten().fold(false, |any, &key| any | self.engine.forget(key)))
     }
 
@@ -307,18 +311,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.clear();
     }
 
-    /// The fingerprints of the keys of a request of this cost.
-    pub(crate) fn fingerprints(&self, keys: impl Keys<D>, cost: u32) -> Result<Together, JointError> {
-        let fingerprints = self.hashed(&keys)?;
-        self.check_cost(&fingerprints, cost)?;
-        Ok(fingerprints)
-    }
-
     /// The fingerprints of the keys of a request.
     #[inline(always)]
-    pub(super) fn hashed(&self, keys: &impl Keys<D>) -> Result<Together, JointError> {
+    pub(crate) fn fingerprints(&self, keys: &impl Keys<D>) -> Result<Together, JointError> {
         let mut fingerprints: Together = [None; MAX_DIMENSIONS];
-        let (mut given, dimensions) = (0, self.names.len());
+        let (mut given, dimensions) = (0, self.engine.names.len());
         keys.each(&self.engine.fingerprinter, |key| {
             if let Some(place) = fingerprints[..dimensions].get_mut(given) {
                 *place = key.map(|key| self.engine.with_slot(key, given));
@@ -334,24 +331,29 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(fingerprints)
     }
 
-    fn status(&self, keys: &Together, cost: u32) -> Result<Status, JointError> {
-        Ok(self.engine.decide_together_in_full(keys, cost, None))
+    /// Decides a request, and tells the observers.
+    pub(crate) fn ask<A: Keys<D>>(
+        &self,
+        keys: A,
+        fingerprints: &Together,
+        ask: Ask,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        self.engine.ask(fingerprints, ask, refundable, Some(&OfDimensions::<D, A>::new(&keys)))
     }
 
-    #[inline(always)]
-    pub(super) fn check_cost(&self, keys: &Together, cost: u32) -> Result<(), JointError> {
-        // No limit is below one.
-        if cost > 1 {
-            self.engine.check_together(keys, cost)?;
-        }
-        Ok(())
+    pub(crate) fn peek_as(&self, keys: impl Keys<D>, ask: Ask) -> Result<Status, JointError> {
+        let fingerprints = self.fingerprints(&keys)?;
+        let status = self.engine.peek(&fingerprints, ask);
+        self.engine.fits(&fingerprints, ask.cost, status.decision)?;
+        Ok(status)
     }
 }
 
 impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut limiter = f.debug_struct("JointLimiter");
-        for (dimension, name) in self.names.iter().enumerate() {
+        for (dimension, name) in self.engine.names.iter().enumerate() {
             limiter.field(name, &Shown(&self.engine.table.version(dimension).quotas));
         }
         limiter.field("clock", &self.engine.clock).field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()

@@ -89,12 +89,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
     pub fn unlist(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
-        let keys = self.fingerprints(keys, 0)?;
+        let keys = self.fingerprints(&keys)?;
         Ok(keys.iter().flatten().fold(false, |any, &key| any | self.engine.take_off_lists(key)))
     }
 
     fn list(&self, list: List, keys: impl Keys<D>) -> Result<bool, ListError> {
-        let keys = self.fingerprints(keys, 0).map_err(ListError::Keys)?;
+        let keys = self.fingerprints(&keys).map_err(ListError::Keys)?;
         keys.iter().flatten().try_fold(false, |any, &key| Ok(any | self.engine.put_on(list, key)?))
     }
 }

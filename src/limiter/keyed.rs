@@ -11,11 +11,13 @@ use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, ByRef, fingerprint_of};
-use crate::observer::Observers;
+use crate::observer::OneKey;
 use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
+use crate::state::plan::Ask;
+use crate::state::table::Refundable;
 use crate::tier::Tier;
 
 /// An exact, lock-free rate limiter for many keys, each with a quota of its own.
@@ -41,7 +43,6 @@ use crate::tier::Tier;
 /// ```
 pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    pub(crate) observers: Observers,
     pub(crate) key: PhantomData<fn(&K)>,
 }
 
@@ -68,8 +69,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         let fingerprint = self.fingerprint(ByRef(&key));
-        if !self.observers.is_empty() {
-            return self.observed(key, fingerprint, 1).decision();
+        if self.engine.is_observed() {
+            return self.ask(key, fingerprint, Ask::acquire(1), None).decision;
         }
         self.engine.decide(fingerprint, 1)
     }
@@ -94,10 +95,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
         let fingerprint = self.fingerprint(ByRef(&key));
-        if !self.observers.is_empty() {
-            return self.observed_n(key, fingerprint, cost).map(|status| status.decision());
-        }
-        Ok(self.engine.decide(self.engine.checked(fingerprint, cost)?, cost))
+        let decision = if self.engine.is_observed() {
+            self.ask(key, fingerprint, Ask::acquire(cost), None).decision
+        } else {
+            self.engine.decide(fingerprint, cost)
+        };
+        self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
     }
 
     /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
@@ -117,7 +120,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use = "decisions that are not looked at limit nothing"]
     pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
-        if !self.observers.is_empty() {
+        if self.engine.is_observed() {
             return keys.into_iter().map(|key| self.try_acquire(key)).collect();
         }
         self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
@@ -142,10 +145,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
         let fingerprint = self.fingerprint(ByRef(&key));
-        if !self.observers.is_empty() {
-            return self.observed(key, fingerprint, 1);
+        if self.engine.is_observed() {
+            return self.ask(key, fingerprint, Ask::acquire(1), None);
         }
-        self.engine.decide_in_full(fingerprint, 1)
+        self.engine.decide_status(fingerprint, 1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
@@ -164,10 +167,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
         let fingerprint = self.fingerprint(ByRef(&key));
-        if !self.observers.is_empty() {
-            return self.observed_n(key, fingerprint, cost);
-        }
-        Ok(self.engine.decide_in_full(self.engine.checked(fingerprint, cost)?, cost))
+        let status = if self.engine.is_observed() {
+            self.ask(key, fingerprint, Ask::acquire(cost), None)
+        } else {
+            self.engine.decide_status(fingerprint, cost)
+        };
+        self.engine.fits(&[Some(fingerprint)], cost, status.decision).map(|()| status)
     }
 
     /// Returns the answer that [`try_acquire`](Self::try_acquire) would give now, with the permits
@@ -185,7 +190,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
-        self.engine.peek(self.fingerprint(key), 1)
+        self.engine.peek(&[Some(self.fingerprint(key))], Ask::acquire(1))
     }
 
     /// Returns the answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges
@@ -205,7 +210,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        Ok(self.engine.peek(self.engine.checked(self.fingerprint(key), cost)?, cost))
+        let keys = [Some(self.fingerprint(key))];
+        let status = self.engine.peek(&keys, Ask::acquire(cost));
+        self.engine.fits(&keys, cost, status.decision).map(|()| status)
     }
 
     /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
@@ -275,7 +282,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.engine.counts(size_of::<Self>() + self.observers.bytes())
+        self.engine.counts(size_of::<Self>())
     }
 
     /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. The
@@ -345,6 +352,18 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock
+    }
+
+    /// Decides a request, and tells the observers.
+    #[cold]
+    pub(crate) fn ask<A: AsKey<K>>(
+        &self,
+        key: A,
+        fingerprint: Fingerprint,
+        ask: Ask,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        self.engine.ask(&[Some(fingerprint)], ask, refundable, Some(&OneKey::<K, A>::new(&key)))
     }
 
     #[inline]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::observation::{Observation, Request};
 use super::observe::Observer;
-use super::told::Told;
+use crate::decision::{Denial, Status};
+use crate::error::CostExceedsLimit;
 use crate::quota::Quota;
 
 /// The observers of one limiter, in the order in which they are called.
@@ -37,13 +38,13 @@ impl Observers {
     ///
     /// The answer and the permits of the request survive a panic: the hook for panics has reported
     /// it.
-    pub(crate) fn tell<'a>(
+    pub(crate) fn tell(
         &self,
-        request: &'a Request<'a>,
-        answer: &'a impl Told,
-        quotas: impl FnOnce(usize) -> &'a [Quota],
+        request: &Request<'_>,
+        answer: Result<&Status, CostExceedsLimit>,
+        quota: impl FnOnce(Denial) -> Option<Quota>,
     ) {
-        let Some(observation) = Observation::new(request, answer, quotas) else { return };
+        let observation = Observation::new(request, answer, quota);
         for observer in self.all() {
             let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&observation)));
         }

@@ -13,13 +13,6 @@ pub(crate) trait Feed {
     fn feed(&self, dimension: usize, state: &mut dyn Hasher);
 }
 
-/// No key: the request is of a limiter without keys.
-pub(crate) struct NoKeys;
-
-impl Feed for NoKeys {
-    fn feed(&self, _: usize, _: &mut dyn Hasher) {}
-}
-
 /// The only key of a request.
 pub(crate) struct OneKey<'a, K: ?Sized, A>(&'a A, PhantomData<fn(&K)>);
 

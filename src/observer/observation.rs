@@ -4,7 +4,6 @@ use core::fmt;
 use core::hash::Hasher;
 
 use super::keys::Feed;
-use super::told::Told;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
@@ -33,43 +32,31 @@ use crate::quota::Quota;
 pub struct Observation<'a> {
     result: Result<Decision, CostExceedsLimit>,
     status: Option<&'a Status>,
-    quota: Option<&'a Quota>,
+    quota: Option<Quota>,
     request: &'a Request<'a>,
 }
 
 /// A request, before it is decided.
 pub(crate) struct Request<'a> {
-    keys: &'a dyn Feed,
+    /// `None` of a limiter without keys.
+    pub(crate) shown: Option<&'a dyn Feed>,
     /// By dimension; `None` where there is no key.
-    fingerprints: &'a [Option<Fingerprint>],
-    names: &'a [Box<str>],
-    cost: u32,
-}
-
-impl<'a> Request<'a> {
-    /// A request of this cost. A limiter of one dimension has no names.
-    pub(crate) fn new(
-        keys: &'a impl Feed,
-        fingerprints: &'a [Option<Fingerprint>],
-        names: &'a [Box<str>],
-        cost: u32,
-    ) -> Self {
-        Self { keys, fingerprints, names, cost }
-    }
+    pub(crate) keys: &'a [Option<Fingerprint>],
+    /// A limiter of one dimension has none.
+    pub(crate) names: &'a [Box<str>],
+    pub(crate) cost: u32,
 }
 
 impl<'a> Observation<'a> {
-    /// The request with this answer; `None` if there is nothing to observe.
+    /// The request with this answer. `quota` has the quota of a denial.
     pub(super) fn new(
         request: &'a Request<'a>,
-        answer: &'a impl Told,
-        quotas: impl FnOnce(usize) -> &'a [Quota],
-    ) -> Option<Self> {
-        let result = answer.decided().filter(|_| request.cost > 0)?;
-        let seen = Self { result, status: answer.status(), quota: None, request };
-        let by_quota = seen.denial().filter(|denial| denial.reason() == DenialReason::Quota);
-        let quota = by_quota.and_then(|denial| quotas(denial.dimension()).get(denial.quota()));
-        Some(Self { quota, ..seen })
+        answer: Result<&'a Status, CostExceedsLimit>,
+        quota: impl FnOnce(Denial) -> Option<Quota>,
+    ) -> Self {
+        let seen = Self { result: answer.map(|status| status.decision), status: answer.ok(), quota: None, request };
+        let quota = seen.denial().filter(|denial| denial.reason() == DenialReason::Quota).and_then(quota);
+        Self { quota, ..seen }
     }
 
     /// The decision that the caller gets, or the error in its place.
@@ -143,7 +130,7 @@ impl<'a> Observation<'a> {
     /// If the quotas change at this moment, it is the quota that took its place, or `None`.
     #[must_use]
     pub const fn quota(&self) -> Option<&Quota> {
-        self.quota
+        self.quota.as_ref()
     }
 
     /// The name of this dimension of a [`JointLimiter`](crate::JointLimiter), counted from zero.
@@ -172,12 +159,11 @@ impl<'a> Observation<'a> {
     /// ```
     #[must_use]
     pub fn key(&self, dimension: usize) -> Option<ObservedKey<'_>> {
-        let fingerprint = (*self.request.fingerprints.get(dimension)?)?;
-        Some(ObservedKey { keys: self.request.keys, dimension, fingerprint })
+        let fingerprint = (*self.request.keys.get(dimension)?)?;
+        Some(ObservedKey { keys: self.request.shown?, dimension, fingerprint })
     }
 
-    /// The permits left of each quota. `None` if a reservation was denied or the cost is above the
-    /// limit.
+    /// The permits left of each quota. `None` if the cost is above the limit.
     ///
     /// ```
     /// use tollgate::{DirectLimiter, Observation, Quota};

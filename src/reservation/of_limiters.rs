@@ -5,39 +5,22 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::sealed::Refund;
-use super::{Charges, OtherLimiter, Receipt, Reservation, ReserveError};
+use super::{OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
 use crate::decision::Status;
 use crate::direct::{DirectLimiter, THE_KEY};
-use crate::engine::Engine;
+use crate::duration::nanos;
 use crate::error::{CostExceedsLimit, JointError};
-use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::{AsKey, Dimensions, Keys};
+use crate::keys::{AsKey, ByRef, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::state::plan::Ask;
+use crate::state::table::Refundable;
 
-/// Charges permits to one key. Returns the receipt, the delay and the status.
-fn charge<C: Clock, F>(
-    engine: &Engine<C, F>,
-    key: Fingerprint,
-    cost: u32,
-    within: Duration,
-) -> Result<(Receipt, Duration, Status), ReserveError> {
-    let (status, charges) = engine.acquire_within(key, cost, u64::try_from(within.as_nanos()).unwrap_or(u64::MAX))?;
-    let receipt = Receipt { limiter: Some(engine.id), cost, charges };
-    Ok((receipt, status.decision.into_result()?.delay(), status))
-}
-
-/// Answers as a reservation would.
-fn peek<C: Clock, F>(
-    engine: &Engine<C, F>,
-    key: Fingerprint,
-    cost: u32,
-    within: Duration,
-) -> Result<Status, CostExceedsLimit> {
-    let within = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
-    Ok(engine.peek_as(engine.checked(key, cost)?, Ask::reserve(cost, within)))
+/// A request for permits that may be so far ahead.
+fn reserve(cost: u32, within: Duration) -> Ask {
+    Ask::reserve(cost, nanos(within))
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
@@ -86,8 +69,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ReserveError`] when the request is denied, with the wait after which the same reservation
     /// succeeds, or when `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let charged = self.charged(key, cost, |key| charge(&self.engine, key, cost, within))?;
-        Ok(Reservation::new(self, charged))
+        let (status, charges) = self.charge(key, reserve(cost, within))?;
+        Reservation::new(self, self.engine.id, status, cost, charges)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. Its
@@ -110,7 +93,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        peek(&self.engine, self.fingerprint(key), cost, within)
+        let keys = [Some(self.fingerprint(key))];
+        let status = self.engine.peek(&keys, reserve(cost, within));
+        self.engine.fits(&keys, cost, status.decision).map(|()| status)
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -141,8 +126,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let charged = self.charged(key, cost, |key| charge(&self.engine, key, cost, within))?;
-        Ok(Reservation::new(Arc::clone(self), charged))
+        let (status, charges) = self.charge(key, reserve(cost, within))?;
+        Reservation::new(Arc::clone(self), self.engine.id, status, cost, charges)
     }
 
     /// Refunds the permits of a receipt, which are free at once. Returns the number of refunded
@@ -182,6 +167,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
+
+    fn charge(&self, key: impl AsKey<K>, ask: Ask) -> Result<(Status, Vec<Refundable>), CostExceedsLimit> {
+        let (fingerprint, mut charges) = (self.fingerprint(ByRef(&key)), Vec::new());
+        let status = self.ask(key, fingerprint, ask, Some(&mut charges));
+        self.engine.fits(&[Some(fingerprint)], ask.cost, status.decision)?;
+        Ok((status, charges))
+    }
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
@@ -214,8 +206,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let charged = self.charged(cost, || charge(&self.engine, THE_KEY, cost, within))?;
-        Ok(Reservation::new(self, charged))
+        let (status, charges) = self.charge(reserve(cost, within))?;
+        Reservation::new(self, self.engine.id, status, cost, charges)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now, as
@@ -236,7 +228,8 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        peek(&self.engine, THE_KEY, cost, within)
+        let status = self.engine.peek(&[Some(THE_KEY)], reserve(cost, within));
+        self.engine.fits(&[Some(THE_KEY)], cost, status.decision).map(|()| status)
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -263,8 +256,8 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let charged = self.charged(cost, || charge(&self.engine, THE_KEY, cost, within))?;
-        Ok(Reservation::new(Arc::clone(self), charged))
+        let (status, charges) = self.charge(reserve(cost, within))?;
+        Reservation::new(Arc::clone(self), self.engine.id, status, cost, charges)
     }
 
     /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
@@ -287,6 +280,13 @@ impl<C: Clock> DirectLimiter<C> {
     /// As [`Limiter::refund`].
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
+    }
+
+    fn charge(&self, ask: Ask) -> Result<(Status, Vec<Refundable>), CostExceedsLimit> {
+        let mut charges = Vec::new();
+        let status = self.ask(ask, Some(&mut charges));
+        self.engine.fits(&[Some(THE_KEY)], ask.cost, status.decision)?;
+        Ok((status, charges))
     }
 }
 
@@ -325,7 +325,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`ReserveError`] when the request is denied, when there is no key or, for a slice, another
     /// number of keys than dimensions, or when `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
-        Ok(Reservation::new(self, self.charge(keys, cost)?))
+        let (status, charges) = self.charge(keys, cost)?;
+        Reservation::new(self, self.engine.id, status, cost, charges)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. While a
@@ -348,7 +349,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
-        Ok(self.engine.peek_together(&self.fingerprints(keys, cost)?, cost, false))
+        self.peek_as(keys, Ask::reserve(cost, 0))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -377,17 +378,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         keys: impl Keys<D>,
         cost: u32,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        Ok(Reservation::new(Arc::clone(self), self.charge(keys, cost)?))
+        let (status, charges) = self.charge(keys, cost)?;
+        Reservation::new(Arc::clone(self), self.engine.id, status, cost, charges)
     }
 
-    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Receipt, Duration, Status), ReserveError> {
-        self.charged(keys, cost, |keys| {
-            let mut charges = Vec::new();
-            let status = self.engine.decide_together_in_full(keys, cost, Some(&mut charges));
-            let delay = status.decision.into_result()?.delay();
-            let receipt = Receipt { limiter: Some(self.engine.id), cost, charges: Charges::Several(charges.into()) };
-            Ok((receipt, delay, status))
-        })
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Status, Vec<Refundable>), JointError> {
+        let (fingerprints, mut charges) = (self.fingerprints(&keys)?, Vec::new());
+        // For now: a queue refunds only its last place.
+        let status = self.ask(keys, &fingerprints, Ask::reserve(cost, 0), Some(&mut charges));
+        self.engine.fits(&fingerprints, cost, status.decision)?;
+        Ok((status, charges))
     }
 
     /// Refunds the permits of a receipt in one dimension after the other.

@@ -1,38 +1,33 @@
-//! Joint requests: one key of each dimension, all of them charged or none.
+//! Requests as the table answers them: of one key, or of one key of each dimension. All keys are
+//! charged or none.
 
 use super::key::Key;
 use super::places::Taken;
-use super::plan::Ask;
-use super::shard::{Full, Prepared, Request};
+use super::plan::{Ask, AskKind};
+use super::shard::{Full, Prepared, Request, back_off};
 use super::table::{Refundable, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Status};
 use crate::fingerprint::Fingerprint;
+use crate::quota::Quota;
 
-/// A joint request.
+/// A request of some keys.
 #[derive(Clone, Copy)]
-pub(crate) struct Together<'a> {
+pub(crate) struct Asked<'a> {
     /// The keys by dimension. An absent one is not asked.
     pub(crate) keys: &'a [Option<Fingerprint>],
-    /// The permits asked of each.
-    pub(crate) cost: u32,
+    /// The request to each of them.
+    pub(crate) ask: Ask,
     /// Whether a key without a place is skipped.
     pub(crate) admits_without_place: bool,
-    /// Whether the admission may have a delay.
-    pub(crate) may_wait: bool,
 }
 
-impl Together<'_> {
-    fn ask(&self) -> Ask {
-        if self.may_wait { Ask::acquire(self.cost) } else { Ask::reserve(self.cost, 0) }
-    }
-
+impl Asked<'_> {
     /// The requests of its keys, with their dimensions.
     fn requests(&self) -> impl Iterator<Item = (usize, Request)> {
-        let ask = self.ask();
-        let requests = self.keys.iter().enumerate();
-        requests.filter_map(move |(dimension, key)| Some((dimension, Request { key: Key::of((*key)?), ask })))
+        let (ask, keys) = (self.ask, self.keys.iter().enumerate());
+        keys.filter_map(move |(dimension, key)| Some((dimension, Request { key: Key::of((*key)?), ask })))
     }
 }
 
@@ -49,7 +44,7 @@ fn and(all: Decision, (dimension, another): (usize, Decision)) -> Decision {
     }
 }
 
-/// The answer that a joint request would get.
+/// The answer that a request would get.
 struct Preview {
     status: Status,
     /// Whether a key found no place.
@@ -59,73 +54,81 @@ struct Preview {
 }
 
 impl Table {
-    /// Takes the permits of each of the keys, or of none. Writes the permits left to `told`, and
+    /// Takes the permits of each of the keys, or of none. Writes the permits left to `left`, and
     /// what refunds need to `refundable`.
     ///
     /// Keys are asked in the order of their dimensions. Each new one takes a place, up to the first
     /// key that denies the request or finds none. If a quota denies it, quotas alone are named.
-    pub(crate) fn acquire_together(
+    pub(crate) fn acquire(
         &self,
-        asked: Together<'_>,
+        asked: Asked<'_>,
         clock: &impl Clock,
-        mut told: Option<&mut PerQuota>,
+        mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
         let mut lost = 0;
         loop {
-            if let Some(told) = told.as_deref_mut() {
-                *told = PerQuota::NONE;
+            if let Some(left) = left.as_deref_mut() {
+                *left = PerQuota::NONE;
             }
-            if let Some(admission) = self.try_together(asked, clock, told.as_deref_mut(), refundable.as_deref_mut()) {
-                return Decision::Admitted(admission);
-            }
-            let Preview { status, is_at_cap, has_new } = self.look_together(asked, clock);
-            let decision = status.decision;
-            if decision.is_denied() {
-                if has_new {
-                    self.open(asked, clock);
-                }
-                if is_at_cap {
-                    self.count_refused();
-                }
-                if let Some(told) = told {
-                    *told = status.left;
-                }
+            if let Some(decision) = self.attempt(asked, clock, left.as_deref_mut(), refundable.as_deref_mut()) {
                 return decision;
             }
-            super::shard::back_off(&mut lost);
+            let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
+            if let Some(denial) = status.denial() {
+                if has_new && !denial.never_fits() {
+                    self.open(asked, clock);
+                }
+                if is_at_cap && !denial.never_fits() {
+                    self.count_refused();
+                }
+                if let Some(left) = left {
+                    *left = status.left;
+                }
+                return status.decision;
+            }
+            back_off(&mut lost);
         }
     }
 
-    /// One attempt. `None` if a key denies the request or finds no place, or another thread was
-    /// faster.
-    fn try_together(
+    /// One attempt. `None` if another thread was faster, a key found no place, or one of several
+    /// denies the request. If there is one key, its word has the answer.
+    fn attempt(
         &self,
-        asked: Together<'_>,
+        asked: Asked<'_>,
         clock: &impl Clock,
-        mut told: Option<&mut PerQuota>,
+        mut left: Option<&mut PerQuota>,
         refundable: Option<&mut Vec<Refundable>>,
-    ) -> Option<Admission> {
+    ) -> Option<Decision> {
         let with = self.with(clock);
         let mut prepared: [Option<(Key, Prepared)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let mut taken: [Option<Taken<'_>>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut skips) = (Admission::UNCOUNTED, false);
+        let is_single = asked.requests().nth(1).is_none();
         for (dimension, request) in asked.requests() {
-            if let Some(told) = told.as_deref_mut() {
-                told.begin(dimension);
+            if let Some(left) = left.as_deref_mut() {
+                left.begin(dimension);
             }
             let (shard, place) = (self.shard(request.key), &mut taken[dimension]);
-            match shard.prepare(with, request, place, &prepared, told.as_deref_mut()) {
+            match shard.prepare(with, request, place, &prepared, left.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
-                    let Decision::Admitted(another_admission) = another.decision.into() else { return None };
-                    admission = another_admission.and(admission);
+                    match Decision::from(another.decision) {
+                        Decision::Admitted(of_key) => admission = of_key.and(admission),
+                        Decision::Denied(denial) => {
+                            if !is_single || denial.never_fits() || !another.commit() {
+                                return None;
+                            }
+                            taken.into_iter().flatten().for_each(Taken::keep);
+                            return Some(Decision::Denied(denial.in_dimension(dimension)));
+                        }
+                    }
                     prepared[dimension] = Some((request.key, another));
                 }
                 Err(Full) if asked.admits_without_place && self.make_room(1, clock).is_err() => {
                     skips = true;
-                    if let Some(told) = told.as_deref_mut() {
-                        self.tell_of_new(request, clock, told);
+                    if let Some(left) = left.as_deref_mut() {
+                        self.tell_of_new(request, clock, left);
                     }
                 }
                 Err(Full) => return None,
@@ -134,45 +137,87 @@ impl Table {
         if skips {
             self.count_refused();
         }
-        let prepared = || prepared.iter().flatten();
-        let Some((key, first)) = prepared().next() else { return Some(admission) };
-        let mut parts = [first.part(self.shard_of(*key)); MAX_DIMENSIONS];
-        let mut count = 0;
-        for (part, (key, prepared)) in parts.iter_mut().zip(prepared()) {
-            *part = prepared.part(self.shard_of(*key));
-            count += 1;
-        }
-        if !self.claim(&mut parts[..count]) {
+        if !self.commit(&prepared) {
             return None;
         }
         taken.into_iter().flatten().for_each(Taken::keep);
         if let Some(refundable) = refundable {
             let charge = |(key, prepared): &(Key, Prepared)| Refundable {
                 key: *key,
-                cost: asked.cost,
+                cost: asked.ask.cost,
                 charged: prepared.charged(),
             };
-            refundable.extend(prepared().map(charge));
+            refundable.extend(prepared.iter().flatten().map(charge));
         }
-        Some(admission)
+        Some(Decision::Admitted(admission))
     }
 
-    /// The answer of [`acquire_together`](Self::acquire_together). Charges nothing. At the key cap it
+    /// Swaps the words of all keys, or of none. Returns whether it did.
+    fn commit(&self, prepared: &[Option<(Key, Prepared)>]) -> bool {
+        let prepared = || prepared.iter().flatten();
+        let Some((key, first)) = prepared().next() else { return true };
+        if prepared().nth(1).is_none() {
+            return first.commit();
+        }
+        let mut parts = [first.part(self.shard_of(*key)); MAX_DIMENSIONS];
+        let mut count = 0;
+        for (part, (key, prepared)) in parts.iter_mut().zip(prepared()) {
+            *part = prepared.part(self.shard_of(*key));
+            count += 1;
+        }
+        self.claim(&mut parts[..count])
+    }
+
+    /// Answers a request that is denied by other than its quotas. They answer as if they alone
+    /// decided, but charge nothing. The request counts if refused requests do, and opens the accounts
+    /// that start low.
+    pub(crate) fn refuse(&self, asked: Asked<'_>, clock: &impl Clock) -> Status {
+        let counts = |&key: &Fingerprint| self.version_for(key).quotas.iter().any(Quota::is_counting_refused);
+        if !asked.keys.iter().flatten().any(counts) {
+            self.open(asked, clock);
+            return self.preview(asked, clock);
+        }
+        let mut status = Status::nothing();
+        let refused = Asked { ask: Ask { kind: AskKind::Refused, ..asked.ask }, ..asked };
+        let decision = self.acquire(refused, clock, Some(&mut status.left), None);
+        status.decided(decision, asked.ask.cost)
+    }
+
+    /// Takes one permit of a key, if it has one. Returns whether it did; `None` if there is no place
+    /// for the key.
+    pub(crate) fn takes_one(&self, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
+        let asked = Asked { keys: &[Some(key)], ask: Ask::acquire(1), admits_without_place: false };
+        match self.acquire(asked, clock, None, None) {
+            Decision::Admitted(_) => Some(true),
+            Decision::Denied(denial) => (denial.reason() == DenialReason::Quota).then_some(false),
+        }
+    }
+
+    /// The wait of a request for one permit of a key, if it would be denied by its quotas.
+    pub(crate) fn denied_for(&self, key: Fingerprint, clock: &impl Clock) -> Option<u64> {
+        let request = Request { key: Key::of(key), ask: Ask::acquire(1) };
+        match self.peek_known(request, clock, &mut { PerQuota::NONE })? {
+            Decision::Admitted(_) => None,
+            Decision::Denied(denial) => Some(denial.wait_ns()),
+        }
+    }
+
+    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it
     /// makes room for new keys, as the request would.
-    pub(crate) fn preview_together(&self, asked: Together<'_>, clock: &impl Clock) -> Status {
-        self.look_together(asked, clock).status
+    pub(crate) fn preview(&self, asked: Asked<'_>, clock: &impl Clock) -> Status {
+        self.look(asked, clock).status
     }
 
-    fn look_together(&self, asked: Together<'_>, clock: &impl Clock) -> Preview {
+    fn look(&self, asked: Asked<'_>, clock: &impl Clock) -> Preview {
         loop {
-            if let Some(preview) = self.try_look_together(asked, clock) {
+            if let Some(preview) = self.try_look(asked, clock) {
                 return preview;
             }
         }
     }
 
     /// One attempt. `None` if it made room: the place may have been that of a key of this request.
-    fn try_look_together(&self, asked: Together<'_>, clock: &impl Clock) -> Option<Preview> {
+    fn try_look(&self, asked: Asked<'_>, clock: &impl Clock) -> Option<Preview> {
         let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
         let (mut new, mut without_place) = (0, None);
         for (dimension, request) in asked.requests() {
@@ -181,7 +226,7 @@ impl Table {
             let (known, free) = (self.peek_known(request, clock, left), self.free_places());
             all.has_new |= known.is_none();
             let is_denied = all.status.decision.is_denied() || without_place.is_some();
-            let takes_place = known.is_none() && asked.cost > 0 && !is_denied;
+            let takes_place = known.is_none() && asked.ask.cost > 0 && !is_denied;
             if takes_place && new >= free {
                 let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
                 all.is_at_cap = true;
@@ -191,17 +236,15 @@ impl Table {
             }
             new += u64::from(takes_place);
             let decision = known.unwrap_or_else(|| self.peek_new(request, clock, left));
-            if decision.is_denied() {
-                left.violate(asked.cost);
-            }
             all.status.decision = and(all.status.decision, (dimension, decision));
         }
         // If quotas deny the request, they alone are named.
         if let Some((dimension, wait_ns)) = without_place.filter(|_| all.status.is_admitted()) {
-            all.status.left.block(dimension, wait_ns);
+            all.status.left.change_in(dimension, |left| left.denied(|wait| wait.max(wait_ns)));
             let denied = Decision::Denied(Denial::new(wait_ns, DenialReason::KeyCap, 0));
             all.status.decision = and(all.status.decision, (dimension, denied));
         }
+        all.status.left.denied = if all.status.is_denied() { asked.ask.cost } else { 0 };
         Some(all)
     }
 
@@ -212,7 +255,7 @@ impl Table {
 
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
     /// them.
-    pub(crate) fn open(&self, asked: Together<'_>, clock: &impl Clock) {
+    fn open(&self, asked: Asked<'_>, clock: &impl Clock) {
         for (_, request) in asked.requests().filter(|(_, request)| request.ask.cost > 0) {
             self.open_low(request, clock);
         }

@@ -142,7 +142,7 @@ impl Prepared {
     }
 
     /// Swaps the word, if it still stands. Returns whether it did.
-    fn commit(&self) -> bool {
+    pub(super) fn commit(&self) -> bool {
         !self.changes() || self.arena.cell(self.place).word.swap(self.old, self.new)
     }
 
@@ -211,68 +211,44 @@ impl Shard {
         Self { root: Root::new(first), floor: AtomicU64::new(0) }
     }
 
-    /// Decides a request. Its key gets a cell and a place if it has none.
+    /// Decides a request of a key that has permits. `None` if only [`prepare`](Self::prepare) can:
+    /// the key has none, moves, needs a ring that has no room, or has a limit below the cost.
     #[inline(always)]
     pub(super) fn decide<C: Clock>(
         &self,
         with: Context<'_, C>,
         request: Request,
         mut left: Option<&mut PerQuota>,
-    ) -> Result<Answer, Full> {
+    ) -> Option<Answer> {
         let Request { key, ask } = request;
         let root = self.root.load();
-        let known = root.known(key).map(|cell| (cell, root.plans.of(key)));
-        if let Some((cell, version)) = known.filter(|(_, version)| ask.cost <= version.most) {
-            // The way of nearly all requests.
-            let mut lost = 0;
-            loop {
-                let word = cell.word.load();
-                if !word.is_open() || word == Word::NEW {
-                    break;
-                }
-                let place = root.place_of(cell);
-                let decided = match version.plan.propose(place, word, with.now(), ask, left.as_deref_mut()) {
-                    Proposal::Admit { word: new, mark, delay_ns } => {
-                        let charged = Charged { mark, life: cell.hint.life() };
-                        cell.word.swap(word, new).then_some((FastDecision::admitted(delay_ns), charged))
-                    }
-                    Proposal::Deny { wait_ns, quota, word: new } => {
-                        let done = new.is_none_or(|new| cell.word.swap(word, new));
-                        done.then_some((FastDecision::denied(wait_ns, quota), Charged::default()))
-                    }
-                    Proposal::Lost => None,
-                    Proposal::NoRoom => break,
-                };
-                if let Some(decided) = decided {
-                    if root.is_moving() {
-                        self.help(with, &root);
-                    }
-                    return Ok(decided);
-                }
-                back_off(&mut lost);
-            }
+        let cell = root.known(key)?;
+        let version = root.plans.of(key);
+        if ask.cost > version.most {
+            return None;
         }
-        if ask.cost > root.plans.of(key).most {
-            return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
-        }
-        drop(root);
-        self.decide_at_length(with, request, left)
-    }
-
-    /// The same for a new key, and during a rebuild.
-    #[cold]
-    fn decide_at_length<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        request: Request,
-        mut left: Option<&mut PerQuota>,
-    ) -> Result<Answer, Full> {
-        let (mut taken, mut lost) = (None, 0);
+        let mut lost = 0;
         loop {
-            let prepared = self.prepare_at_length(with, request, &mut taken, &[], left.as_deref_mut())?;
-            if let Some(prepared) = prepared.filter(Prepared::commit) {
-                taken.into_iter().for_each(Taken::keep);
-                return Ok((prepared.decision, prepared.charged()));
+            let word = cell.word.load();
+            if !word.is_open() || word == Word::NEW {
+                return None;
+            }
+            let place = root.place_of(cell);
+            let (decision, new, mark) = match version.plan.propose(place, word, with.now(), ask, left.as_deref_mut()) {
+                Proposal::Admit { word: new, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(new), mark),
+                Proposal::Deny { wait_ns, quota, word: new } => (FastDecision::denied(wait_ns, quota), new, 0),
+                Proposal::Lost => {
+                    back_off(&mut lost);
+                    continue;
+                }
+                Proposal::NoRoom => return None,
+            };
+            let charged = Charged { mark, life: cell.hint.life() };
+            if new.is_none_or(|new| cell.word.swap(word, new)) {
+                if root.is_moving() {
+                    self.help(with, &root);
+                }
+                return Some((decision, charged));
             }
             back_off(&mut lost);
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::claims::{Claims, Part};
 use super::key::Key;
 use super::places::Places;
-use super::plan::{Ask, AskKind};
-use super::shard::{Answer, Charged, Context, Full, Request, Shard, Shared};
+use super::plan::Ask;
+use super::shard::{Charged, Context, Request, Shard, Shared};
 use super::versions::{Version, Versions};
 use super::word::time_of;
 use crate::clock::Clock;
-use crate::decision::{Decision, FastDecision, PerQuota, Status};
+use crate::decision::{Decision, FastDecision, PerQuota};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
@@ -166,75 +166,18 @@ impl Table {
         self.versions.number(self.shard(key).version_of(key))
     }
 
-    /// Decides a request for at least one permit, and writes the permits left to `left`. An error
-    /// says when there may be a place for the key.
+    /// Decides a request for at least one permit of a key that has some, and writes the permits left
+    /// to `left`. `None` if only [`acquire`](Self::acquire) can.
     #[inline(always)]
     pub(crate) fn decide(
         &self,
         fingerprint: Fingerprint,
         ask: Ask,
         clock: &impl Clock,
-        mut left: Option<&mut PerQuota>,
-    ) -> Result<FastDecision, u64> {
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
         let request = Request { key: Key::of(fingerprint), ask };
-        match self.shard(request.key).decide(self.with(clock), request, left.as_deref_mut()) {
-            Ok((decision, _)) => Ok(decision),
-            Err(Full) => self.decide_at_cap(request, clock, left).map(|(decision, _)| decision),
-        }
-    }
-
-    /// The same with a status, and what a refund needs.
-    pub(crate) fn acquire(
-        &self,
-        fingerprint: Fingerprint,
-        ask: Ask,
-        clock: &impl Clock,
-    ) -> Result<(Status, Refundable), u64> {
-        let request = Request { key: Key::of(fingerprint), ask };
-        let mut status = Status::nothing();
-        let decided = self.shard(request.key).decide(self.with(clock), request, Some(&mut status.left));
-        let decided = decided.or_else(|Full| self.decide_at_cap(request, clock, Some(&mut status.left)));
-        let (decision, charged) = decided?;
-        let cost = if decision.is_admitted() { ask.cost } else { 0 };
-        Ok((status.decided(decision.into(), ask.cost), Refundable { key: request.key, cost, charged }))
-    }
-
-    /// Notes a request that is denied by other than its quotas, as they would if they denied it: it
-    /// counts if refused requests do, and opens the account of a key that starts low. Returns the
-    /// answer of the quotas if it counts.
-    pub(crate) fn refuse(&self, fingerprint: Fingerprint, cost: u32, clock: &impl Clock) -> Option<Status> {
-        let counts = self.version_for(fingerprint).quotas.iter().any(Quota::is_counting_refused);
-        let (key, ask) = (Key::of(fingerprint), Ask::acquire(cost));
-        if !counts {
-            self.open_low(Request { key, ask }, clock);
-            return None;
-        }
-        let request = Request { key, ask: Ask { kind: AskKind::Refused, ..ask } };
-        let mut status = Status::nothing();
-        let (decision, _) = self.shard(key).decide(self.with(clock), request, Some(&mut status.left)).ok()?;
-        Some(status.decided(decision.into(), cost))
-    }
-
-    /// Decides a request whose key found no place.
-    #[cold]
-    fn decide_at_cap(
-        &self,
-        request: Request,
-        clock: &impl Clock,
-        mut left: Option<&mut PerQuota>,
-    ) -> Result<Answer, u64> {
-        let shard = self.shard(request.key);
-        loop {
-            let room = self.make_room(1, clock);
-            match (shard.decide(self.with(clock), request, left.as_deref_mut()), room) {
-                (Ok(decided), _) => return Ok(decided),
-                (Err(Full), Err(wait_ns)) => {
-                    self.count_refused();
-                    return Err(wait_ns);
-                }
-                (Err(Full), Ok(())) => {}
-            }
-        }
+        self.shard(request.key).decide(self.with(clock), request, left).map(|(decision, _)| decision)
     }
 
     #[cold]
@@ -268,33 +211,6 @@ impl Table {
         }
         // If it has seen no key with permits, there may be a place at once.
         Err(earliest.unwrap_or(0).saturating_sub(time_of(clock.now())).max(1))
-    }
-
-    /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it makes room for
-    /// a new key as the request would, so both give the same answer.
-    pub(crate) fn preview(&self, fingerprint: Fingerprint, ask: Ask, clock: &impl Clock) -> Result<Status, u64> {
-        let (request, mut status) = (Request { key: Key::of(fingerprint), ask }, Status::nothing());
-        loop {
-            if let Some(decision) = self.peek_known(request, clock, &mut status.left) {
-                return Ok(status.decided(decision, ask.cost));
-            }
-            match if self.shared.places.free() > 0 { Ok(()) } else { self.make_room(1, clock) } {
-                Ok(()) => {
-                    let decision = self.peek_new(request, clock, &mut status.left);
-                    return Ok(status.decided(decision, ask.cost));
-                }
-                Err(_) if !self.shard(request.key).is_vacant(self.with(clock), request.key) => {}
-                Err(wait_ns) => return Err(wait_ns),
-            }
-        }
-    }
-
-    /// The same, as if there were a place for every key.
-    pub(crate) fn peek(&self, fingerprint: Fingerprint, ask: Ask, clock: &impl Clock) -> Status {
-        let (request, mut status) = (Request { key: Key::of(fingerprint), ask }, Status::nothing());
-        let known = self.peek_known(request, clock, &mut status.left);
-        let decision = known.unwrap_or_else(|| self.peek_new(request, clock, &mut status.left));
-        status.decided(decision, ask.cost)
     }
 
     /// The answer to a peek at a key with permits.

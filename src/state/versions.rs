@@ -10,8 +10,7 @@ use super::key::Key;
 use super::plan::{Ask, Place, Plan, Proposal};
 use super::root::ARC;
 use super::word::Word;
-use crate::decision::{Denial, DenialReason, FastDecision, PerQuota};
-use crate::error::CostExceedsLimit;
+use crate::decision::{Denial, FastDecision, PerQuota};
 use crate::quota::Quota;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,7 +22,7 @@ pub(crate) struct Version {
     pub(crate) quotas: Box<[Quota]>,
     pub(crate) plan: Plan,
     /// The most permits that one request can get.
-    pub(super) most: u32,
+    pub(crate) most: u32,
 }
 
 /// All versions of a table, and the current ones. They last as long as the table.
@@ -71,12 +70,6 @@ impl Hasher for TagHasher {
 }
 
 impl Version {
-    /// Whether a request can ever get so many permits.
-    #[inline]
-    pub(crate) fn check_cost(&self, cost: u32) -> Result<(), CostExceedsLimit> {
-        if cost > self.most { Err(CostExceedsLimit::new(cost, self.most)) } else { Ok(()) }
-    }
-
     /// The answer to a request, or that no wait helps, if the cost is above the limit. Writes what is
     /// left to `left`. `None` if the word changed meanwhile.
     pub(super) fn peek(
@@ -90,17 +83,14 @@ impl Version {
         let fits = ask.cost <= self.most;
         let cost = if fits { ask.cost } else { 0 };
         match self.plan.propose(place, word, now, Ask { cost, ..ask.peek() }, Some(left)) {
-            Proposal::Admit { .. } if !fits => Some(FastDecision::denied(Denial::NEVER, 0)),
+            Proposal::Admit { .. } if !fits => {
+                let quota = (0..).zip(&self.quotas).find(|(_, quota)| ask.cost > quota.limit());
+                Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))
+            }
             Proposal::Admit { delay_ns, .. } => Some(FastDecision::admitted(delay_ns)),
             Proposal::Deny { wait_ns, quota, .. } => Some(FastDecision::denied(wait_ns, quota)),
             Proposal::Lost | Proposal::NoRoom => None,
         }
-    }
-
-    /// The denial of a cost that is more than a limit.
-    pub(crate) fn denial_of_cost(&self, cost: u32) -> Option<Denial> {
-        let quota = (0..=u8::MAX).zip(&self.quotas).find(|(_, quota)| cost > quota.limit());
-        quota.map(|(place, _)| Denial::new(Denial::NEVER, DenialReason::Quota, place))
     }
 }
 

@@ -65,12 +65,27 @@ impl World {
     /// The answer of a log, and the mark of its permits.
     pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &impl Clock) -> Answer {
         let request = Request { key: key(number), ask: Ask::acquire(cost) };
-        match self.shard().decide(self.with(clock), request, None) {
-            Err(Full) => Answer::Full,
-            Ok((decision, charged)) if decision.is_admitted() => {
-                Answer::Admitted { stamp: u64::try_from(charged.mark).expect("the stamp of a log") - TIME_ZERO }
+        let Ok((decision, charged)) = self.decide(request, clock) else { return Answer::Full };
+        if decision.is_admitted() {
+            Answer::Admitted { stamp: u64::try_from(charged.mark).expect("the stamp of a log") - TIME_ZERO }
+        } else {
+            Answer::Denied { wait_ns: decision.wait_ns() }
+        }
+    }
+
+    /// Decides a request as a table does, without a collection at the key cap.
+    fn decide(&self, request: Request, clock: &impl Clock) -> Result<super::Answer, Full> {
+        if let Some(answer) = self.shard().decide(self.with(clock), request, None) {
+            return Ok(answer);
+        }
+        let (mut taken, mut lost) = (None, 0);
+        loop {
+            let prepared = self.shard().prepare(self.with(clock), request, &mut taken, &[], None)?;
+            if let Some(prepared) = prepared.filter(Prepared::commit) {
+                taken.into_iter().for_each(Taken::keep);
+                return Ok((prepared.decision, prepared.charged()));
             }
-            Ok((decision, _)) => Answer::Denied { wait_ns: decision.wait_ns() },
+            back_off(&mut lost);
         }
     }
 

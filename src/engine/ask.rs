@@ -1,0 +1,241 @@
+//! Requests of one key, or of one key of each dimension. In turn they are asked of the lists, the
+//! blocks of penalties, and the quotas. Shadow mode then turns a denial into an admission.
+
+use super::body::Engine;
+use crate::caps::MAX_DIMENSIONS;
+use crate::clock::Clock;
+use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
+use crate::error::CostExceedsLimit;
+use crate::fingerprint::Fingerprint;
+use crate::lists::{List, ListError, Lists};
+use crate::modes::Modes;
+use crate::noted::Noted;
+use crate::observer::{Feed, Request};
+use crate::quota::Quota;
+use crate::state::joint::Asked;
+use crate::state::plan::Ask;
+use crate::state::table::Refundable;
+
+/// The keys of one request by their dimensions.
+pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
+
+/// The end of the block of each dimension's key, if it is blocked.
+type Blocks = [Option<u64>; MAX_DIMENSIONS];
+
+impl<C: Clock, F> Engine<C, F> {
+    /// Decides a request, and tells the observers. Charges that can be refunded are added to
+    /// `refundable`. `shown` are the keys as observers see them, if there are any.
+    #[inline(never)]
+    pub(crate) fn ask(
+        &self,
+        keys: &[Option<Fingerprint>],
+        ask: Ask,
+        refundable: Option<&mut Vec<Refundable>>,
+        shown: Option<&dyn Feed>,
+    ) -> Status {
+        let status = self.decide_fully(keys, ask, refundable);
+        if self.is_observed() && ask.cost > 0 {
+            let result = self.fits(keys, ask.cost, status.decision).map(|()| &status);
+            let quota = |denial: Denial| {
+                let version = self.table.version_for((*keys.get(denial.dimension())?)?);
+                version.quotas.get(denial.quota()).copied()
+            };
+            self.observers.tell(&Request { shown, keys, names: &self.names, cost: ask.cost }, result, quota);
+        }
+        status
+    }
+
+    /// Whether the cost is within all limits.
+    ///
+    /// # Errors
+    /// If that is why the quotas deny the request, and neither a list nor shadow mode answers it.
+    #[inline]
+    pub(crate) fn fits(
+        &self,
+        keys: &[Option<Fingerprint>],
+        cost: u32,
+        decision: Decision,
+    ) -> Result<(), CostExceedsLimit> {
+        match decision {
+            Decision::Denied(denial) if denial.never_fits() => self.limit_below(keys, cost, denial),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn limit_below(&self, keys: &[Option<Fingerprint>], cost: u32, denial: Denial) -> Result<(), CostExceedsLimit> {
+        let limits =
+            denial.violated_quotas().filter_map(|dimension| Some(self.table.version_for(keys[dimension]?).most));
+        // There is none if it has been raised meanwhile.
+        limits.into_iter().find(|&limit| limit < cost).map_or(Ok(()), |limit| Err(CostExceedsLimit::new(cost, limit)))
+    }
+
+    /// Decides a request, with the permits left.
+    pub(super) fn decide_fully(
+        &self,
+        keys: &[Option<Fingerprint>],
+        ask: Ask,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        if ask.cost == 0 {
+            return self.peek(keys, ask);
+        }
+        let Some(modes) = self.modes.get() else {
+            let mut status = Status::nothing();
+            let decision = self.table.acquire(self.asked(keys, ask), &self.clock, Some(&mut status.left), refundable);
+            self.count(decision);
+            return status.decided(decision, ask.cost);
+        };
+        let mut asked = all_of(keys);
+        let status = match self.by_lists(modes, &mut asked) {
+            Some(status) => status,
+            None => self.decide_with_penalties(modes, &asked[..keys.len()], ask, refundable),
+        };
+        self.count(status.decision);
+        let decision = modes.show(status.decision, keys);
+        Status { decision, ..status }
+    }
+
+    /// The answer that such a request would get.
+    pub(crate) fn peek(&self, keys: &[Option<Fingerprint>], ask: Ask) -> Status {
+        // A request of cost zero is always admitted.
+        let Some(modes) = self.modes.get().filter(|_| ask.cost > 0) else {
+            return self.table.preview(self.asked(keys, ask), &self.clock);
+        };
+        let mut asked = all_of(keys);
+        let status = self.by_lists(modes, &mut asked).unwrap_or_else(|| {
+            let (clock, asked) = (Noted::new(&self.clock), &asked[..keys.len()]);
+            let blocks = self.blocks_of(modes, asked, &clock);
+            let status = self.table.preview(self.asked(asked, ask), &clock);
+            with_blocks(status, &blocks, ask.cost, clock.last(), &clock)
+        });
+        let decision = modes.preview(status.decision, keys);
+        Status { decision, ..status }
+    }
+
+    /// Counts a decision. A cost above a limit is none.
+    #[inline]
+    pub(super) fn count(&self, decision: Decision) {
+        if let Some(tally) = &self.tally {
+            if !matches!(decision, Decision::Denied(denial) if denial.never_fits()) {
+                tally.count(decision.is_admitted());
+            }
+        }
+    }
+
+    /// The answer of the quotas and the blocks. A denial by the quotas may begin a block.
+    fn decide_with_penalties(
+        &self,
+        modes: &Modes,
+        keys: &[Option<Fingerprint>],
+        ask: Ask,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        let (clock, asked) = (Noted::new(&self.clock), self.asked(keys, ask));
+        let mut blocks = self.blocks_of(modes, keys, &clock);
+        if blocks.iter().any(Option::is_some) {
+            // Ask the quotas, too: their wait may be longer than the block.
+            let status = self.table.refuse(asked, &clock);
+            return with_blocks(status, &blocks, ask.cost, clock.last(), &clock);
+        }
+        let mut status = Status::nothing();
+        let decision = self.table.acquire(asked, &clock, Some(&mut status.left), refundable);
+        let (status, told_at) = (status.decided(decision, ask.cost), clock.last());
+        let denial = status.denial().filter(|denial| !denial.never_fits());
+        for dimension in denial.into_iter().flat_map(Denial::violated_quotas) {
+            blocks[dimension] = keys[dimension].and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
+        }
+        with_blocks(status, &blocks, ask.cost, told_at, &clock)
+    }
+
+    fn blocks_of(&self, modes: &Modes, keys: &[Option<Fingerprint>], clock: &Noted<'_, C>) -> Blocks {
+        let mut blocks = [None; MAX_DIMENSIONS];
+        for (block, key) in blocks.iter_mut().zip(keys) {
+            *block = key.and_then(|key| self.penalties(modes, key)?.blocked_until(key, clock));
+        }
+        blocks
+    }
+
+    /// The answer of the lists to a request with a denied key, or with none but allowed keys.
+    /// Otherwise removes the allowed keys, so that their dimensions are not asked.
+    fn by_lists(&self, modes: &Modes, keys: &mut Together) -> Option<Status> {
+        let lists = modes.lists.as_ref()?;
+        let (mut denied, mut status): (Option<Denial>, _) = (None, Status::nothing());
+        for (dimension, place) in keys.iter_mut().enumerate() {
+            let Some((key, list)) = place.and_then(|key| Some((key, lists.of(key)?))) else { continue };
+            status.left.begin(dimension);
+            let limits = self.table.version_for(key).quotas.iter().map(Quota::limit);
+            match list {
+                List::Deny => {
+                    status.left.set(limits.map(|limit| Left::none_for(limit, Denial::NEVER)));
+                    let denial = Denial::new(Denial::NEVER, DenialReason::DenyList, 0).in_dimension(dimension);
+                    denied = Some(denied.map_or(denial, |others| others.and(denial)));
+                }
+                List::Allow => {
+                    status.left.set(limits.map(Left::all));
+                    *place = None;
+                }
+            }
+        }
+        let nothing_asked = || keys.iter().all(Option::is_none).then_some(Decision::Admitted(Admission::UNCOUNTED));
+        Some(status.decided(denied.map(Decision::Denied).or_else(nothing_asked)?, 1))
+    }
+
+    pub(super) fn asked<'a>(&self, keys: &'a [Option<Fingerprint>], ask: Ask) -> Asked<'a> {
+        Asked { keys, ask, admits_without_place: self.at_cap.admits() }
+    }
+
+    /// Refunds the permits of these charges that still count, and returns how many. Of several
+    /// keys, the count of the key with the most.
+    pub(crate) fn refund(&self, charges: &[Refundable]) -> u32 {
+        charges.iter().map(|refundable| self.table.refund(refundable, &self.clock)).max().unwrap_or(0)
+    }
+
+    fn lists(&self) -> Option<&Lists> {
+        self.modes.get()?.lists.as_ref()
+    }
+
+    pub(crate) fn put_on(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
+        self.lists().ok_or(ListError::NoLists)?.put(list, key)
+    }
+
+    pub(crate) fn take_off_lists(&self, key: Fingerprint) -> bool {
+        self.lists().is_some_and(|lists| lists.take_off(key))
+    }
+}
+
+/// The keys, with none in the dimensions that there are not.
+fn all_of(keys: &[Option<Fingerprint>]) -> Together {
+    let mut all = [None; MAX_DIMENSIONS];
+    all[..keys.len()].copy_from_slice(keys);
+    all
+}
+
+/// The answer of the quotas, told at the reading `told_at`, and of the blocks. A blocked key has no
+/// permits until its block ends, and is denied by it, whatever its quota answers. Of all denials
+/// the one with the longest wait is told.
+fn with_blocks<C: Clock>(mut status: Status, blocks: &Blocks, cost: u32, told_at: u64, clock: &Noted<'_, C>) -> Status {
+    if status.denial().is_some_and(Denial::never_fits) {
+        return status;
+    }
+    // A block may have ended since it was read.
+    let from_now = |until: u64| until.saturating_sub(clock.last()).max(1);
+    let by_block = |dimension, wait_ns| Denial::new(wait_ns, DenialReason::Penalty, 0).in_dimension(dimension);
+    let mut blocked: Option<Denial> = None;
+    for (dimension, until) in blocks.iter().enumerate().filter_map(|(dimension, until)| Some((dimension, (*until)?))) {
+        let later = |wait_ns: u64| from_now(until.max(told_at.saturating_add(wait_ns)));
+        status.left.change_in(dimension, |left| {
+            left.denied(|wait_ns| if wait_ns == Denial::NEVER { wait_ns } else { later(wait_ns) })
+        });
+        let block = by_block(dimension, from_now(until));
+        blocked = Some(blocked.map_or(block, |others| others.and(block)));
+    }
+    let Some(mut denial) = blocked else { return status };
+    if let Some(by_quota) = status.denial() {
+        denial = denial.and(by_quota.after(from_now(told_at.saturating_add(by_quota.wait_ns()))));
+        if blocks[denial.dimension()].is_some() {
+            denial = by_block(denial.dimension(), denial.wait_ns()).and(denial);
+        }
+    }
+    status.decided(Decision::Denied(denial), cost)
+}

@@ -225,8 +225,11 @@ impl Table {
             left.begin(dimension);
             let (known, free) = (self.peek_known(request, clock, left), self.free_places());
             all.has_new |= known.is_none();
+            let decision = known.unwrap_or_else(|| self.peek_new(request, clock, left));
             let is_denied = all.status.decision.is_denied() || without_place.is_some();
-            let takes_place = known.is_none() && asked.ask.cost > 0 && !is_denied;
+            // A key that never gets so many permits takes no place.
+            let never_fits = matches!(decision, Decision::Denied(denial) if denial.never_fits());
+            let takes_place = known.is_none() && asked.ask.cost > 0 && !is_denied && !never_fits;
             if takes_place && new >= free {
                 let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
                 all.is_at_cap = true;
@@ -235,7 +238,6 @@ impl Table {
                 continue;
             }
             new += u64::from(takes_place);
-            let decision = known.unwrap_or_else(|| self.peek_new(request, clock, left));
             all.status.decision = and(all.status.decision, (dimension, decision));
         }
         // If quotas deny the request, they alone are named.

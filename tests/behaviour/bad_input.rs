@@ -7,8 +7,8 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use tollgate::{
-    Absent, Algorithm, AtKeyCap, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, JointError,
-    JointLimiter, Limiter, MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Quota, QuotaError, ReserveError,
+    Absent, Algorithm, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, JointError, JointLimiter, Limiter,
+    MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Quota, QuotaError, ReserveError,
 };
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -187,20 +187,6 @@ fn a_cost_past_the_least_of_several_limits() {
     let error = limiter.try_acquire_n(4).expect_err("never");
     assert_eq!((error.cost(), error.limit()), (4, 3));
     assert!(limiter.try_acquire_n(3).is_ok_and(|decision| decision.is_admitted()));
-}
-
-#[test]
-fn a_cost_above_the_limit_is_an_error_also_without_a_place() {
-    for at_cap in [AtKeyCap::Deny, AtKeyCap::Admit] {
-        let builder = Limiter::<str>::builder(Quota::per_minute(5)).key_cap(1).at_key_cap(at_cap);
-        let limiter = builder.clock(MockClock::new()).build().expect("a good quota");
-        assert!(limiter.try_acquire("alice").is_admitted());
-        assert!(limiter.try_acquire_n("bob", 6).is_err());
-        assert!(limiter.try_acquire_n_status("bob", 6).is_err());
-        assert!(limiter.peek_n("bob", 6).is_err());
-        assert!(limiter.reserve("bob", 6, Duration::ZERO).is_err());
-        assert_eq!(limiter.counts().refused_at_cap, 0);
-    }
 }
 
 /// Either takes a ring of twice as many slots as the limit.

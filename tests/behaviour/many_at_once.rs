@@ -70,3 +70,17 @@ fn keys_of_one_table_that_need_large_rings_are_granted_together() {
         assert!(limiter.try_acquire_n((key, key, key), 400).unwrap().is_admitted());
     }
 }
+
+#[test]
+fn a_cost_above_the_limit_is_an_error_also_without_a_place() {
+    for at_cap in [AtKeyCap::Deny, AtKeyCap::Admit] {
+        let builder = Limiter::<str>::builder(Quota::per_minute(5)).key_cap(1).at_key_cap(at_cap);
+        let limiter = builder.clock(Patience::default()).build().expect("a good quota");
+        assert!(limiter.try_acquire("alice").is_admitted());
+        assert!(limiter.try_acquire_n("bob", 6).is_err());
+        assert!(limiter.try_acquire_n_status("bob", 6).is_err());
+        assert!(limiter.peek_n("bob", 6).is_err());
+        assert!(limiter.reserve("bob", 6, Duration::ZERO).is_err());
+        assert_eq!(limiter.counts().refused_at_cap, 0);
+    }
+}

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hash;
+use std::sync::Arc;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
@@ -225,11 +226,11 @@ impl<C: Clock> DirectLimiter<C> {
     /// use tollgate::{DirectLimiter, Quota};
     ///
     /// let limiter = DirectLimiter::new(Quota::per_second(10))?;
-    /// assert_eq!(limiter.quotas(), [Quota::per_second(10)]);
+    /// assert_eq!(*limiter.quotas(), [Quota::per_second(10)]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn quotas(&self) -> &[Quota] {
+    pub fn quotas(&self) -> Arc<[Quota]> {
         self.engine.quotas(0)
     }
 
@@ -254,7 +255,7 @@ impl<C: Clock> DirectLimiter<C> {
 impl<C: Clock + fmt::Debug> fmt::Debug for DirectLimiter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DirectLimiter")
-            .field("quotas", &Shown(self.quotas()))
+            .field("quotas", &Shown(&self.quotas()))
             .field("clock", &self.engine.clock)
             .finish_non_exhaustive()
     }

@@ -1,6 +1,7 @@
 //! [`Engine`]: a table, a clock, the modes, the answer at the key cap, and changes of quotas.
 
 use core::fmt;
+use std::sync::Arc;
 
 use once_cell::race::OnceBox;
 
@@ -51,8 +52,8 @@ pub(crate) struct Change<'a> {
 
 impl<C: Clock, F> Engine<C, F> {
     /// The current quotas of a slot; slot 0 if there are no dimensions.
-    pub(crate) fn quotas(&self, slot: usize) -> &[Quota] {
-        &self.table.version(slot).quotas
+    pub(crate) fn quotas(&self, slot: usize) -> Arc<[Quota]> {
+        Arc::clone(&self.table.version(slot).quotas)
     }
 
     /// The key in this dimension, with the slot of its tier, or that of the dimension.
@@ -75,9 +76,7 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
         self.can_change(changes)?;
         for &Change { slot, scope, quotas } in changes {
-            if !self.table.are(slot, scope, quotas) {
-                self.table.change(slot, scope, quotas, &self.clock);
-            }
+            self.table.change(slot, scope, quotas, &self.clock);
         }
         Ok(())
     }
@@ -88,7 +87,7 @@ impl<C: Clock, F> Engine<C, F> {
             if scope != Scope::All && !self.may_have_own {
                 return Err((at, Unchanged::NoneOfItsOwn));
             }
-            Unchanged::check(self.quotas(slot), quotas).map_err(|error| (at, error))
+            Unchanged::check(&self.quotas(slot), quotas).map_err(|error| (at, error))
         })
     }
 

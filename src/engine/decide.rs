@@ -122,11 +122,11 @@ impl<C: Clock, F> Engine<C, F> {
     /// The answer to a new key at the key cap.
     #[cold]
     pub(super) fn answer_at_cap(&self, key: Fingerprint, retry_after_ns: u64) -> Status {
-        let quotas = &self.table.version_for(key).quotas;
+        let version = self.table.version_for(key);
         if self.at_cap.admits() {
-            return Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all);
+            return Status::by_other(Decision::Admitted(Admission::UNCOUNTED), &version.quotas, Left::all);
         }
         let denied = Decision::Denied(Denial::new(retry_after_ns, DenialReason::KeyCap, 0));
-        Status::by_other(denied, quotas, |limit| Left::none_for(limit, retry_after_ns))
+        Status::by_other(denied, &version.quotas, |limit| Left::none_for(limit, retry_after_ns))
     }
 }

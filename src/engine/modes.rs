@@ -53,13 +53,13 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     fn by_list(&self, modes: &Modes, key: Fingerprint) -> Option<Status> {
-        let quotas = &self.table.version_for(key).quotas;
+        let quotas = self.table.quotas_for(key);
         let never = Denial::new(Denial::NEVER, DenialReason::DenyList, 0);
         Some(match modes.list_of(key)? {
             List::Deny => {
-                Status::by_other(Decision::Denied(never), quotas, |limit| Left::none_for(limit, Denial::NEVER))
+                Status::by_other(Decision::Denied(never), &quotas, |limit| Left::none_for(limit, Denial::NEVER))
             }
-            List::Allow => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), quotas, Left::all),
+            List::Allow => Status::by_other(Decision::Admitted(Admission::UNCOUNTED), &quotas, Left::all),
         })
     }
 

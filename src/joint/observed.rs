@@ -1,5 +1,7 @@
 //! What the observers of a limiter in several dimensions see.
 
+use std::sync::Arc;
+
 use super::limiter::JointLimiter;
 use crate::clock::Clock;
 use crate::engine::Together;
@@ -38,7 +40,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         let answer = checked.and_then(|()| decide(&fingerprints));
         let quotas = |dimension: usize| {
             let key = fingerprints.get(dimension).copied().flatten();
-            key.map_or(&[][..], |key| &self.engine.table.version_for(key).quotas)
+            key.map_or_else(Arc::default, |key| self.engine.table.quotas_for(key))
         };
         let keys = OfDimensions::<D, A>::new(&keys);
         self.observers.tell(&Request::new(&keys, &fingerprints, &self.names, cost), &answer, quotas);

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
@@ -305,11 +306,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// let builder = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(9));
     /// let limiter = builder.build()?;
-    /// assert_eq!(limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
+    /// assert_eq!(*limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn quotas(&self) -> &[Quota] {
+    pub fn quotas(&self) -> Arc<[Quota]> {
         self.engine.quotas(0)
     }
 

@@ -51,6 +51,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     fn tell<A: AsKey<K>>(&self, key: A, fingerprint: Fingerprint, cost: u32, answer: &impl Told) {
         let (key, fingerprints) = (OneKey::<K, A>::new(&key), [Some(fingerprint)]);
         let request = Request::new(&key, &fingerprints, &[], cost);
-        self.observers.tell(&request, answer, |_| &self.engine.table.version_for(fingerprint).quotas);
+        self.observers.tell(&request, answer, |_| self.engine.table.quotas_for(fingerprint));
     }
 }

@@ -41,7 +41,7 @@ impl Observers {
         &self,
         request: &'a Request<'a>,
         answer: &'a impl Told,
-        quotas: impl FnOnce(usize) -> &'a [Quota],
+        quotas: impl FnOnce(usize) -> Arc<[Quota]>,
     ) {
         let Some(observation) = Observation::new(request, answer, quotas) else { return };
         for observer in self.all() {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hasher;
+use std::sync::Arc;
 
 use super::keys::Feed;
 use super::told::Told;
@@ -33,7 +34,7 @@ use crate::quota::Quota;
 pub struct Observation<'a> {
     result: Result<Decision, CostExceedsLimit>,
     status: Option<&'a Status>,
-    quota: Option<&'a Quota>,
+    quota: Option<Quota>,
     request: &'a Request<'a>,
 }
 
@@ -63,12 +64,12 @@ impl<'a> Observation<'a> {
     pub(super) fn new(
         request: &'a Request<'a>,
         answer: &'a impl Told,
-        quotas: impl FnOnce(usize) -> &'a [Quota],
+        quotas: impl FnOnce(usize) -> Arc<[Quota]>,
     ) -> Option<Self> {
         let result = answer.decided().filter(|_| request.cost > 0)?;
         let seen = Self { result, status: answer.status(), quota: None, request };
         let by_quota = seen.denial().filter(|denial| denial.reason() == DenialReason::Quota);
-        let quota = by_quota.and_then(|denial| quotas(denial.dimension()).get(denial.quota()));
+        let quota = by_quota.and_then(|denial| quotas(denial.dimension()).get(denial.quota()).copied());
         Some(Self { quota, ..seen })
     }
 
@@ -143,7 +144,7 @@ impl<'a> Observation<'a> {
     /// If the quotas change at this moment, it is the quota that took its place, or `None`.
     #[must_use]
     pub const fn quota(&self) -> Option<&Quota> {
-        self.quota
+        self.quota.as_ref()
     }
 
     /// The name of this dimension of a [`JointLimiter`](crate::JointLimiter), counted from zero.
@@ -197,7 +198,7 @@ impl<'a> Observation<'a> {
 impl fmt::Debug for Observation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut seen = f.debug_struct("Observation");
-        seen.field("result", &self.result).field("cost", &self.cost()).field("quota", &self.quota);
+        seen.field("result", &self.result).field("cost", &self.cost()).field("quota", &self.quota());
         seen.finish_non_exhaustive()
     }
 }

@@ -183,7 +183,7 @@ fn a_single_key_may_have_a_larger_account_than_all_others() {
         assert!(live.try_acquire_n(1, 1 << 28).unwrap().is_admitted());
         let restored = builder(&small, None, &clock).restore_after(&live.snapshot(), Duration::ZERO);
         let restored = restored.expect("as the live one has room for it");
-        assert_eq!(restored.quotas_of(1), large);
+        assert_eq!(*restored.quotas_of(1), large);
         assert_eq!(restored.peek(1).remaining(), live.peek(1).remaining(), "{}", large[0]);
     }
 }

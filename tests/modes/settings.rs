@@ -39,7 +39,7 @@ fn a_setting_that_can_not_be_used_is_an_error_and_nothing_changes() {
     assert_eq!(settings.set_penalty(2, Some(Penalty::new(1, HOUR, HOUR))), no_dimension);
     assert_eq!(settings.set_penalty(2, None), no_dimension);
     let premium = limiter.tier(0, "premium").unwrap();
-    assert_eq!(limiter.quotas_of((premium.key(7), 7)).unwrap()[0], Some(&[Quota::per_hour(5)][..]));
+    assert_eq!(limiter.quotas_of((premium.key(7), 7)).unwrap()[0], Some([Quota::per_hour(5)].into()));
 
     assert_eq!(settings.set_quotas(0, &[]), Err(ChangeError::Unusable(BuildError::NoQuota)));
     let counting = Quota::per_hour(1).counting_refused();

@@ -187,9 +187,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// It is for few keys that change rarely: a customer pays for more. Call it when the quotas
     /// change, not in each request. A change to other quotas moves the keys of the key's part of the
-    /// table, a 16th of a large one. Keys of a part with equal quotas share the memory that these take. A call
-    /// with the quotas that the key has of its own changes nothing and costs nothing. For many keys
-    /// with the same quotas there are [tiers](Tier).
+    /// table, a 16th of a large one. Keys of one part with equal quotas share the memory that these
+    /// take. A call with the quotas that the key has of its own changes nothing and costs nothing.
+    /// For many keys with the same quotas there are [tiers](Tier).
     ///
     /// The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks

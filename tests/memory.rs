@@ -395,9 +395,9 @@ fn small_limiters_are_small() {
 #[test]
 fn the_docs_tell_the_size_of_a_limiter() {
     let sizes = [
-        ("Limiter", 1_200, size_of::<Limiter<str>>()),
-        ("DirectLimiter", 1_000, size_of::<DirectLimiter>()),
-        ("JointLimiter", 1_200, size_of::<JointLimiter<(String, u64)>>()),
+        ("Limiter", 800, size_of::<Limiter<str>>()),
+        ("DirectLimiter", 640, size_of::<DirectLimiter>()),
+        ("JointLimiter", 800, size_of::<JointLimiter<(String, u64)>>()),
     ];
     for (limiter, told, size) in sizes {
         assert!(size.abs_diff(told) <= 100, "the docs of {limiter} tell about {told} bytes; it takes {size}");

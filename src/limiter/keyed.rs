@@ -27,7 +27,7 @@ use crate::tier::Tier;
 /// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
 /// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows.
 ///
-/// A limiter is a value of about 1.2 KB. Put it into an `Arc`, a `static` or the state of the
+/// A limiter is a value of about 0.8 KB. Put it into an `Arc`, a `static` or the state of the
 /// application. [`counts`](Self::counts) has the bytes that it takes.
 ///
 /// ```

@@ -110,7 +110,7 @@ proptest! {
         }
         let snapshot = Snapshot::from_bytes(&live.snapshot().to_bytes()).expect("just written");
         clock.advance(nanos(down));
-        let restored = builder(live.quotas(), penalty, &clock).restore_after(&snapshot, nanos(down));
+        let restored = builder(&live.quotas(), penalty, &clock).restore_after(&snapshot, nanos(down));
         let restored = restored.expect("the quotas in force");
         for key in 0..KEYS {
             prop_assert_eq!(restored.quotas_of(key), live.quotas_of(key));

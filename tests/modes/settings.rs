@@ -59,11 +59,11 @@ fn a_setting_that_can_not_be_used_is_an_error_and_nothing_changes() {
 fn a_check_of_quotas_changes_nothing() {
     let limiter = joint();
     for (dimension, quotas) in [(0, &[Quota::per_hour(7)][..]), (1, &[Quota::per_hour(8), Quota::per_second(2)])] {
-        let before = limiter.dimensions().map(|(_, quotas)| quotas.to_vec()).collect::<Vec<_>>();
+        let before = limiter.dimensions().map(|(_, quotas)| quotas).collect::<Vec<_>>();
         assert_eq!(limiter.settings().check_quotas(dimension, quotas), Ok(()));
-        assert!(limiter.dimensions().map(|(_, quotas)| quotas).eq(&before));
+        assert!(limiter.dimensions().map(|(_, quotas)| quotas).eq(before));
         assert_eq!(limiter.settings().set_quotas(dimension, quotas), Ok(()));
-        assert_eq!(limiter.dimensions().nth(dimension).unwrap().1, quotas);
+        assert_eq!(*limiter.dimensions().nth(dimension).unwrap().1, *quotas);
     }
 }
 

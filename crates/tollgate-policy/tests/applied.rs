@@ -121,7 +121,7 @@ fn what_a_limiter_can_not_take_on_is_refused_and_nothing_changes() {
     }
     assert_eq!(
         limiter.quotas_of((1, 1)).unwrap(),
-        [[1], [9]].map(|it| it.map(Quota::per_minute)).each_ref().map(|it| Some(&it[..]))
+        [[1], [9]].map(|it| it.map(Quota::per_minute)).map(|it| Some(it.into()))
     );
     assert_eq!(ask(&limiter, (1, 1), 5), [COUNTED, BY_QUOTA, BY_QUOTA, BY_QUOTA, BY_QUOTA]);
     // A key cap that the policy does not say is left to the program.

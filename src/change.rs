@@ -1,6 +1,7 @@
 //! Changes of quotas while the limiter is in use: [`Limiter::set_quotas`] and its like.
 
 use core::hash::Hash;
+use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
@@ -26,7 +27,7 @@ use crate::tier::Tier;
 /// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
 /// let error = limiter.set_quotas(&[bucket]).unwrap_err();
 /// assert!(matches!(error, ChangeError::OtherAlgorithm { .. }));
-/// assert_eq!(limiter.quotas(), [Quota::per_minute(2)]);
+/// assert_eq!(*limiter.quotas(), [Quota::per_minute(2)]);
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +95,7 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
         Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
         let changed = self.change(&[Change { slot, scope, quotas }]);
-        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.quotas(slot), quotas))
+        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, &self.quotas(slot), quotas))
     }
 
     /// Changes the quotas of a tier. Panics if there is none such.
@@ -134,9 +135,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Permits that were charged under earlier quotas can still be refunded to logs and windows,
     /// unless they count in another window. They can't be refunded to buckets and queues.
     ///
-    /// Quotas that the limiter has not had before take some 470 bytes, which are freed with it. A
-    /// call with the quotas that there are changes nothing and costs nothing. Another
-    /// [name](Quota::named) alone changes no permits.
+    /// The old quotas take no memory after the change. A call with the quotas that there are changes
+    /// nothing and costs nothing. Another [name](Quota::named) alone changes no permits.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -187,9 +187,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// It is for few keys that change rarely: a customer pays for more. Call it when the quotas
     /// change, not in each request. A change to other quotas moves the keys of the key's part of the
-    /// table, a 16th of a large one. Keys with equal quotas share the memory that these take. A call
-    /// with the quotas that the key has of its own changes nothing and costs nothing. For many keys
-    /// with the same quotas there are [tiers](Tier).
+    /// table, a 16th of a large one. Keys of one part with equal quotas share the memory that these
+    /// take. A call with the quotas that the key has of its own changes nothing and costs nothing.
+    /// For many keys with the same quotas there are [tiers](Tier).
     ///
     /// The limiter has to be built for it, with
     /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas). Then each decision looks
@@ -226,7 +226,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// let limiter = builder.keys_with_quotas(1000).build()?;
     /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
     /// assert!(limiter.unset_quotas_of("alice"));
-    /// assert_eq!(limiter.quotas_of("alice"), [Quota::per_minute(2)]);
+    /// assert_eq!(*limiter.quotas_of("alice"), [Quota::per_minute(2)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unset_quotas_of(&self, key: impl AsKey<K>) -> bool {
@@ -241,12 +241,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// let builder = Limiter::<String>::builder(Quota::per_minute(2));
     /// let limiter = builder.keys_with_quotas(1000).build()?;
     /// limiter.set_quotas_of("alice", &[Quota::per_minute(10)])?;
-    /// assert_eq!(limiter.quotas_of("alice"), [Quota::per_minute(10)]);
-    /// assert_eq!(limiter.quotas_of("bob"), [Quota::per_minute(2)]);
+    /// assert_eq!(*limiter.quotas_of("alice"), [Quota::per_minute(10)]);
+    /// assert_eq!(*limiter.quotas_of("bob"), [Quota::per_minute(2)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn quotas_of(&self, key: impl AsKey<K>) -> &[Quota] {
-        &self.engine.table.version_for(self.fingerprint(key)).quotas
+    pub fn quotas_of(&self, key: impl AsKey<K>) -> Arc<[Quota]> {
+        self.engine.table.quotas_for(self.fingerprint(key))
     }
 }
 
@@ -348,7 +348,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         let keys = self.fingerprints(&keys).map_err(ChangeError::Keys)?;
         let change = |&key: &Fingerprint| Change { slot: key.plan(), scope: Scope::Key(key), quotas };
         let changes: Vec<_> = keys.iter().flatten().map(change).collect();
-        let error = |(at, error): (usize, _)| ChangeError::of(error, self.engine.quotas(changes[at].slot), quotas);
+        let error = |(at, error): (usize, _)| ChangeError::of(error, &self.engine.quotas(changes[at].slot), quotas);
         self.engine.change(&changes).map_err(error)
     }
 
@@ -387,16 +387,16 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///     .dimension("tenant", [Quota::per_minute(100)])
     ///     .build()?;
     /// let quotas = limiter.quotas_of(("alice", Absent))?;
-    /// assert_eq!(quotas, [Some(&[Quota::per_minute(1)][..]), None]);
+    /// assert_eq!(quotas, [Some([Quota::per_minute(1)].into()), None]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`JointError`] when there is no key, or, for a slice, not as many keys as dimensions.
-    pub fn quotas_of(&self, keys: impl Keys<D>) -> Result<Vec<Option<&[Quota]>>, JointError> {
+    pub fn quotas_of(&self, keys: impl Keys<D>) -> Result<Vec<Option<Arc<[Quota]>>>, JointError> {
         let keys = self.fingerprints(&keys)?;
-        let quotas = |key| &*self.engine.table.version_for(key).quotas;
+        let quotas = |key| self.engine.table.quotas_for(key);
         Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
     }
 

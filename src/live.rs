@@ -74,7 +74,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     /// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
     /// let error = limiter.settings().check_quotas(0, &[bucket]).unwrap_err();
     /// assert!(matches!(error, ChangeError::OtherAlgorithm { .. }));
-    /// assert_eq!(limiter.quotas(), [Quota::per_minute(2)]);
+    /// assert_eq!(*limiter.quotas(), [Quota::per_minute(2)]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     ///
@@ -85,7 +85,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
         self.check_dimension(dimension)?;
         Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
         let can_change = self.engine.can_change(&[Change { slot: dimension, scope: Scope::All, quotas }]);
-        can_change.map_err(|(_, unchanged)| ChangeError::of(unchanged, self.engine.quotas(dimension), quotas))
+        can_change.map_err(|(_, unchanged)| ChangeError::of(unchanged, &self.engine.quotas(dimension), quotas))
     }
 
     /// Changes the quotas of all keys of a dimension, as [`Limiter::set_quotas`] does.
@@ -96,7 +96,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     /// let builder = JointLimiter::<(String, u64)>::builder().dimension("user", [Quota::per_minute(2)]);
     /// let limiter = builder.dimension("tenant", [Quota::per_minute(9)]).build()?;
     /// limiter.settings().set_quotas(1, &[Quota::per_minute(8)])?;
-    /// assert_eq!(limiter.quotas_of(("alice", 7))?[1], Some(&[Quota::per_minute(8)][..]));
+    /// assert_eq!(limiter.quotas_of(("alice", 7))?[1], Some([Quota::per_minute(8)].into()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -224,9 +224,7 @@ impl Penalties {
     pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) {
         if let Some(to) = to {
             for (slot, quota) in (0..).zip(to.quotas()) {
-                if !self.table.are(slot, Scope::All, &[quota]) {
-                    self.table.change(slot, Scope::All, &[quota], clock);
-                }
+                self.table.change(slot, Scope::All, &[quota], clock);
             }
             self.at_once.store(to.denials == 1, Ordering::Release);
         }

@@ -395,9 +395,9 @@ fn small_limiters_are_small() {
 #[test]
 fn the_docs_tell_the_size_of_a_limiter() {
     let sizes = [
-        ("Limiter", 1_200, size_of::<Limiter<str>>()),
-        ("DirectLimiter", 1_000, size_of::<DirectLimiter>()),
-        ("JointLimiter", 1_200, size_of::<JointLimiter<(String, u64)>>()),
+        ("Limiter", 800, size_of::<Limiter<str>>()),
+        ("DirectLimiter", 640, size_of::<DirectLimiter>()),
+        ("JointLimiter", 800, size_of::<JointLimiter<(String, u64)>>()),
     ];
     for (limiter, told, size) in sizes {
         assert!(size.abs_diff(told) <= 100, "the docs of {limiter} tell about {told} bytes; it takes {size}");
@@ -441,18 +441,50 @@ fn counters_of_decisions_take_memory_once() {
     assert_nothing(counted, "ten thousand counted denials");
 }
 
-/// What `Limiter::set_quotas` says of a change.
+/// What `Limiter::set_quotas` and `set_quotas_of` say of a change.
 #[test]
-fn a_change_of_quotas_takes_its_revision_and_nothing_of_the_keys() {
-    const CHANGES: u32 = 4095;
-    let mut counted = Counted::new(100, |builder| builder);
-    counted.during(|limiter, _| admit(limiter, 0..1000));
-    let before = counted.held;
-    counted.during(|limiter, _| {
-        for limit in 1..=CHANGES {
-            limiter.set_quotas(&[Quota::new(limit, WINDOW)]).expect("a usable quota");
+fn a_hundred_thousand_changes_of_quotas_take_no_memory() {
+    const CHANGES: u32 = 100_000;
+    let mut counted = Counted::new(100, |builder| builder.key_cap(100).keys_with_quotas(10));
+    let change = |limiter: &Keyed, limits: core::ops::RangeInclusive<u32>| {
+        for limit in limits {
+            let quotas = [Quota::new(limit, WINDOW)];
+            match limit % 4 {
+                0 => limiter.set_quotas_of(u64::from(limit % 10), &quotas).expect("a usable quota"),
+                _ => limiter.set_quotas(&quotas).expect("a usable quota"),
+            }
         }
+    };
+    counted.during(|limiter, _| {
+        admit(limiter, 0..10);
+        (0..10).for_each(|key| limiter.set_quotas_of(key, &[Quota::new(7, WINDOW)]).expect("a usable quota"));
+        change(limiter, 1..=100);
     });
-    assert_at_most((counted.held - before) as f64 / f64::from(CHANGES), 500.0, "bytes a change");
+    let before = counted.held;
+    counted.during(|limiter, _| change(limiter, 101..=CHANGES));
+    assert_eq!(counted.held, before, "bytes after the changes, and before");
+    let none = counted.during(|limiter, _| {
+        let is = limiter.quotas()[0];
+        (0..1000).for_each(|_| limiter.set_quotas(&[is]).expect("a usable quota"));
+    });
+    assert_nothing(none, "changes to the quotas that there are");
     counted.finish();
+}
+
+/// Keys of a part of the table with equal quotas have one version: each takes an entry in a map.
+#[test]
+fn keys_with_equal_quotas_share_them() {
+    const KEYS: u64 = 400;
+    let bytes = |quotas: fn(u64) -> Quota| {
+        let mut counted = Counted::new(100, |builder| builder.key_cap(10_000).keys_with_quotas(1000));
+        counted.during(|limiter, _| {
+            (0..KEYS).for_each(|key| limiter.set_quotas_of(key, &[quotas(key)]).expect("a usable quota"));
+        });
+        let held = counted.held;
+        counted.finish();
+        held
+    };
+    let equal = bytes(|_| Quota::new(7, WINDOW));
+    let own = bytes(|key| Quota::new(7 + u32::try_from(key).expect("few"), WINDOW));
+    assert!((own - equal) as u64 > (KEYS - 16) * 150, "{equal} bytes for equal quotas, {own} for others");
 }

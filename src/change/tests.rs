@@ -10,5 +10,5 @@ fn there_is_no_end_to_changes() {
         assert_eq!(limiter.set_quotas(&[Quota::per_hour(limit)]), Ok(()), "change {change}");
     }
     assert_eq!(limiter.set_quotas(&[Quota::per_hour(5)]), Ok(()));
-    assert_eq!((limiter.quotas(), limiter.peek("alice").remaining()), (&[Quota::per_hour(5)][..], 4));
+    assert_eq!((&*limiter.quotas(), limiter.peek("alice").remaining()), (&[Quota::per_hour(5)][..], 4));
 }

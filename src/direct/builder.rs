@@ -62,7 +62,7 @@ impl DirectLimiter {
     ///
     /// let builder = DirectLimiter::builder(Quota::per_second(10));
     /// let limiter = builder.and(Quota::per_minute(100)).build()?;
-    /// assert_eq!(limiter.quotas(), [Quota::per_second(10), Quota::per_minute(100)]);
+    /// assert_eq!(*limiter.quotas(), [Quota::per_second(10), Quota::per_minute(100)]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn builder(quota: Quota) -> DirectLimiterBuilder {

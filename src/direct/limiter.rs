@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hash;
+use std::sync::Arc;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
@@ -19,7 +20,7 @@ use crate::state::table::Refundable;
 /// A rate limiter without keys, for a service or an outgoing connection as a whole.
 ///
 /// Otherwise it is as [`Limiter`](crate::Limiter): exact, lock-free, and shared by reference or
-/// `Arc`. It is a value of about 1.0 KB.
+/// `Arc`. It is a value of about 0.6 KB.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
@@ -230,11 +231,11 @@ impl<C: Clock> DirectLimiter<C> {
     /// use tollgate::{DirectLimiter, Quota};
     ///
     /// let limiter = DirectLimiter::new(Quota::per_second(10))?;
-    /// assert_eq!(limiter.quotas(), [Quota::per_second(10)]);
+    /// assert_eq!(*limiter.quotas(), [Quota::per_second(10)]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn quotas(&self) -> &[Quota] {
+    pub fn quotas(&self) -> Arc<[Quota]> {
         self.engine.quotas(0)
     }
 
@@ -265,7 +266,7 @@ impl<C: Clock> DirectLimiter<C> {
 impl<C: Clock + fmt::Debug> fmt::Debug for DirectLimiter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DirectLimiter")
-            .field("quotas", &Shown(self.quotas()))
+            .field("quotas", &Shown(&self.quotas()))
             .field("clock", &self.engine.clock)
             .finish_non_exhaustive()
     }

@@ -37,8 +37,8 @@ impl<C: Clock, F> Engine<C, F> {
         if self.is_observed() && ask.cost > 0 {
             let result = self.fits(keys, ask.cost, status.decision).map(|()| &status);
             let quota = |denial: Denial| {
-                let version = self.table.version_for((*keys.get(denial.dimension())?)?);
-                version.quotas.get(denial.quota()).copied()
+                let key = (*keys.get(denial.dimension())?)?;
+                self.table.quotas_for(key).get(denial.quota()).copied()
             };
             self.observers.tell(&Request { shown, keys, names: &self.names, cost: ask.cost }, result, quota);
         }
@@ -164,7 +164,8 @@ impl<C: Clock, F> Engine<C, F> {
         for (dimension, place) in keys.iter_mut().enumerate() {
             let Some((key, list)) = place.and_then(|key| Some((key, lists.of(key)?))) else { continue };
             status.left.begin(dimension);
-            let limits = self.table.version_for(key).quotas.iter().map(Quota::limit);
+            let quotas = self.table.quotas_for(key);
+            let limits = quotas.iter().map(Quota::limit);
             match list {
                 List::Deny => {
                     status.left.set(limits.map(|limit| Left::none_for(limit, Denial::NEVER)));

@@ -1,6 +1,7 @@
 //! [`Engine`]: a table, a clock, the modes, the answer at the key cap, and changes of quotas.
 
 use core::fmt;
+use std::sync::Arc;
 
 use once_cell::race::OnceBox;
 
@@ -55,8 +56,8 @@ pub(crate) struct Change<'a> {
 
 impl<C: Clock, F> Engine<C, F> {
     /// The current quotas of a slot; slot 0 if there are no dimensions.
-    pub(crate) fn quotas(&self, slot: usize) -> &[Quota] {
-        &self.table.version(slot).quotas
+    pub(crate) fn quotas(&self, slot: usize) -> Arc<[Quota]> {
+        Arc::clone(&self.table.version(slot).quotas)
     }
 
     /// Whether decisions are told to observers.
@@ -85,9 +86,7 @@ impl<C: Clock, F> Engine<C, F> {
     pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
         self.can_change(changes)?;
         for &Change { slot, scope, quotas } in changes {
-            if !self.table.are(slot, scope, quotas) {
-                self.table.change(slot, scope, quotas, &self.clock);
-            }
+            self.table.change(slot, scope, quotas, &self.clock);
         }
         Ok(())
     }
@@ -98,7 +97,7 @@ impl<C: Clock, F> Engine<C, F> {
             if scope != Scope::All && !self.may_have_own {
                 return Err((at, Unchanged::NoneOfItsOwn));
             }
-            Unchanged::check(self.quotas(slot), quotas).map_err(|error| (at, error))
+            Unchanged::check(&self.quotas(slot), quotas).map_err(|error| (at, error))
         })
     }
 

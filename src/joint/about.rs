@@ -1,5 +1,7 @@
 //! What a limiter in several dimensions tells of itself.
 
+use std::sync::Arc;
+
 use super::limiter::JointLimiter;
 use crate::clock::Clock;
 use crate::counts::Counts;
@@ -81,11 +83,11 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_hour(1)]);
     /// let limiter = builder.build()?;
     /// for (name, quotas) in limiter.dimensions() {
-    ///     assert_eq!((name, quotas), ("user", &[Quota::per_hour(1)][..]));
+    ///     assert_eq!((name, &*quotas), ("user", &[Quota::per_hour(1)][..]));
     /// }
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
-    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
+    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, Arc<[Quota]>)> {
         self.engine.names.iter().enumerate().map(|(dimension, name)| (&**name, self.engine.quotas(dimension)))
     }
 

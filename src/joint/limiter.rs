@@ -54,7 +54,7 @@ use crate::state::table::Refundable;
 /// back. No thread waits for another: a thread that finds an unfinished request finishes it.
 /// [`design::internals`](crate::design::internals) tells how.
 ///
-/// A limiter is a value of about 1.2 KB.
+/// A limiter is a value of about 0.8 KB.
 ///
 /// ```
 /// use std::net::IpAddr;

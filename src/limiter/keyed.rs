@@ -3,6 +3,7 @@
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
@@ -28,7 +29,7 @@ use crate::tier::Tier;
 /// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
 /// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows.
 ///
-/// A limiter is a value of about 1.2 KB. Put it into an `Arc`, a `static` or the state of the
+/// A limiter is a value of about 0.8 KB. Put it into an `Arc`, a `static` or the state of the
 /// application. [`counts`](Self::counts) has the bytes that it takes.
 ///
 /// ```
@@ -312,11 +313,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// let builder = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(9));
     /// let limiter = builder.build()?;
-    /// assert_eq!(limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
+    /// assert_eq!(*limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn quotas(&self) -> &[Quota] {
+    pub fn quotas(&self) -> Arc<[Quota]> {
         self.engine.quotas(0)
     }
 

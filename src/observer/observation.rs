@@ -183,7 +183,7 @@ impl<'a> Observation<'a> {
 impl fmt::Debug for Observation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut seen = f.debug_struct("Observation");
-        seen.field("result", &self.result).field("cost", &self.cost()).field("quota", &self.quota);
+        seen.field("result", &self.result).field("cost", &self.cost()).field("quota", &self.quota());
         seen.finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! [`Snapshot`]: the state of a limiter, to bytes and back, across a restart.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,6 @@ use crate::quota::{Algorithm, Quota};
 use crate::quotas::Unchanged;
 use crate::state::export::{Export, ImportError};
 use crate::state::table::Table;
-use crate::state::versions::Version;
 use crate::texts::{texts, wraps};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
@@ -33,7 +31,7 @@ use crate::texts::{texts, wraps};
 /// Taking a snapshot does not stop traffic. Each key is as it was at some moment while the snapshot
 /// was taken, and different keys may be of different moments. Permits that are granted later are
 /// not in it. So take one when the service stops, and as often in between as a crash may cost
-/// permits. If the quotas of all keys change meanwhile, it is taken anew.
+/// permits. Changes of quotas wait until it is taken.
 ///
 /// A snapshot has the ages of permits and no clock readings, so the clock may start anew. Then
 /// [aligned windows](Quota::aligned), and those of a sliding window counter, may begin at other
@@ -115,43 +113,22 @@ impl Snapshot {
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let current = || (0..table.slots()).map(|slot| table.version(slot)).collect::<Vec<&Version>>();
-        let exports = |table: &Table| {
-            let keys = table.export(clock).into_iter().map(|(tag, export, _)| (tag, export));
-            keys.collect::<BTreeMap<_, _>>().into_iter().collect()
-        };
-        let (of_all, exported) = loop {
-            let of_all = current();
-            let exported = table.export(clock);
-            // If quotas of all keys changed meanwhile, some keys are as under the old ones.
-            if of_all.iter().zip(current()).all(|(before, after)| before.number == after.number) {
-                break (of_all, exported);
-            }
-        };
-        let mut own: BTreeMap<u64, &Version> = table.own_versions().into_iter().collect();
-        for (tag, _, version) in &exported {
-            // The key's permits are as under the quotas that it had when it was exported.
-            if own.get(tag).is_none_or(|own| own.number != version.number) {
-                own.remove(tag);
-                if of_all.iter().all(|of_all| of_all.number != version.number) {
-                    own.insert(*tag, version);
-                }
-            }
-        }
-        let keys = exported.into_iter().map(|(tag, export, _)| (tag, export)).collect::<BTreeMap<_, _>>();
-        let keys = keys.into_iter().collect();
+        let exports = |table: &Table| table.export(clock).into_iter().collect();
+        // No quotas change while keys are read: each is as under the quotas of the snapshot.
+        let turn = table.turn();
+        let (of_all, own, keys) = (table.quotas_of_slots(), table.own_quotas(), exports(table));
+        drop(turn);
         let penalties = modes.into_iter().flat_map(Modes::tables_of_penalties);
         let penalties = penalties.map(|(dimension, table)| (dimension, exports(table))).collect();
-        let own_quotas = |version: &Version| version.quotas.iter().map(OwnQuota::of).collect();
         Self {
             // Read after the keys. So the ages of keys that were read early are too small by the
             // time that it took, and their permits count for longer.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
             probe: halves(fingerprinter.fingerprint(PROBE)),
-            dimensions: of_all.iter().map(|version| version.quotas.iter().map(numbers).collect()).collect(),
+            dimensions: of_all.iter().map(|quotas| quotas.iter().map(numbers).collect()).collect(),
             keys,
-            own: own.into_iter().map(|(key, version)| (key, own_quotas(version))).collect(),
+            own: own.into_iter().map(|(key, quotas)| (key, quotas.iter().map(OwnQuota::of).collect())).collect(),
             penalties,
         }
     }

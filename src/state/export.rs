@@ -1,12 +1,13 @@
 //! The permits of keys to a snapshot and back, under another clock.
 
+use std::collections::BTreeMap;
+
 use super::account::{Account, STATE_BITS};
 use super::key::Key;
 use super::plan::{Attempt, Place, Plan};
 use super::ring::Rings;
 use super::shard::Full;
 use super::table::Table;
-use super::versions::Version;
 use super::word::{MAX_TIME, Word};
 use crate::clock::Clock;
 use crate::quota::Quota;
@@ -104,17 +105,14 @@ impl Plan {
 }
 
 impl Table {
-    /// Exports each key, while other threads decide, with the version that decides for it.
-    pub(crate) fn export(&self, clock: &impl Clock) -> Vec<(u64, Export, &Version)> {
-        let mut exports = Vec::new();
+    /// Exports each key, while other threads decide.
+    pub(crate) fn export(&self, clock: &impl Clock) -> BTreeMap<u64, Export> {
+        let mut exports = BTreeMap::new();
         for shard in self.shards() {
             for key in shard.keys() {
-                let export = shard.look(self.with(clock), key, |version, place, word, now| {
-                    Some((version.plan.export(place, word, now)?, version.number))
-                });
-                if let Some((Some(export), version)) = export {
-                    exports.push((key.tag(), export, self.version_number(version)));
-                }
+                let export = shard
+                    .look(self.with(clock), key, |version, place, word, now| version.plan.export(place, word, now));
+                exports.extend(export.flatten().map(|export| (key.tag(), export)));
             }
         }
         exports

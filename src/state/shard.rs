@@ -59,6 +59,21 @@ impl Deref for WordOf {
     }
 }
 
+/// The version of a key, in its arena.
+pub(crate) struct VersionOf {
+    arena: Loaded<Arena>,
+    key: Key,
+}
+
+impl Deref for VersionOf {
+    type Target = Version;
+
+    #[inline]
+    fn deref(&self) -> &Version {
+        self.arena.plans.of(self.key)
+    }
+}
+
 impl Cells for Shared {
     type Word = WordOf;
 
@@ -512,20 +527,14 @@ impl Shard {
     }
 
     /// The version of a key.
-    pub(super) fn version_of(&self, key: Key) -> u64 {
-        self.root.load().plans.of(key).number
+    #[inline]
+    pub(super) fn version_of(&self, key: Key) -> VersionOf {
+        VersionOf { arena: self.root.load(), key }
     }
 
-    /// The version that is the key's own.
-    pub(super) fn own_version_of(&self, key: Key) -> Option<u64> {
-        Some(self.root.load().plans.own.as_ref()?.get(&key)?.number)
-    }
-
-    /// The keys with versions of their own, and the numbers of these.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn own_versions(&self) -> Vec<(Key, u64)> {
-        let root = self.root.load();
-        root.plans.own.iter().flat_map(|own| own.iter().map(|(&key, version)| (key, version.number))).collect()
+    /// The versions that decide for the keys.
+    pub(super) fn plans(&self) -> Arc<Plans> {
+        Arc::clone(&self.root.load().plans)
     }
 
     /// Bytes on the heap.

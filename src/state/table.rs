@@ -1,13 +1,15 @@
 //! The table: the shards of a limiter, its quotas, and its places.
 
-use std::sync::Arc;
+#[cfg(feature = "snapshot")]
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::claims::{Claims, Part};
 use super::key::Key;
 use super::places::Places;
 use super::plan::Ask;
-use super::shard::{Charged, Context, Request, Shard, Shared};
-use super::versions::{Version, Versions};
+use super::shard::{Charged, Context, Request, Shard, Shared, VersionOf};
+use super::versions::{Plans, Version};
 use super::word::time_of;
 use crate::clock::Clock;
 use crate::decision::{Decision, FastDecision, PerQuota};
@@ -39,7 +41,8 @@ pub(crate) const TOGETHER: usize = 32;
 pub(crate) struct Table {
     shared: Shared,
     shard_bits: u32,
-    versions: Versions,
+    /// The turn to change quotas. No decision takes it.
+    turn: Mutex<()>,
     /// Where the next collection at the cap begins.
     cursor: AtomicU64,
     refused_at_cap: CachePadded<AtomicU64>,
@@ -80,8 +83,7 @@ impl Table {
     }
 
     fn with_shards(slots: &[&[Quota]], shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
-        let versions = Versions::new(slots);
-        let plans = versions.plans();
+        let plans = Arc::new(Plans::new(slots));
         let shard = || CachePadded(Shard::new(Arc::clone(&plans), expected_keys.div_ceil(1 << shard_bits)));
         Self {
             shared: Shared {
@@ -90,7 +92,7 @@ impl Table {
                 claims: Claims::new(),
             },
             shard_bits,
-            versions,
+            turn: Mutex::new(()),
             cursor: AtomicU64::new(0),
             refused_at_cap: CachePadded(AtomicU64::new(0)),
         }
@@ -117,22 +119,27 @@ impl Table {
         self.shared.shards.iter().map(|shard| &**shard)
     }
 
-    #[cfg(feature = "snapshot")]
-    pub(super) fn version_number(&self, number: u64) -> &Version {
-        self.versions.number(number)
-    }
-
     /// The number of slots.
     #[cfg(feature = "snapshot")]
     pub(crate) fn slots(&self) -> usize {
-        self.versions.slots()
+        self.plans().all.len()
+    }
+
+    /// The quotas of each slot.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn quotas_of_slots(&self) -> Vec<Arc<[Quota]>> {
+        self.plans().all.iter().map(|version| Arc::clone(&version.quotas)).collect()
     }
 
     /// The keys with quotas of their own, and these.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn own_versions(&self) -> Vec<(u64, &Version)> {
-        let own = self.shards().flat_map(Shard::own_versions);
-        own.map(|(key, number)| (key.tag(), self.versions.number(number) as &Version)).collect()
+    pub(crate) fn own_quotas(&self) -> BTreeMap<u64, Arc<[Quota]>> {
+        let mut all = BTreeMap::new();
+        for plans in self.shards().map(Shard::plans) {
+            let own = plans.own.iter().flat_map(|own| own.iter());
+            all.extend(own.map(|(key, version)| (key.tag(), Arc::clone(&version.quotas))));
+        }
+        all
     }
 
     /// Gives a key quotas of its own, before the first request. The error is the reason why they
@@ -141,7 +148,7 @@ impl Table {
     pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<(), Option<Unchanged>> {
         let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(None)?;
         Unchanged::check(&self.version(key.slot()).quotas, quotas)?;
-        self.set_own(key, quotas, clock);
+        self.change_own(key, quotas, clock);
         Ok(())
     }
 
@@ -150,20 +157,26 @@ impl Table {
         self.shared.claims.claim(&self.shared, parts)
     }
 
+    /// The plans of the last shard, which a change comes to when all others have it.
+    fn plans(&self) -> Arc<Plans> {
+        self.shared.shards[self.shared.shards.len() - 1].plans()
+    }
+
     /// The current version of a slot.
-    #[inline]
-    pub(crate) fn version(&self, slot: usize) -> &Version {
-        self.versions.current(slot)
+    pub(crate) fn version(&self, slot: usize) -> Arc<Version> {
+        Arc::clone(&self.plans().all[slot])
     }
 
     /// The current version for a key.
     #[inline]
-    pub(crate) fn version_for(&self, fingerprint: Fingerprint) -> &Version {
-        if !self.versions.may_have_own() {
-            return self.versions.current(fingerprint.plan());
-        }
+    pub(crate) fn version_for(&self, fingerprint: Fingerprint) -> VersionOf {
         let key = Key::of(fingerprint);
-        self.versions.number(self.shard(key).version_of(key))
+        self.shard(key).version_of(key)
+    }
+
+    /// The current quotas for a key.
+    pub(crate) fn quotas_for(&self, fingerprint: Fingerprint) -> Arc<[Quota]> {
+        Arc::clone(&self.version_for(fingerprint).quotas)
     }
 
     /// Decides a request for at least one permit of a key that has some, and writes the permits left
@@ -278,7 +291,6 @@ impl Table {
         size_of_val(&*self.shared.shards)
             + self.shared.shards.iter().map(|shard| shard.bytes()).sum::<usize>()
             + self.shared.claims.bytes()
-            + self.versions.bytes()
     }
 
     /// Reads the memory that decisions on these keys will read, and decides nothing: first each
@@ -295,40 +307,35 @@ impl Table {
         core::hint::black_box(seen);
     }
 
+    /// Waits for the turn to change quotas: none change until it is dropped.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Sets the quotas of a slot, or of one key, to validated ones of the same algorithm. Keys keep
     /// their permits. Each request that begins afterwards is decided by them.
+    ///
+    /// A change to the quotas that there are costs nothing.
     pub(crate) fn change(&self, slot: usize, scope: Scope, quotas: &[Quota], clock: &impl Clock) {
-        match scope {
-            Scope::All => {
-                let with = self.with(clock);
-                let mut turn = self.versions.turn();
-                let version = turn.version(quotas);
-                for shard in &self.shared.shards {
-                    shard.set_plans(with, |plans| plans.with(slot, &version));
-                }
-                self.versions.set(slot, &version);
+        if let Scope::Key(fingerprint) = scope {
+            return self.change_own(Key::of(fingerprint), quotas, clock);
+        }
+        let _turn = self.turn();
+        let plans = self.plans();
+        if *plans.all[slot].quotas != *quotas {
+            let version = plans.version(quotas);
+            for shard in &self.shared.shards {
+                shard.set_plans(self.with(clock), |plans| plans.with(slot, &version));
             }
-            Scope::Key(fingerprint) => self.set_own(Key::of(fingerprint), quotas, clock),
         }
     }
 
-    fn set_own(&self, key: Key, quotas: &[Quota], clock: &impl Clock) {
-        let mut turn = self.versions.turn();
-        let version = turn.version(quotas);
-        self.versions.have_own();
-        self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, Some(&version)));
-    }
-
-    /// Whether these are the quotas of a slot, or the own quotas of a key.
-    pub(crate) fn are(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> bool {
-        match scope {
-            Scope::All => *self.version(slot).quotas == *quotas,
-            Scope::Key(fingerprint) => {
-                let key = Key::of(fingerprint);
-                self.shard(key)
-                    .own_version_of(key)
-                    .is_some_and(|number| *self.versions.number(number).quotas == *quotas)
-            }
+    fn change_own(&self, key: Key, quotas: &[Quota], clock: &impl Clock) {
+        let _turn = self.turn();
+        let plans = self.shard(key).plans();
+        if plans.own_of(key).is_none_or(|own| *own.quotas != *quotas) {
+            let version = plans.version(quotas);
+            self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, Some(&version)));
         }
     }
 
@@ -336,8 +343,8 @@ impl Table {
     /// any.
     pub(crate) fn unset(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
         let key = Key::of(fingerprint);
-        let _turn = self.versions.turn();
-        let had = self.shard(key).own_version_of(key).is_some();
+        let _turn = self.turn();
+        let had = self.shard(key).plans().own_of(key).is_some();
         if had {
             self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, None));
         }

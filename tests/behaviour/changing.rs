@@ -19,7 +19,7 @@ fn quotas_of_another_algorithm_are_refused() {
     let error = limiter.set_quotas(&[Quota::token_bucket(2, 1, SECOND)]).unwrap_err();
     assert_eq!(error, ChangeError::OtherAlgorithm { is: Algorithm::SlidingWindowLog, asked: Algorithm::TokenBucket });
     assert_eq!(error.to_string(), "a sliding window log can't become a token bucket: build another limiter for it");
-    assert_eq!(limiter.quotas(), [Quota::new(2, SECOND)]);
+    assert_eq!(*limiter.quotas(), [Quota::new(2, SECOND)]);
     assert_eq!(limiter.peek("a").remaining(), 2);
 }
 
@@ -33,7 +33,7 @@ fn quotas_that_could_not_be_built_are_refused() {
     assert!(std::error::Error::source(&zero).is_none());
     let mixed = refused(&[Quota::new(2, SECOND), Quota::fixed_window(2, SECOND)]);
     assert_eq!(mixed, ChangeError::Unusable(BuildError::QuotasDontCombine { algorithm: Algorithm::FixedWindow }));
-    assert_eq!(limiter.quotas(), [Quota::new(2, SECOND)]);
+    assert_eq!(*limiter.quotas(), [Quota::new(2, SECOND)]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_smallest_quota_can_become_the_largest_and_back() {
         let limiter = limiter(small);
         assert!(limiter.try_acquire("a").is_admitted());
         limiter.set_quotas(&[large]).unwrap();
-        assert_eq!(limiter.quotas(), [large]);
+        assert_eq!(*limiter.quotas(), [large]);
         assert_eq!(limiter.peek("a").remaining(), large.limit() - 1, "{large}");
         assert!(limiter.try_acquire_n("a", large.limit() - 1).unwrap().is_admitted(), "{large}");
         limiter.set_quotas(&[small]).unwrap();
@@ -94,7 +94,7 @@ fn no_key_has_quotas_of_its_own_unless_the_builder_was_told() {
     let plain = limiter(Quota::new(2, SECOND));
     let five = [Quota::new(5, SECOND)];
     assert_eq!(plain.set_quotas_of("a", &five), Err(ChangeError::NoneOfItsOwn));
-    assert_eq!(plain.quotas_of("a"), [Quota::new(2, SECOND)]);
+    assert_eq!(*plain.quotas_of("a"), [Quota::new(2, SECOND)]);
     let told = Limiter::<str>::builder(Quota::new(2, SECOND)).keys_with_quotas(1).clock(MockClock::new());
     let told = told.build().unwrap();
     told.set_quotas_of("a", &five).unwrap();
@@ -102,7 +102,7 @@ fn no_key_has_quotas_of_its_own_unless_the_builder_was_told() {
     let other = told.set_quotas_of("a", &[Quota::fixed_window(5, SECOND)]).unwrap_err();
     let is = Algorithm::SlidingWindowLog;
     assert_eq!(other, ChangeError::OtherAlgorithm { is, asked: Algorithm::FixedWindow });
-    assert_eq!(told.quotas_of("a"), five);
+    assert_eq!(*told.quotas_of("a"), five);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_direct_limiter_refuses_the_same() {
     let error = limiter.set_quotas(&[Quota::new(2, SECOND)]).unwrap_err();
     assert_eq!(error, ChangeError::OtherAlgorithm { is, asked: Algorithm::SlidingWindowLog });
     assert_eq!(limiter.set_quotas(&[]), Err(ChangeError::Unusable(BuildError::NoQuota)));
-    assert_eq!(limiter.quotas(), [Quota::token_bucket(2, 1, SECOND)]);
+    assert_eq!(*limiter.quotas(), [Quota::token_bucket(2, 1, SECOND)]);
 }
 
 /// A tier is a dimension of its own, and a function of the key says which one a request is asked

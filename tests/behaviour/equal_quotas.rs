@@ -31,7 +31,10 @@ fn quotas_of_all_keys_can_be_set_again_and_again() {
     assert_eq!((limiter.counts().bytes, joint.counts().bytes), before);
     limiter.set_quotas(&[Quota::per_hour(6)]).unwrap();
     joint.set_quotas(0, &[Quota::per_hour(6)]).unwrap();
-    assert_eq!((limiter.peek().limit(), joint.quotas_of((7,)).unwrap()[0]), (6, Some(&[Quota::per_hour(6)][..])));
+    assert_eq!(
+        (limiter.peek().limit(), joint.quotas_of((7,)).unwrap()[0].clone()),
+        (6, Some([Quota::per_hour(6)].into()))
+    );
 }
 
 /// The first call pins the key's quotas, even to those that all keys have.

@@ -145,7 +145,7 @@ fn every_method_takes_the_forms() {
     limiter.reserve(key, 1, std::time::Duration::ZERO).unwrap().commit();
     assert!(limiter.try_acquire(key).is_denied());
     limiter.set_quotas_of(key, &[Quota::per_hour(4)]).unwrap();
-    assert_eq!(limiter.quotas_of(key), [Quota::per_hour(4)]);
+    assert_eq!(*limiter.quotas_of(key), [Quota::per_hour(4)]);
     assert!(limiter.try_acquire(key).is_admitted());
     assert!(limiter.forget(key));
     assert!(limiter.deny(key).unwrap());

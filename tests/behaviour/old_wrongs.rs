@@ -27,7 +27,7 @@ fn a_change_that_fails_has_changed_no_key() {
     let five = [Quota::new(5, SECOND)];
     let error = limiter.set_quotas_of(("alice", "/"), &five).unwrap_err();
     assert!(matches!(error, ChangeError::OtherAlgorithm { .. }), "{error:?}");
-    assert_eq!(limiter.quotas_of(("alice", "/")).unwrap()[0], Some(&[Quota::new(2, SECOND)][..]));
+    assert_eq!(limiter.quotas_of(("alice", "/")).unwrap()[0], Some([Quota::new(2, SECOND)].into()));
     assert!(limiter.try_acquire_n(("alice", "/"), 3).is_err(), "more than the old limit");
 }
 

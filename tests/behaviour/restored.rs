@@ -110,7 +110,7 @@ proptest! {
         }
         let snapshot = Snapshot::from_bytes(&live.snapshot().to_bytes()).expect("just written");
         clock.advance(nanos(down));
-        let restored = builder(live.quotas(), penalty, &clock).restore_after(&snapshot, nanos(down));
+        let restored = builder(&live.quotas(), penalty, &clock).restore_after(&snapshot, nanos(down));
         let restored = restored.expect("the quotas in force");
         for key in 0..KEYS {
             prop_assert_eq!(restored.quotas_of(key), live.quotas_of(key));
@@ -127,6 +127,19 @@ proptest! {
             }
         }
     }
+}
+
+/// A change to a slower queue leaves longer waits than its own requests would.
+#[test]
+fn a_queue_that_is_longer_after_a_change_is_restored_as_long() {
+    let clock = MockClock::new();
+    let live = builder(&quotas(6, 6), None, &clock).build().expect("good quotas");
+    for cost in [1, 3, 2, 3] {
+        let _ = live.try_acquire_n(0, cost).expect("within the limit");
+    }
+    live.set_quotas(&quotas(6, 1)).expect("good quotas");
+    let restored = builder(&quotas(6, 1), None, &clock).restore_after(&live.snapshot(), Duration::ZERO);
+    assert_eq!(restored.expect("the quotas in force").peek(0), live.peek(0));
 }
 
 #[test]
@@ -183,7 +196,7 @@ fn a_single_key_may_have_a_larger_account_than_all_others() {
         assert!(live.try_acquire_n(1, 1 << 28).unwrap().is_admitted());
         let restored = builder(&small, None, &clock).restore_after(&live.snapshot(), Duration::ZERO);
         let restored = restored.expect("as the live one has room for it");
-        assert_eq!(restored.quotas_of(1), large);
+        assert_eq!(*restored.quotas_of(1), large);
         assert_eq!(restored.peek(1).remaining(), live.peek(1).remaining(), "{}", large[0]);
     }
 }

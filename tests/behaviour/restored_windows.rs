@@ -118,7 +118,7 @@ fn a_restored_limiter_has_its_own_phase_and_a_single_key_the_one_that_it_was_giv
     let before = build(plain.aligned(SECOND)).build().unwrap();
     before.set_quotas_of(1, &[long]).unwrap();
     let after = build(plain.aligned(2 * SECOND)).restore(&before.snapshot()).expect("another phase");
-    assert_eq!(after.quotas(), [plain.aligned(2 * SECOND)]);
+    assert_eq!(*after.quotas(), [plain.aligned(2 * SECOND)]);
     for limiter in [&before, &after] {
         assert!(limiter.try_acquire_n(1, 5).unwrap().is_admitted());
         assert_eq!(limiter.peek(1).retry_after(), Some(seconds(27)));

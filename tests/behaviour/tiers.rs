@@ -20,7 +20,7 @@ fn a_key_has_permits_in_each_tier() {
     assert!(limiter.try_acquire("alice").is_admitted());
     assert!(limiter.try_acquire("alice").is_denied());
     assert_eq!(limiter.peek(premium.key("alice")).remaining(), 2);
-    assert_eq!(limiter.quotas_of(premium.key("alice")), [Quota::per_hour(2)]);
+    assert_eq!(*limiter.quotas_of(premium.key("alice")), [Quota::per_hour(2)]);
     assert_eq!(limiter.counts().live_keys, 1);
 }
 

@@ -132,10 +132,10 @@ fn quotas_of_a_key_of_several_dimensions() {
     // The second dimension has another algorithm: neither changes.
     let error = limiter.set_quotas_of((1, 1), &log).expect_err("a bucket");
     assert!(matches!(error, ChangeError::OtherAlgorithm { .. }), "{error:?}");
-    assert_eq!(limiter.quotas_of((1, Absent)).expect("a key"), [Some(&[Quota::per_second(1)][..]), None]);
+    assert_eq!(limiter.quotas_of((1, Absent)).expect("a key"), [Some([Quota::per_second(1)].into()), None]);
     limiter.set_quotas_of((1, Absent), &log).expect("a log");
-    assert_eq!(limiter.quotas_of((1, Absent)).expect("a key"), [Some(&log[..]), None]);
-    assert_eq!(limiter.quotas_of((2, Absent)).expect("a key"), [Some(&[Quota::per_second(1)][..]), None]);
+    assert_eq!(limiter.quotas_of((1, Absent)).expect("a key"), [Some(log.into()), None]);
+    assert_eq!(limiter.quotas_of((2, Absent)).expect("a key"), [Some([Quota::per_second(1)].into()), None]);
     let past = joint().key_cap(3).keys_with_quotas(4).build().expect_err("too many");
     assert_eq!(past, BuildError::OwnQuotasPastCap { keys_with_quotas: 4, key_cap: 3 });
 }

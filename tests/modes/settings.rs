@@ -39,7 +39,7 @@ fn a_setting_that_can_not_be_used_is_an_error_and_nothing_changes() {
     assert_eq!(settings.set_penalty(2, Some(Penalty::new(1, HOUR, HOUR))), no_dimension);
     assert_eq!(settings.set_penalty(2, None), no_dimension);
     let premium = limiter.tier(0, "premium").unwrap();
-    assert_eq!(limiter.quotas_of((premium.key(7), 7)).unwrap()[0], Some(&[Quota::per_hour(5)][..]));
+    assert_eq!(limiter.quotas_of((premium.key(7), 7)).unwrap()[0], Some([Quota::per_hour(5)].into()));
 
     assert_eq!(settings.set_quotas(0, &[]), Err(ChangeError::Unusable(BuildError::NoQuota)));
     let counting = Quota::per_hour(1).counting_refused();
@@ -59,11 +59,11 @@ fn a_setting_that_can_not_be_used_is_an_error_and_nothing_changes() {
 fn a_check_of_quotas_changes_nothing() {
     let limiter = joint();
     for (dimension, quotas) in [(0, &[Quota::per_hour(7)][..]), (1, &[Quota::per_hour(8), Quota::per_second(2)])] {
-        let before = limiter.dimensions().map(|(_, quotas)| quotas.to_vec()).collect::<Vec<_>>();
+        let before = limiter.dimensions().map(|(_, quotas)| quotas).collect::<Vec<_>>();
         assert_eq!(limiter.settings().check_quotas(dimension, quotas), Ok(()));
-        assert!(limiter.dimensions().map(|(_, quotas)| quotas).eq(&before));
+        assert!(limiter.dimensions().map(|(_, quotas)| quotas).eq(before));
         assert_eq!(limiter.settings().set_quotas(dimension, quotas), Ok(()));
-        assert_eq!(limiter.dimensions().nth(dimension).unwrap().1, quotas);
+        assert_eq!(*limiter.dimensions().nth(dimension).unwrap().1, *quotas);
     }
 }
 

@@ -127,6 +127,6 @@ fn whether_refused_requests_count_does_not_change() {
         let limiter = Limiter::<str>::builder(is).keys_with_quotas(1).build().expect("a log");
         assert_eq!(limiter.set_quotas(&[asked]), Err(ChangeError::OtherRefused));
         assert_eq!(limiter.set_quotas_of("alice", &[asked]), Err(ChangeError::OtherRefused));
-        assert_eq!(limiter.quotas(), [is]);
+        assert_eq!(*limiter.quotas(), [is]);
     }
 }

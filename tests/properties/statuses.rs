@@ -102,7 +102,7 @@ impl Run {
     fn check(&self, status: Status, cost: u32) -> Result<(), TestCaseError> {
         let quotas = self.limiter.quotas();
         prop_assert_eq!(status.quotas().len(), quotas.len());
-        for (place, (left, quota)) in status.quotas().zip(quotas).enumerate() {
+        for (place, (left, quota)) in status.quotas().zip(&*quotas).enumerate() {
             prop_assert_eq!((left.quota(), left.limit()), (place, quota.limit()));
             let looked = self.later(self.now, place);
             prop_assert_eq!(told(left), told(looked), "as a look says");

@@ -23,7 +23,7 @@ use crate::outcome::{Outcome, reason_name};
 /// let metrics = Arc::new(MetricsObserver::new("login"));
 /// let builder = Limiter::<String>::builder(Quota::per_minute(5).named("login"));
 /// let limiter = builder.observer(Arc::clone(&metrics)).build()?;
-/// metrics.register("", limiter.quotas());
+/// metrics.register("", &limiter.quotas());
 /// assert!(limiter.try_acquire("alice").is_admitted());
 ///
 /// // On each scrape:
@@ -119,7 +119,7 @@ impl MetricsObserver {
     ///     .observer(Arc::clone(&metrics))
     ///     .build()?;
     /// for (dimension, quotas) in limiter.dimensions() {
-    ///     metrics.register(dimension, quotas);
+    ///     metrics.register(dimension, &quotas);
     /// }
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```

@@ -107,7 +107,7 @@ fn denials_have_the_dimension_and_the_quota_and_no_label_of_a_request() {
         .build()
         .unwrap();
     for (dimension, quotas) in limiter.dimensions() {
-        metrics.register(dimension, quotas);
+        metrics.register(dimension, &quotas);
     }
     let text = recorder.handle().render();
     assert!(text.contains(r#"{policy="api",dimension="user",quota="user-1m"} 0"#), "{text}");

@@ -121,7 +121,7 @@ fn what_a_limiter_can_not_take_on_is_refused_and_nothing_changes() {
     }
     assert_eq!(
         limiter.quotas_of((1, 1)).unwrap(),
-        [[1], [9]].map(|it| it.map(Quota::per_minute)).each_ref().map(|it| Some(&it[..]))
+        [[1], [9]].map(|it| it.map(Quota::per_minute)).map(|it| Some(it.into()))
     );
     assert_eq!(ask(&limiter, (1, 1), 5), [COUNTED, BY_QUOTA, BY_QUOTA, BY_QUOTA, BY_QUOTA]);
     // A key cap that the policy does not say is left to the program.
@@ -207,7 +207,7 @@ fn dimensions_in_another_order_keep_their_penalties() {
 fn a_limiter_of_one_dimension_has_all_that_the_policy_says() {
     let policy = policy("key_cap = 1\nat_key_cap = \"deny\"", PENALTY, 2);
     let limiter: Limiter<str, MockClock> = policy.builder_of("user").unwrap().clock(MockClock::new()).build().unwrap();
-    assert_eq!(limiter.quotas(), [Quota::per_minute(2)]);
+    assert_eq!(*limiter.quotas(), [Quota::per_minute(2)]);
     let reasons: Vec<_> =
         (0..4).map(|_| limiter.try_acquire("alice").into_result().err().map(|denial| denial.reason())).collect();
     assert_eq!(reasons, [None, None, Some(DenialReason::Quota), Some(DenialReason::Penalty)]);
@@ -215,7 +215,7 @@ fn a_limiter_of_one_dimension_has_all_that_the_policy_says() {
     let denial = limiter.try_acquire("bob").into_result().unwrap_err();
     assert_eq!(denial.reason(), DenialReason::KeyCap);
     limiter.set_quotas(policy.dimension("address").unwrap().quotas()).unwrap();
-    assert_eq!(limiter.quotas(), [Quota::per_minute(9)]);
+    assert_eq!(*limiter.quotas(), [Quota::per_minute(9)]);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn shadow_mode_and_several_quotas_are_those_of_the_policy() {
         quota = [{ limit = 1, per = \"1s\" }, { limit = 3, per = \"1m\" }]";
     let policy = text.parse::<Policy>().unwrap();
     let limiter = policy.builder_of::<u64>("user").unwrap().key_cap(1).build().unwrap();
-    assert_eq!(limiter.quotas(), [Quota::per_second(1), Quota::per_minute(3)]);
+    assert_eq!(*limiter.quotas(), [Quota::per_second(1), Quota::per_minute(3)]);
     assert_eq!(
         (policy.at_key_cap(), policy.dimension("user").unwrap().penalty()),
         (Some(AtKeyCap::Admit), None::<Penalty>)

@@ -183,12 +183,12 @@ impl RedisJointLimiter {
     ///
     /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("sixteen bytes or more")?)?;
     /// let limiter = RedisJointLimiter::builder(&store, "api").dimension("user", [Quota::per_minute(5)]).build()?;
-    /// assert_eq!(limiter.dimensions().next(), Some(("user", &[Quota::per_minute(5)][..])));
+    /// assert_eq!(limiter.dimensions().next(), Some(("user", [Quota::per_minute(5)].into())));
     /// # Ok::<(), tollgate_redis::BuildError>(())
     /// ```
     #[must_use]
-    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, &[Quota])> {
-        self.engine.dimensions.iter().map(|dimension| (dimension.name.as_str(), dimension.quotas.as_slice()))
+    pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, Arc<[Quota]>)> {
+        self.engine.dimensions.iter().map(|dimension| (dimension.name.as_str(), Arc::clone(&dimension.quotas)))
     }
 
     /// The numbers of requests by what became of them.

@@ -150,8 +150,8 @@ impl RedisLimiter {
 
     /// The quotas of each key, in the given order.
     #[must_use]
-    pub fn quotas(&self) -> &[Quota] {
-        &self.engine.dimensions[0].quotas
+    pub fn quotas(&self) -> Arc<[Quota]> {
+        Arc::clone(&self.engine.dimensions[0].quotas)
     }
 
     /// The digest of a key, as errors and the server's names of keys have it.

@@ -2,6 +2,7 @@
 
 use core::cmp::Reverse;
 use core::time::Duration;
+use std::sync::Arc;
 
 use tollgate::{Algorithm, JointLimiter, Quota};
 
@@ -13,7 +14,7 @@ use crate::script::Argument;
 #[derive(Debug, Clone)]
 pub(crate) struct Dimension {
     pub(crate) name: String,
-    pub(crate) quotas: Vec<Quota>,
+    pub(crate) quotas: Arc<[Quota]>,
     pub(crate) names: Names,
     /// The kind of value, and its numbers.
     pub(crate) arguments: Vec<Argument>,
@@ -53,7 +54,7 @@ impl Dimension {
         let words: Vec<String> = parameters.iter().map(u64::to_string).collect();
         let names = Names::new(shared.prefix, &format!("{kind}{}", words.join(".")), shared.tag);
         let least = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Ok(Self { name, quotas, names, arguments, order, least })
+        Ok(Self { name, quotas: quotas.into(), names, arguments, order, least })
     }
 }
 

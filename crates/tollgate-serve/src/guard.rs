@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use tollgate::{MAX_DIMENSIONS, Quota};
 use tollgate_http::{Policies, ServiceLimit};
@@ -23,7 +24,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// The names and the quotas of the dimensions.
-    pub(crate) fn dimensions(&self) -> Vec<(&str, &[Quota])> {
+    pub(crate) fn dimensions(&self) -> Vec<(&str, Arc<[Quota]>)> {
         match self {
             Self::InProcess(it) => it.limiter.dimensions().collect(),
             #[cfg(feature = "redis")]
@@ -56,10 +57,10 @@ impl Guard {
     pub(crate) fn new(place: Place, fields: Fields, policies: Policies) -> Self {
         let (mut before, mut names, mut sum) = (Vec::new(), Vec::new(), 0);
         let dimensions = place.dimensions();
-        for &(name, quotas) in &dimensions {
+        for (name, quotas) in &dimensions {
             before.push(sum);
             sum += quotas.len();
-            names.extend(quotas.iter().map(|_| name));
+            names.extend(quotas.iter().map(|_| *name));
         }
         let counts = Counts::new(dimensions.iter().map(|&(name, _)| name), names.into_iter().zip(&*policies));
         Self { place, fields, policies, before, counts }

@@ -85,7 +85,7 @@ impl<C: Clock> Limit for Call<'_, DirectLimiter<C>, ()> {
     }
 
     fn earliest(&self, _: &u64, permits: u64) -> Duration {
-        earliest(&self.0.peek(), self.0.quotas(), permits)
+        earliest(&self.0.peek(), &self.0.quotas(), permits)
     }
 
     fn reading(&self) -> u64 {
@@ -111,7 +111,7 @@ where
     }
 
     fn earliest(&self, _: &u64, permits: u64) -> Duration {
-        earliest(&self.0.peek(self.1), self.0.quotas(), permits)
+        earliest(&self.0.peek(self.1), &self.0.quotas(), permits)
     }
 
     fn reading(&self) -> u64 {

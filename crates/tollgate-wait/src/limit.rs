@@ -70,7 +70,7 @@ where
     }
 
     fn earliest(&self, key: &K, permits: u64) -> Duration {
-        earliest(&self.peek(key), self.quotas(), permits)
+        earliest(&self.peek(key), &self.quotas(), permits)
     }
 
     fn reading(&self) -> u64 {
@@ -91,7 +91,7 @@ impl<C: Clock> Limit for DirectLimiter<C> {
     }
 
     fn earliest(&self, (): &(), permits: u64) -> Duration {
-        earliest(&self.peek(), self.quotas(), permits)
+        earliest(&self.peek(), &self.quotas(), permits)
     }
 
     fn reading(&self) -> u64 {

@@ -32,7 +32,7 @@ impl Observed {
         let before_scrape = move || {
             metrics.set_gauges(&limiter.counts());
             // Quotas may have changed since the last scrape.
-            limiter.dimensions().for_each(|(dimension, quotas)| metrics.register(dimension, quotas));
+            limiter.dimensions().for_each(|(dimension, quotas)| metrics.register(dimension, &quotas));
         };
         Self { name, denied, before_scrape: Box::new(before_scrape) }
     }

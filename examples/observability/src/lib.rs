@@ -61,7 +61,7 @@ where
     let metrics = Arc::new(MetricsObserver::new("reports"));
     let builder = DirectLimiter::builder(Quota::token_bucket(1, 5, Duration::from_secs(1)).named("reports"));
     let reports = Arc::new(builder.observer(Arc::clone(&metrics)).clock(clock).build()?);
-    metrics.register("", reports.quotas());
+    metrics.register("", &reports.quotas());
     let waiting = Arc::new(WaitingLimiter::new(Arc::clone(&reports)).timer(TokioTimer));
     let waits = Arc::new(WaitMetrics::new("reports"));
     let report = move || {

@@ -77,5 +77,5 @@ impl<C: Clock + Send + Sync + 'static> Limits<C> {
 
 /// The denials of each quota begin at zero: a series that begins with its first denial shows none.
 fn register<C: Clock>(metrics: &MetricsObserver, limiter: &Limiter<C>) {
-    limiter.dimensions().for_each(|(dimension, quotas)| metrics.register(dimension, quotas));
+    limiter.dimensions().for_each(|(dimension, quotas)| metrics.register(dimension, &quotas));
 }

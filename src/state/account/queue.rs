@@ -98,8 +98,9 @@ impl Account for Queue {
 
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
-        let most = self.rate.ticks(now.saturating_add(self.max_delay)) + self.rate.ticks_of(self.limit);
-        with(state, moved(leaves_at(state), self.rate.ticks_by(by), most))
+        let places = self.rate.ticks_of(self.limit);
+        let longest = self.rate.ticks(self.max_delay).max(places) + places;
+        with(state, moved(leaves_at(state), self.rate.ticks_by(by), self.rate.ticks(now) + longest))
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

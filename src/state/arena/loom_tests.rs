@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::quota::Quota;
-use crate::state::versions::Versions;
 use crate::state::word::Word;
 use crate::sync::check_model;
 
@@ -12,8 +11,8 @@ fn explore(threads: impl Fn(Arc<Arena>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     check_model(&builder, move || {
-        let versions = Versions::new(&[&[Quota::per_second(1)]]);
-        threads(Arena::new(0, versions.plans(), 2 * PAGE, 0));
+        let plans = Plans::new(&[&[Quota::per_second(1)]]);
+        threads(Arena::new(0, Arc::new(plans), 2 * PAGE, 0));
     });
 }
 

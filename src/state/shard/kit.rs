@@ -3,13 +3,11 @@
 use super::*;
 use crate::decision::PerQuota;
 use crate::quota::Quota;
-use crate::state::versions::Versions;
 use crate::state::word::TIME_ZERO;
 use core::time::Duration;
 
 pub(in crate::state) struct World {
     pub(in crate::state) shared: Shared,
-    pub(in crate::state) versions: Versions,
 }
 
 /// A clock that stands still.
@@ -43,14 +41,12 @@ pub(in crate::state) enum Answer {
 
 impl World {
     pub(in crate::state) fn new(quotas: &[Quota], cap: usize, room: usize) -> Self {
-        let versions = Versions::new(&[quotas]);
         Self {
             shared: Shared {
-                shards: [CachePadded(Shard::new(versions.plans(), room))].into(),
+                shards: [CachePadded(Shard::new(Arc::new(Plans::new(&[quotas])), room))].into(),
                 places: Places::new(cap),
                 claims: Claims::new(),
             },
-            versions,
         }
     }
 
@@ -117,7 +113,7 @@ impl World {
 
     /// Changes the quotas of all keys.
     pub(in crate::state) fn change(&self, quotas: &[Quota], clock: &impl Clock) {
-        let version = self.versions.turn().version(quotas);
+        let version = self.shard().plans().version(quotas);
         self.shard().set_plans(self.with(clock), |plans| plans.with(0, &version));
     }
 

@@ -146,7 +146,7 @@ impl Three {
                 keys[at] = Some(key);
                 let quotas = [log(limit, WINDOWS[at])];
                 self.both().iter().for_each(|it| it.set_quotas_of(keys, &quotas).expect("a log"));
-                let told = self.both().map(|it| it.quotas_of(keys).expect("keys")[at].expect("a key")[0]);
+                let told = self.both().map(|it| it.quotas_of(keys).expect("keys")[at].as_ref().expect("a key")[0]);
                 assert_eq!(told, [quotas[0]; 2]);
             }
             Op::Clear => {

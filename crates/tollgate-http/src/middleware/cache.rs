@@ -83,7 +83,7 @@ mod tests {
     fn made(cache: &Cache<Bytes>, quotas: &[Quota]) -> usize {
         let made = core::cell::Cell::new(0);
         for quota in quotas {
-            let current = Current::new([(None, core::slice::from_ref(quota))]);
+            let current = Current::new([(None, [*quota].into())]);
             let make = || {
                 made.set(made.get() + 1);
                 current.prepare("default", QuotaUnit::Requests)

@@ -51,6 +51,8 @@ impl<L: sealed::AtOnce> AtOnce for L {}
 pub(crate) type Later = Pin<Box<dyn Future<Output = Verdict> + Send + Sync>>;
 
 pub(crate) mod sealed {
+    use std::sync::Arc;
+
     use tollgate::{DirectLimiter, JointLimiter, Limiter};
 
     use super::{Decision, Items, Later, Quota, Receipt, Request, Tell, Verdict};
@@ -77,9 +79,8 @@ pub(crate) mod sealed {
         fn left(&self, keys: &K, tell: Tell) -> Option<Items>;
 
         /// Passes the quotas of these keys to `each`: those of each dimension, with its name if it
-        /// has one, and none of a dimension that is not asked. The limiter keeps each slice
-        /// unchanged until it is dropped.
-        fn each_quotas<'a>(&'a self, keys: &K, each: impl FnMut(Option<&'a str>, &'a [Quota]));
+        /// has one, and none of a dimension that is not asked.
+        fn each_quotas<'a>(&'a self, keys: &K, each: impl FnMut(Option<&'a str>, Arc<[Quota]>));
 
         /// The decision now, without a charge; `None` if the cost is more than the limit.
         fn look(&self, keys: &K, cost: u32) -> Option<Decision>;

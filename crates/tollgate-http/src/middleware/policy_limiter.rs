@@ -36,12 +36,12 @@ where
         self.in_process()?.left(keys, tell)
     }
 
-    fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
+    fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
         if let Some(limiter) = self.in_process() {
             return limiter.each_quotas(keys, each);
         }
         for (dimension, (name, quotas)) in self.on_store().into_iter().flat_map(|it| it.dimensions()).enumerate() {
-            each(Some(name), if keys.asks(dimension) { quotas } else { &[] });
+            each(Some(name), if keys.asks(dimension) { quotas } else { Arc::default() });
         }
     }
 

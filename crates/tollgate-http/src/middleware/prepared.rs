@@ -1,6 +1,7 @@
 //! The policies of quotas, made once for each revision of them.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tollgate::Quota;
@@ -26,9 +27,8 @@ pub(crate) struct Prepared<V> {
 /// The quotas of a dimension.
 #[derive(Debug)]
 struct OfDimension {
-    quotas: Box<[Quota]>,
-    /// The address of the quotas in the limiter, which never changes them there.
-    address: usize,
+    /// Those of the limiter, which never changes them there.
+    quotas: Arc<[Quota]>,
     /// The policies of the dimensions before this one.
     before: usize,
 }
@@ -39,13 +39,15 @@ const MOST: usize = 8;
 /// The current quotas of the keys of a request: those of each dimension, with its name if it has
 /// one.
 pub(crate) struct Current<'a> {
-    dimensions: [(Option<&'a str>, &'a [Quota]); MOST],
+    dimensions: [Option<Dimension<'a>>; MOST],
     count: usize,
 }
 
+type Dimension<'a> = (Option<&'a str>, Arc<[Quota]>);
+
 impl<'a> Current<'a> {
-    pub(crate) fn new(dimensions: impl IntoIterator<Item = (Option<&'a str>, &'a [Quota])>) -> Self {
-        let mut current = Self { dimensions: [(None, &[]); MOST], count: 0 };
+    pub(crate) fn new(dimensions: impl IntoIterator<Item = Dimension<'a>>) -> Self {
+        let mut current = Self { dimensions: [const { None }; MOST], count: 0 };
         dimensions.into_iter().for_each(|(name, quotas)| current.push(name, quotas));
         current
     }
@@ -56,22 +58,22 @@ impl<'a> Current<'a> {
         current
     }
 
-    fn push(&mut self, name: Option<&'a str>, quotas: &'a [Quota]) {
+    fn push(&mut self, name: Option<&'a str>, quotas: Arc<[Quota]>) {
         if let Some(place) = self.dimensions.get_mut(self.count) {
-            *place = (name, quotas);
+            *place = Some((name, quotas));
             self.count += 1;
         }
     }
 
-    fn dimensions(&self) -> &[(Option<&'a str>, &'a [Quota])] {
-        &self.dimensions[..self.count]
+    fn dimensions(&self) -> impl Iterator<Item = &Dimension<'a>> {
+        self.dimensions.iter().flatten()
     }
 
     /// A place from 0 to `places`, the same for the same quotas.
     pub(crate) fn spread(&self, places: usize) -> usize {
         // The multiplier of Knuth's multiplicative hash. Quotas are the operator's, not a client's.
         let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let all = self.dimensions().iter().flat_map(|(_, quotas)| *quotas);
+        let all = self.dimensions().flat_map(|(_, quotas)| &**quotas);
         let hash = all.fold(0, |hash, quota| {
             let window = quota.window();
             mix(mix(mix(hash, quota.limit().into()), window.as_secs()), window.subsec_nanos().into())
@@ -83,9 +85,8 @@ impl<'a> Current<'a> {
     /// The texts. `name` is for quotas without a dimension.
     pub(crate) fn prepare<V: FieldValue>(&self, name: &str, unit: QuotaUnit) -> Prepared<V> {
         let (mut quotas, mut before) = (Vec::new(), 0);
-        for &(_, of_dimension) in self.dimensions() {
-            let address = of_dimension.as_ptr().addr();
-            quotas.push(OfDimension { quotas: of_dimension.into(), address, before });
+        for (_, of_dimension) in self.dimensions() {
+            quotas.push(OfDimension { quotas: Arc::clone(of_dimension), before });
             before += of_dimension.len();
         }
         let policies = self.policies(name, unit).ok();
@@ -95,7 +96,7 @@ impl<'a> Current<'a> {
 
     /// A policy for each quota, dimension by dimension. `name` is for quotas without a dimension.
     pub(crate) fn policies(&self, name: &str, unit: QuotaUnit) -> Result<Policies, PolicyError> {
-        let all = || self.dimensions().iter().flat_map(|(_, quotas)| *quotas);
+        let all = || self.dimensions().flat_map(|(_, quotas)| &**quotas);
         let own: Vec<&str> = all().filter_map(Quota::name).collect();
         let mut taken: Vec<String> = Vec::new();
         for (quota, name) in all().zip(self.names(name)) {
@@ -113,10 +114,10 @@ impl<'a> Current<'a> {
     /// The name of each quota by its dimension.
     fn names(&self, name: &str) -> Vec<String> {
         let mut names = Vec::new();
-        for (place, &(dimension, quotas)) in self.dimensions().iter().enumerate() {
+        for (place, (dimension, quotas)) in self.dimensions().enumerate() {
             let name = dimension.unwrap_or(name);
             let name = if check_name(name).is_ok() { name.to_owned() } else { format!("dimension-{}", place + 1) };
-            names.extend(quotas.iter().map(|quota| match quotas {
+            names.extend(quotas.iter().map(|quota| match **quotas {
                 [_] => name.clone(),
                 _ => format!("{name}-{}", window(quota.window())),
             }));
@@ -147,9 +148,9 @@ impl Policies {
     /// [`PolicyError`] when there are no quotas, or a quota cannot be a policy: none that a limiter
     /// accepts is known to cause that.
     pub fn of_dimensions<'a>(
-        dimensions: impl IntoIterator<Item = (&'a str, &'a [Quota])>,
+        dimensions: impl IntoIterator<Item = (&'a str, impl Into<Arc<[Quota]>>)>,
     ) -> Result<Self, PolicyError> {
-        let dimensions = dimensions.into_iter().map(|(name, quotas)| (Some(name), quotas));
+        let dimensions = dimensions.into_iter().map(|(name, quotas)| (Some(name), quotas.into()));
         Current::new(dimensions).policies("default", QuotaUnit::Requests)
     }
 }
@@ -190,8 +191,8 @@ impl<V> Prepared<V> {
     /// Whether these are the quotas of the keys.
     pub(crate) fn is_of<K>(&self, limiter: &impl Ask<K>, keys: &K) -> bool {
         let (mut at, mut same) = (0, true);
-        limiter.each_quotas(keys, |_, quotas: &[Quota]| {
-            same = same && self.quotas.get(at).is_some_and(|own| own.is(quotas));
+        limiter.each_quotas(keys, |_, quotas| {
+            same = same && self.quotas.get(at).is_some_and(|own| own.is(&quotas));
             at += 1;
         });
         same && at == self.quotas.len()
@@ -199,9 +200,8 @@ impl<V> Prepared<V> {
 
     /// Whether these are the current quotas.
     pub(crate) fn is(&self, current: &Current<'_>) -> bool {
-        let dimensions = current.dimensions();
-        let mut both = self.quotas.iter().zip(dimensions);
-        self.quotas.len() == dimensions.len() && both.all(|(own, (_, quotas))| own.is(quotas))
+        let mut both = self.quotas.iter().zip(current.dimensions());
+        self.quotas.len() == current.count && both.all(|(own, (_, quotas))| own.is(quotas))
     }
 
     /// The value of `RateLimit-Policy`, if there is one.
@@ -227,8 +227,7 @@ impl<V> Prepared<V> {
 }
 
 impl OfDimension {
-    fn is(&self, quotas: &[Quota]) -> bool {
-        let is_there = (self.address, self.quotas.len()) == (quotas.as_ptr().addr(), quotas.len());
-        is_there || *self.quotas == *quotas
+    fn is(&self, quotas: &Arc<[Quota]>) -> bool {
+        Arc::ptr_eq(&self.quotas, quotas) || self.quotas == *quotas
     }
 }

@@ -83,7 +83,7 @@ fn new_limiters_are_built_if_the_program_says_so() {
     // The new one follows the file from now on.
     folder.write(two.replace("limit = 5", "limit = 6"));
     assert_eq!((reloader.reload_now().result(), names()[1].as_str()), ("applied", "tenant 6"));
-    assert_eq!(old.quotas_of([1]).unwrap()[0].unwrap()[0].limit(), 3);
+    assert_eq!(old.quotas_of([1]).unwrap()[0].as_ref().unwrap()[0].limit(), 3);
 
     folder.write(format!("key_cap = 7\n{two}"));
     let refused = reloader.reload_now();

@@ -397,7 +397,7 @@ proptest! {
 fn a_request_above_the_limit_of_a_change_under_way_keeps_no_place() {
     let world = World::new(&[log(5, WINDOW)], CAP, 4);
     let root = Arc::clone(&world.shard().root.load());
-    let fewer = world.versions.turn().version(&[log(2, WINDOW)]);
+    let fewer = root.plans.version(&[log(2, WINDOW)]);
     assert!(root.link(|| Arena::new(root.number + 1, Arc::new(root.plans.with(0, &fewer)), root.len(), 16)));
     assert_eq!(world.ask(1, 3, &At(0)), Answer::Denied { wait_ns: u64::MAX });
     assert_eq!(world.taken(), 0);

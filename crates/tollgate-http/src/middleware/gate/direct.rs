@@ -1,6 +1,7 @@
 //! A direct limiter as middleware asks it.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use tollgate::{Algorithm, Clock, CostExceedsLimit, Decision, DirectLimiter, Quota, Receipt, ReserveError, Status};
 
@@ -16,7 +17,7 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
         single::left(self, tell)
     }
 
-    fn each_quotas<'a>(&'a self, (): &(), mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
+    fn each_quotas<'a>(&'a self, (): &(), mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
         each(None, self.quotas());
     }
 
@@ -53,7 +54,7 @@ impl<C: Clock> Single for DirectLimiter<C> {
     }
 
     fn limit(&self) -> Option<u32> {
-        if let [quota] = self.quotas() { Some(quota.limit()) } else { None }
+        if let [quota] = *self.quotas() { Some(quota.limit()) } else { None }
     }
 
     fn has_queue(&self) -> bool {

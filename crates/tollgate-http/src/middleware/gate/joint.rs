@@ -1,6 +1,7 @@
 //! A joint limiter as middleware asks it.
 
 use core::hash::Hash;
+use std::sync::Arc;
 
 use tollgate::{
     Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError, Status,
@@ -79,12 +80,12 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         self.peek_reserve(keys.refs(), 1).ok().and_then(|status| of(&status, tell))
     }
 
-    fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
+    fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
         // `quotas_of` allocates.
         let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
         for (dimension, (name, of_all)) in self.dimensions().enumerate() {
-            let own = own.as_ref().and_then(|own| *own.get(dimension)?);
-            each(Some(name), if keys.asks(dimension) { own.unwrap_or(of_all) } else { &[] });
+            let own = own.as_ref().and_then(|own| own.get(dimension)?.clone());
+            each(Some(name), if keys.asks(dimension) { own.unwrap_or(of_all) } else { Arc::default() });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use core::hash::Hash;
 use core::time::Duration;
+use std::sync::Arc;
 
 use tollgate::{
     Algorithm, Clock, CostExceedsLimit, Decision, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status,
@@ -19,7 +20,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
         single::left(&OfKey { limiter: self, key }, tell)
     }
 
-    fn each_quotas<'a>(&'a self, key: &K, mut each: impl FnMut(Option<&'a str>, &'a [Quota])) {
+    fn each_quotas<'a>(&'a self, key: &K, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
         each(None, if self.keys_may_have_quotas() { self.quotas_of(key) } else { self.quotas() });
     }
 
@@ -63,7 +64,7 @@ impl<K: Hash, C: Clock, F: Fingerprinter> Single for OfKey<'_, K, C, F> {
     fn limit(&self) -> Option<u32> {
         let limiter = self.limiter;
         let quotas = if limiter.keys_may_have_quotas() { limiter.quotas_of(self.key) } else { limiter.quotas() };
-        if let [quota] = quotas { Some(quota.limit()) } else { None }
+        if let [quota] = *quotas { Some(quota.limit()) } else { None }
     }
 
     fn has_queue(&self) -> bool {

@@ -22,6 +22,7 @@
 pub(crate) mod any;
 mod bucket;
 mod counter;
+mod packed;
 mod queue;
 mod rate;
 #[cfg(all(test, not(tollgate_loom)))]
@@ -80,17 +81,10 @@ pub(crate) trait Account {
     fn over_at(&self, state: u128) -> u64;
 }
 
-/// So many bits of a state, at most 64, from that one on.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the bits are masked")]
-fn field(state: u128, at: u32, bits: u32) -> u64 {
-    (state >> at) as u64 & (u64::MAX >> (64 - bits))
-}
-
-/// A time in ticks moved by so many ticks: at least one, and at most `most`.
+/// A time moved by so much: at least one, and at most `most`.
 #[cfg(feature = "snapshot")]
-fn moved(ticks: u128, by: i128, most: u128) -> u128 {
-    ticks.saturating_add_signed(by).clamp(1, most)
+fn moved(time: u64, by: i128, most: u64) -> u64 {
+    u64::try_from(i128::from(time).saturating_add(by).clamp(1, most.into())).unwrap_or(most)
 }
 
 /// A count of permits, or the largest number of 32 bits.

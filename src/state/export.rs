@@ -64,8 +64,9 @@ impl Plan {
                 Some((!ages.is_empty()).then_some(Export::Stamps(ages)))
             }
             Self::Steps(steps) => {
-                let steps = steps.export(place, word, now)?;
-                Some((!steps.is_empty()).then_some(Export::Steps(steps)))
+                let ends = steps.ends(place, word, now)?;
+                let ages: Vec<_> = ends.into_iter().map(|(end, permits)| (age(now, end), permits)).collect();
+                Some((!ages.is_empty()).then_some(Export::Steps(ages)))
             }
             Self::Account(account) => {
                 let state = word.state();
@@ -90,7 +91,8 @@ impl Plan {
                 if !is_in_order || permits > 2 * u64::from(Quota::MAX_CAPACITY) {
                     return Err(ImportError::Contradictory);
                 }
-                let word = plan.import(rings, steps, import.now, import.elapsed);
+                let ends: Vec<_> = steps.iter().map(|&(age, permits)| (import.at(age), permits)).collect();
+                let word = plan.imported(rings, &ends, import.now);
                 Ok(word.map_or(Attempt::NoRoom, |word| Attempt::Done((word != Word::NEW).then_some(word))))
             }
             (Self::Account(account), &Export::Account { at, state }) if state < 1 << STATE_BITS => {

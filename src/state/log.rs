@@ -89,7 +89,12 @@ impl<'a> View<'a> {
         self.ring[self.slot(self.state.position.wrapping_sub(back))].load(Ordering::Acquire)
     }
 
-    /// The same, once a claim is made.
+    /// The stamps of so many of the newest permits, oldest first.
+    fn newest_stamps(&self, count: u32) -> impl Iterator<Item = u64> + '_ {
+        (1..=count).rev().map(|back| self.back(back))
+    }
+
+    /// The same as `back`, once a claim is made.
     fn back_after(&self, claim: Claim, back: u32) -> u64 {
         if back <= claim.cost { claim.stamp } else { self.back(back - claim.cost) }
     }
@@ -310,8 +315,7 @@ impl LogPlan {
         let run = cost.min(MAX_RUN);
         // Twice the permits, so that the next claims fit, but no more than the limit needs.
         let slots = (live + cost).max(live.saturating_mul(2).min(self.most_slots()));
-        let stamps = (1..=live).rev().map(|back| view.back(back));
-        let stamps = stamps.chain(core::iter::repeat_n(stamp, (cost - run) as usize));
+        let stamps = view.newest_stamps(live).chain(core::iter::repeat_n(stamp, (cost - run) as usize));
         if place.is_full() {
             return Attempt::NoRoom;
         }
@@ -338,7 +342,7 @@ impl LogPlan {
             return if view.stands(place) { Attempt::Done((word, 0)) } else { Attempt::Lost };
         }
         let mut skipped = 0;
-        let kept = (1..=live).rev().map(|back| view.back(back)).filter(|&other| {
+        let kept = view.newest_stamps(live).filter(|&other| {
             let skips = other == stamp && skipped < refunded;
             skipped += u32::from(skips);
             !skips
@@ -347,7 +351,7 @@ impl LogPlan {
             return Attempt::NoRoom;
         }
         place.hint.turn_off();
-        match copied(place.rings, &view, kept, live - refunded) {
+        match copied(place.rings, &view, kept) {
             Some(new) => Attempt::Done((new, refunded)),
             None => Attempt::NoRoom,
         }
@@ -360,7 +364,7 @@ impl LogPlan {
         // What has expired does not come back under a longer window.
         let time = if under.window() > self.window() { view.kept_by() } else { view.lasting() };
         let live = view.count_from(self.live_from(time), u32::MAX);
-        copied(to, &view, (1..=live).rev().map(|back| view.back(back)), live)
+        copied(to, &view, view.newest_stamps(live))
     }
 
     /// The stamps that count or may come to count, oldest first. `None` if the word changed
@@ -369,7 +373,7 @@ impl LogPlan {
     pub(super) fn stamps(&self, place: Place<'_>, word: Word, reading: u64) -> Option<Vec<u64>> {
         let view = View::of(place, word, reading);
         let live = view.count_from(self.live_from(view.kept_by()), u32::MAX);
-        let stamps = (1..=live).rev().map(|back| view.back(back)).collect();
+        let stamps = view.newest_stamps(live).collect();
         view.stands(place).then_some(stamps)
     }
 
@@ -380,18 +384,9 @@ impl LogPlan {
         let live = &live[live.len().saturating_sub(1 << MAX_CLASS)..];
         // A permit is reserved for at most one window ahead.
         let stamps = live.iter().map(|&stamp| stamp.min(now + self.window()));
-        let Some(newest) = stamps.clone().next_back() else { return Attempt::Done(None) };
-        let run = stamps.clone().rev().take_while(|&stamp| stamp == newest).count().min(MAX_RUN as usize);
-        let (older, count) = (live.len() - run, u32::try_from(live.len()).unwrap_or(u32::MAX));
-        let ring = match older {
-            0 => RingRef::NONE,
-            _ => match written(rings, count, stamps.take(older)) {
-                Some(ring) => ring,
-                None => return Attempt::NoRoom,
-            },
-        };
-        let run = u32::try_from(run).unwrap_or(MAX_RUN);
-        Attempt::Done(Some(LogState { newest, run, position: count, ring, reserved: newest > now }.pack()))
+        let stamps: Vec<u64> = stamps.collect();
+        let Some(&newest) = stamps.last() else { return Attempt::Done(None) };
+        packed(rings, newest, newest > now, &stamps).map_or(Attempt::NoRoom, |word| Attempt::Done(Some(word)))
     }
 
     /// The first time from which the log is no different from that of a new key, but for the stamps
@@ -429,10 +424,9 @@ fn left_of(bound: Bound, view: &View<'_>, claim: Option<Claim>) -> Left {
     Left { limit: bound.limit, remaining, next_after_ns: from_now(next), reset_after_ns }
 }
 
-/// A word with `count` of the permits of another, oldest first.
-fn copied(rings: &Rings, view: &View<'_>, stamps: impl Iterator<Item = u64>, count: u32) -> Option<Word> {
+/// A word with some of the permits of another, oldest first.
+fn copied(rings: &Rings, view: &View<'_>, stamps: impl Iterator<Item = u64>) -> Option<Word> {
     let stamps: Vec<u64> = stamps.collect();
-    debug_assert_eq!(stamps.len(), count as usize);
     // The newest stamp stays even if its permits are gone: no later permit is before it, and
     // the key is not forgotten before it expires. A reserved one may be later than every clock.
     let newest = match stamps.last() {
@@ -440,12 +434,17 @@ fn copied(rings: &Rings, view: &View<'_>, stamps: impl Iterator<Item = u64>, cou
         None if view.is_behind_reserved() => view.reading,
         _ => view.state.newest,
     };
-    let run = stamps.iter().rev().take_while(|&&stamp| stamp == newest).count();
-    let run = u32::try_from(run).unwrap_or(u32::MAX).min(MAX_RUN);
-    let older = &stamps[..stamps.len() - run as usize];
-    let ring = if older.is_empty() { RingRef::NONE } else { written(rings, count, older.iter().copied())? };
-    let reserved = view.state.reserved && newest > view.reading;
-    Some(LogState { newest, run, position: count, ring, reserved }.pack())
+    packed(rings, newest, view.state.reserved && newest > view.reading, &stamps)
+}
+
+/// A word with these permits, oldest first: those with the newest stamp in the word, others in a
+/// new ring.
+fn packed(rings: &Rings, newest: u64, reserved: bool, stamps: &[u64]) -> Option<Word> {
+    let as_count = |permits: usize| u32::try_from(permits).unwrap_or(u32::MAX);
+    let run = as_count(stamps.iter().rev().take_while(|&&stamp| stamp == newest).count()).min(MAX_RUN);
+    let (older, position) = (&stamps[..stamps.len() - run as usize], as_count(stamps.len()));
+    let ring = if older.is_empty() { RingRef::NONE } else { written(rings, position, older.iter().copied())? };
+    Some(LogState { newest, run, position, ring, reserved }.pack())
 }
 
 /// Writes the newest claim to its slots, unless another thread has.
@@ -453,14 +452,7 @@ fn copied(rings: &Rings, view: &View<'_>, stamps: impl Iterator<Item = u64>, cou
 fn spill(view: &View<'_>) {
     let LogState { newest, run, position, .. } = view.state;
     for back in 1..=run {
-        let slot = &view.ring[view.slot(position.wrapping_sub(back))];
-        let mut value = slot.load(Ordering::Acquire);
-        while value < newest {
-            match slot.compare_exchange(value, newest, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break,
-                Err(other) => value = other,
-            }
-        }
+        view.ring.raise(view.slot(position.wrapping_sub(back)), newest);
     }
 }
 

@@ -28,6 +28,19 @@ pub(super) struct Ring<'a>(&'a [AtomicU64]);
 
 impl Ring<'_> {
     pub(super) const NONE: Self = Self(&[]);
+
+    /// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
+    #[inline]
+    pub(super) fn raise(self, slot: usize, to: u64) {
+        let slot = &self[slot];
+        let mut value = slot.load(Ordering::Acquire);
+        while value < to {
+            match slot.compare_exchange(value, to, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(other) => value = other,
+            }
+        }
+    }
 }
 
 impl Deref for Ring<'_> {

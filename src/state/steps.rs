@@ -64,15 +64,12 @@ use super::sync::Ordering;
 use super::word::Word;
 use crate::decision::PerQuota;
 
-#[cfg(feature = "snapshot")]
-mod export;
 mod fields;
-mod plan;
 mod view;
 
 use super::plan::{Ask, Attempt, Place, Proposal};
+pub(crate) use fields::StepsPlan;
 use fields::{Entry, MAX_TOTAL, StepsState};
-pub(crate) use plan::StepsPlan;
 use view::View;
 
 impl View<'_> {
@@ -103,9 +100,7 @@ impl View<'_> {
     /// The word with a claim that begins a step, and a new ring for the steps that count.
     #[cold]
     fn claimed_in_copy(&self, place: Place<'_>, first: u64, cost: u32) -> Option<Word> {
-        let StepsState { newest, used, .. } = self.state;
-        let mut older = self.older_from(first);
-        older.extend((used > 0 && newest >= first).then_some((newest, used)));
+        let older = self.all_from(first);
         // Twice the entries, so that the next steps fit, but no more than the window needs.
         let slots = (older.len() + 3).max(2 * older.len()).min(self.plan.most_slots());
         if place.is_full() && !older.is_empty() {
@@ -199,6 +194,38 @@ impl StepsPlan {
         written(to, view.state, &older, older.len() + 2)
     }
 
+    /// The ends of the steps that count, and their permits, oldest first. `None` if the word changed
+    /// meanwhile.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn ends(&self, place: Place<'_>, word: Word, reading: u64) -> Option<Vec<(u64, u32)>> {
+        let view = View::of(self, place, word, reading)?;
+        let steps = view.all_from(view.first).into_iter();
+        let ends = steps.map(|(step, permits)| (self.end_of(step), permits)).collect();
+        (place.word.load() == word).then_some(ends)
+    }
+
+    /// The word of a key with so many permits at these times, oldest first; `None` if there is no
+    /// room.
+    ///
+    /// Stamps rounded by another clock are rounded up again, by less than a step, but not past the
+    /// present step: no permit is later than that.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn imported(&self, rings: &Rings, ends: &[(u64, u32)], now: u64) -> Option<Word> {
+        let latest = self.step_of(now);
+        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(ends.len());
+        for &(end, permits) in ends.iter().filter(|&&(_, permits)| permits > 0) {
+            let step = self.step_of(end).min(latest);
+            match steps.last_mut() {
+                Some((last, sum)) if *last >= step => *sum = sum.saturating_add(permits),
+                _ => steps.push((step, permits)),
+            }
+        }
+        let Some((newest, used)) = steps.pop() else { return Some(Word::NEW) };
+        steps.retain(|&(step, _)| newest - step <= self.window);
+        let state = StepsState { newest, used: used.min(MAX_TOTAL), ..StepsState::default() };
+        written(rings, state, &steps, steps.len() + 2)
+    }
+
     /// The slots that a word takes in another arena, at most.
     pub(super) fn slots(&self, word: Word) -> usize {
         StepsState::unpack(word).ring().len()
@@ -208,15 +235,7 @@ impl StepsPlan {
 /// Writes the newest step to its slot, unless another thread has.
 #[inline]
 fn spill(ring: Ring<'_>, state: StepsState, total: u32) {
-    let slot = &ring[state.place(0)];
-    let entry = Entry::new(state.number_of(state.newest), total).0;
-    let mut value = slot.load(Ordering::Acquire);
-    while value < entry {
-        match slot.compare_exchange(value, entry, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => break,
-            Err(other) => value = other,
-        }
-    }
+    ring.raise(state.place(0), Entry::new(state.number_of(state.newest), total).0);
 }
 
 /// A word with this newest step, and a new ring of at least so many slots with the older steps, if

@@ -37,10 +37,9 @@
 //! `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic cell rate algorithm, whose
 //! theoretical arrival time is `F - (C - 1) * P`).
 
-#[cfg(feature = "snapshot")]
-use super::moved;
+use super::packed::packed;
 use super::rate::Rate;
-use super::{Account, Verdict, count, field};
+use super::{Account, Verdict, count};
 use crate::decision::Left;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,39 +52,24 @@ pub(crate) struct Bucket {
     lacks_at_first: u128,
 }
 
-/// The fields of a state.
-#[derive(Clone, Copy)]
-struct Fields {
-    full_at: u128,
-    opened: u64,
-    refunds: u64,
+packed! {
+    /// The fields of a state.
+    struct Fields {
+        full_at: u128 = 93,
+        opened: u64 = OPENED_BITS,
+        refunds: u64 = 8,
+    }
 }
 
-const FULL_AT_BITS: u32 = 93;
 const OPENED_BITS: u32 = 24;
-const REFUNDS_AT: u32 = FULL_AT_BITS + OPENED_BITS;
-const REFUNDS_BITS: u32 = super::STATE_BITS - REFUNDS_AT;
-const MOST_REFUNDS: u64 = (1 << REFUNDS_BITS) - 1;
+const MOST_REFUNDS: u64 = (1 << 8) - 1;
 
 impl Fields {
-    fn of(state: u128) -> Self {
-        Self {
-            full_at: state & ((1 << FULL_AT_BITS) - 1),
-            opened: field(state, FULL_AT_BITS, OPENED_BITS),
-            refunds: field(state, REFUNDS_AT, REFUNDS_BITS),
-        }
-    }
-
     /// A bucket that was full, or as a new one is, at `now`.
     fn opened(full_at: u128, now: u64) -> Self {
         // Fibonacci hashing: times that are round numbers get hashes that differ.
         let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED_BITS);
         Self { full_at, opened, refunds: 0 }
-    }
-
-    fn state(self) -> u128 {
-        let full_at = self.full_at.min((1 << FULL_AT_BITS) - 1);
-        u128::from(self.refunds) << REFUNDS_AT | u128::from(self.opened) << FULL_AT_BITS | full_at
     }
 }
 
@@ -175,7 +159,7 @@ impl Account for Bucket {
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let fields = Fields::of(state);
         let most = self.rate.ticks(now) + 2 * self.fills_in.max(self.lacks_at_first);
-        Fields { full_at: moved(fields.full_at, self.rate.ticks_by(by), most), ..fields }.state()
+        Fields { full_at: self.rate.moved(fields.full_at, by, most), ..fields }.state()
     }
 
     /// A key that was never asked and starts low earns nothing until it is.

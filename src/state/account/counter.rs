@@ -31,8 +31,9 @@
 
 #[cfg(feature = "snapshot")]
 use super::moved;
-use super::window::{Grid, TIME_BITS};
-use super::{Account, Verdict, count, field};
+use super::packed::packed;
+use super::window::Grid;
+use super::{Account, Verdict, count};
 use crate::decision::Left;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,38 +43,19 @@ pub(crate) struct Counter {
     grid: Grid,
 }
 
-/// The fields of a state.
-#[derive(Clone, Copy)]
-struct Counts {
-    start: u64,
-    previous: u64,
-    current: u64,
-    /// How often the counts have moved to other windows than their own.
-    moves: u64,
-}
-
-/// Limits are below 2^16.
-const COUNT_BITS: u32 = 20;
-const MOVES_AT: u32 = TIME_BITS + 2 * COUNT_BITS;
-const MOVES_BITS: u32 = super::STATE_BITS - MOVES_AT;
-
-impl Counts {
-    fn of(state: u128) -> Self {
-        Self {
-            start: field(state, 0, TIME_BITS),
-            previous: field(state, TIME_BITS, COUNT_BITS),
-            current: field(state, TIME_BITS + COUNT_BITS, COUNT_BITS),
-            moves: field(state, MOVES_AT, MOVES_BITS),
-        }
-    }
-
-    fn state(self) -> u128 {
-        let start = u128::from(self.start.min((1 << TIME_BITS) - 1));
-        let [previous, current] = [self.previous, self.current].map(|count| count.min((1 << COUNT_BITS) - 1));
-        let counts = u128::from(current) << COUNT_BITS | u128::from(previous);
-        u128::from(self.moves) << MOVES_AT | counts << TIME_BITS | start
+packed! {
+    /// The fields of a state.
+    struct Counts {
+        start: u64 = 62,
+        // Limits are below 2^16.
+        previous: u64 = 20,
+        current: u64 = 20,
+        /// How often the counts have moved to other windows than their own.
+        moves: u64 = MOVES_BITS,
     }
 }
+
+const MOVES_BITS: u32 = 23;
 
 /// A product of permits and nanoseconds.
 fn product(permits: u64, ns: u64) -> u128 {
@@ -190,8 +172,8 @@ impl Account for Counter {
 
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
-        let start = moved(Counts::of(state).start.into(), by, now.into());
-        self.aligned(Counts::of(start | state >> TIME_BITS << TIME_BITS), now)
+        let counts = Counts::of(state);
+        self.aligned(Counts { start: moved(counts.start, by, now), ..counts }, now)
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

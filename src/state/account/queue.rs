@@ -24,8 +24,7 @@
 //! Source: A. S. Tanenbaum, "Computer Networks", the leaky bucket under traffic shaping: a queue
 //! with an even outflow.
 
-#[cfg(feature = "snapshot")]
-use super::moved;
+use super::packed::packed;
 use super::rate::Rate;
 use super::{Account, Verdict};
 use crate::decision::Left;
@@ -37,8 +36,14 @@ pub(crate) struct Queue {
     max_delay: u64,
 }
 
-const LEAVES_AT_BITS: u32 = 93;
-const CHANGES_BITS: u32 = super::STATE_BITS - LEAVES_AT_BITS;
+packed! {
+    /// The fields of a state.
+    struct Fields {
+        /// When the next place leaves, in ticks.
+        leaves_at: u128 = 93,
+        changes: u32 = 32,
+    }
+}
 
 impl Queue {
     pub(crate) fn new(limit: u32, permits: u32, period: u64, max_delay: u64) -> Self {
@@ -48,7 +53,7 @@ impl Queue {
     /// The delay of a request.
     #[inline]
     fn delay(&self, state: u128, now: u64) -> u64 {
-        self.rate.ns_up(leaves_at(state).saturating_sub(self.rate.ticks(now)))
+        self.rate.ns_until(Fields::of(state).leaves_at, now)
     }
 
     /// The state under this quota: the next place leaves when it would have, or earlier if this
@@ -57,22 +62,12 @@ impl Queue {
         if self == from || state == 0 {
             return state;
         }
+        let Fields { leaves_at, changes } = Fields::of(state);
         let longest = self.rate.ticks(now) + 2 * self.rate.ticks_of(self.limit);
-        let leaves_at = self.rate.same_time(from.rate, leaves_at(state)).min(longest);
+        let leaves_at = self.rate.same_time(from.rate, leaves_at).min(longest);
         // Receipts of before are told apart.
-        let changes = ((state >> LEAVES_AT_BITS) + 1) % (1 << CHANGES_BITS);
-        changes << LEAVES_AT_BITS | leaves_at
+        Fields { leaves_at, changes: changes.wrapping_add(1) }.state()
     }
-}
-
-/// When the next place leaves, in ticks.
-fn leaves_at(state: u128) -> u128 {
-    state & ((1 << LEAVES_AT_BITS) - 1)
-}
-
-/// The state with another such time.
-fn with(state: u128, leaves_at: u128) -> u128 {
-    state >> LEAVES_AT_BITS << LEAVES_AT_BITS | leaves_at.min((1 << LEAVES_AT_BITS) - 1)
 }
 
 impl Account for Queue {
@@ -87,20 +82,24 @@ impl Account for Queue {
         if delay_ns > longest {
             return Verdict::Deny { wait_ns: delay_ns - longest, state: None };
         }
-        let next = leaves_at(state).max(self.rate.ticks(now)) + self.rate.ticks_of(cost);
-        Verdict::Admit { state: with(state, next), delay_ns }
+        let fields = Fields::of(state);
+        let leaves_at = fields.leaves_at.max(self.rate.ticks(now)) + self.rate.ticks_of(cost);
+        Verdict::Admit { state: Fields { leaves_at, ..fields }.state(), delay_ns }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
-        let is_last = state == after && leaves_at(state) > self.rate.ticks(now);
-        is_last.then(|| (with(state, leaves_at(state).saturating_sub(self.rate.ticks_of(cost))), cost))
+        let fields = Fields::of(state);
+        let is_last = state == after && fields.leaves_at > self.rate.ticks(now);
+        let leaves_at = fields.leaves_at.saturating_sub(self.rate.ticks_of(cost));
+        is_last.then(|| (Fields { leaves_at, ..fields }.state(), cost))
     }
 
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let places = self.rate.ticks_of(self.limit);
-        let longest = self.rate.ticks(self.max_delay).max(places) + places;
-        with(state, moved(leaves_at(state), self.rate.ticks_by(by), self.rate.ticks(now) + longest))
+        let most = self.rate.ticks(now) + self.rate.ticks(self.max_delay).max(places) + places;
+        let fields = Fields::of(state);
+        Fields { leaves_at: self.rate.moved(fields.leaves_at, by, most), ..fields }.state()
     }
 
     fn left(&self, state: u128, now: u64) -> Left {
@@ -116,6 +115,6 @@ impl Account for Queue {
     }
 
     fn over_at(&self, state: u128) -> u64 {
-        self.rate.ns_up(leaves_at(state))
+        self.rate.ns_up(Fields::of(state).leaves_at)
     }
 }

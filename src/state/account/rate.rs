@@ -32,10 +32,16 @@ impl Rate {
         u128::from(ns) * u128::from(self.permits)
     }
 
-    /// The ticks of a time that may be negative.
+    /// The nanoseconds from `now` until a time in ticks, rounded up; zero if it has passed.
+    #[inline]
+    pub(super) fn ns_until(self, ticks: u128, now: u64) -> u64 {
+        self.ns_up(ticks.saturating_sub(self.ticks(now)))
+    }
+
+    /// A time in ticks moved by so many nanoseconds: at least one, and at most `most`.
     #[cfg(feature = "snapshot")]
-    pub(super) fn ticks_by(self, ns: i128) -> i128 {
-        ns * i128::from(self.permits)
+    pub(super) fn moved(self, ticks: u128, by: i128, most: u128) -> u128 {
+        ticks.saturating_add_signed(by * i128::from(self.permits)).clamp(1, most)
     }
 
     /// The ticks in which so many permits flow.

@@ -54,8 +54,6 @@
 //! Only the last request can be refunded, as from a queue, because the later ones were charged for
 //! what it had warmed up. Permits that it spent beyond the stored ones are stored: colder, too.
 
-#[cfg(feature = "snapshot")]
-use super::moved;
 use super::rate::Rate;
 use super::{Account, STATE_BITS, Verdict};
 use crate::decision::Left;
@@ -168,7 +166,7 @@ impl WarmUp {
     }
 
     fn wait(&self, state: u128, now: u64) -> u64 {
-        self.rate.ns_up(self.fields(state).free_at.saturating_sub(self.rate.ticks(now)))
+        self.rate.ns_until(self.fields(state).free_at, now)
     }
 
     /// The state under this quota: free when it would have been, or earlier if this limiter can't
@@ -180,13 +178,9 @@ impl WarmUp {
         let Fields { free_at, stored } = from.at(state, now);
         let longest = self.rate.ticks(now) + 2 * self.rate.ticks(self.longest);
         let free_at = self.rate.same_time(from.rate, free_at).min(longest);
-        self.state(Fields { free_at, stored: proportion(stored, self.cold, from.cold) })
+        // The products are of numbers below 2^62, and stored is at most what is cold.
+        self.state(Fields { free_at, stored: (stored * self.cold).div_ceil(from.cold) })
     }
-}
-
-/// `stored * cold / of`, rounded up; all are less than 2^62, and stored is at most `of`.
-fn proportion(stored: u128, cold: u128, of: u128) -> u128 {
-    (stored * cold).div_ceil(of)
 }
 
 impl Account for WarmUp {
@@ -220,7 +214,7 @@ impl Account for WarmUp {
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let fields = self.fields(state);
         let most = self.rate.ticks(now) + 2 * self.rate.ticks(self.longest);
-        self.state(Fields { free_at: moved(fields.free_at, self.rate.ticks_by(by), most), ..fields })
+        self.state(Fields { free_at: self.rate.moved(fields.free_at, by, most), ..fields })
     }
 
     fn left(&self, state: u128, now: u64) -> Left {

@@ -20,13 +20,19 @@
 
 #[cfg(feature = "snapshot")]
 use super::moved;
-use super::{Account, Verdict, count, field};
+use super::packed::packed;
+use super::{Account, Verdict, count};
 use crate::decision::Left;
 
-/// The bits of a time.
-pub(super) const TIME_BITS: u32 = 62;
-/// The bits of a count of up to 2^30 permits.
-pub(super) const COUNT_BITS: u32 = 31;
+packed! {
+    /// The fields of a state.
+    struct Fields {
+        start: u64 = 62,
+        used: u64 = 31,
+        moves: u64 = MOVES_BITS,
+    }
+}
+
 const MOVES_BITS: u32 = 8;
 
 /// Aligned windows: one begins at `first` and at every whole number of windows after it. What is
@@ -69,65 +75,44 @@ impl Window {
         Self { limit, window, grid: boundary.map(|boundary| Grid::new(boundary, window)) }
     }
 
-    fn start(state: u128) -> u64 {
-        field(state, 0, TIME_BITS)
-    }
-
-    fn used(state: u128) -> u64 {
-        field(state, TIME_BITS, COUNT_BITS)
-    }
-
-    fn moves(state: u128) -> u64 {
-        field(state, TIME_BITS + COUNT_BITS, MOVES_BITS)
-    }
-
-    /// The state with other permits used.
-    fn using(state: u128, used: u64) -> u128 {
-        u128::from(Self::moves(state)) << (TIME_BITS + COUNT_BITS) | Self::state(Self::start(state), used)
-    }
-
-    fn state(start: u64, used: u64) -> u128 {
-        u128::from(used) << TIME_BITS | u128::from(start.min((1 << TIME_BITS) - 1))
-    }
-
-    /// The state of a window that begins then.
-    fn opened(&self, start: u64) -> u128 {
+    /// A window that begins then.
+    fn opened(&self, start: u64) -> Fields {
         // Lengths that are near each other have numbers that are not.
         let moves = self.window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - MOVES_BITS);
-        u128::from(moves) << (TIME_BITS + COUNT_BITS) | Self::state(start, 0)
+        Fields { start, used: 0, moves }
     }
 
-    fn end(&self, state: u128) -> u64 {
-        Self::start(state).saturating_add(self.window)
+    fn end(&self, fields: Fields) -> u64 {
+        fields.start.saturating_add(self.window)
     }
 
     /// Whether permits count in the window.
     #[inline]
-    fn counts(&self, state: u128, now: u64) -> bool {
-        Self::used(state) > 0 && now < self.end(state)
+    fn counts(&self, fields: Fields, now: u64) -> bool {
+        fields.used > 0 && now < self.end(fields)
     }
 
     /// The state under this quota: the same start and count, unless the window is over by either
     /// length.
     pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        let fields = Fields::of(state);
         match self == from {
             true => state,
-            false if from.counts(state, now) && self.counts(state, now) => self.aligned(state, now),
+            false if from.counts(fields, now) && self.counts(fields, now) => self.aligned(fields, now),
             false => 0,
         }
     }
 
     /// The same permits in the aligned window of that time, if there is one, unless they are in an
     /// aligned window.
-    fn aligned(&self, state: u128, now: u64) -> u128 {
-        let start = Self::start(state);
+    fn aligned(&self, fields: Fields, now: u64) -> u128 {
+        let Fields { start, used, moves } = fields;
         match self.grid.filter(|grid| !grid.has(start)) {
-            Some(grid) if self.counts(state, now) => {
-                let moves = (Self::moves(state) + 1) % (1 << MOVES_BITS);
-                u128::from(moves) << (TIME_BITS + COUNT_BITS)
-                    | Self::state(grid.before(now.max(start)), Self::used(state))
+            Some(grid) if self.counts(fields, now) => {
+                let moves = (moves + 1) % (1 << MOVES_BITS);
+                Fields { start: grid.before(now.max(start)), used, moves }.state()
             }
-            _ => state,
+            _ => fields.state(),
         }
     }
 }
@@ -135,37 +120,41 @@ impl Window {
 impl Account for Window {
     #[inline]
     fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
-        let open =
-            if self.counts(state, now) { state } else { self.opened(self.grid.map_or(now, |grid| grid.before(now))) };
-        let used = Self::used(open) + u64::from(cost);
+        let held = Fields::of(state);
+        let begins = || self.grid.map_or(now, |grid| grid.before(now));
+        let open = if self.counts(held, now) { held } else { self.opened(begins()) };
+        let used = open.used + u64::from(cost);
         if used > self.limit.into() {
             return Verdict::Deny { wait_ns: self.end(open).saturating_sub(now), state: None };
         }
-        Verdict::Admit { state: Self::using(open, used), delay_ns: 0 }
+        Verdict::Admit { state: Fields { used, ..open }.state(), delay_ns: 0 }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
-        let used = Self::used(state);
-        let permits = count(used).min(cost);
-        let is_same = (Self::start(state), Self::moves(state)) == (Self::start(after), Self::moves(after));
-        (is_same && self.counts(state, now)).then(|| (Self::using(state, used - u64::from(permits)), permits))
+        let (held, then) = (Fields::of(state), Fields::of(after));
+        let permits = count(held.used).min(cost);
+        let is_same = (held.start, held.moves) == (then.start, then.moves);
+        let used = held.used - u64::from(permits);
+        (is_same && self.counts(held, now)).then(|| (Fields { used, ..held }.state(), permits))
     }
 
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
-        let start = moved(Self::start(state).into(), by, now.into());
-        self.aligned(start | state >> TIME_BITS << TIME_BITS, now)
+        let fields = Fields::of(state);
+        self.aligned(Fields { start: moved(fields.start, by, now), ..fields }, now)
     }
 
     fn left(&self, state: u128, now: u64) -> Left {
-        if !self.counts(state, now) {
+        let fields = Fields::of(state);
+        if !self.counts(fields, now) {
             return Left::all(self.limit);
         }
-        let (remaining, wait_ns) = (self.limit.saturating_sub(count(Self::used(state))), self.end(state) - now);
+        let (remaining, wait_ns) = (self.limit.saturating_sub(count(fields.used)), self.end(fields) - now);
         Left { remaining, ..Left::none_for(self.limit, wait_ns) }
     }
 
     fn over_at(&self, state: u128) -> u64 {
-        if Self::used(state) == 0 { 0 } else { self.end(state) }
+        let fields = Fields::of(state);
+        if fields.used == 0 { 0 } else { self.end(fields) }
     }
 }

@@ -1,7 +1,6 @@
 //! A quantised log as of one word: what counts, and what is told of it. Nothing is written.
 
-use super::fields::{Entry, StepsState};
-use super::plan::StepsPlan;
+use super::fields::{Entry, StepsPlan, StepsState};
 use crate::decision::Left;
 use crate::state::plan::Place;
 use crate::state::ring::Ring;
@@ -140,6 +139,14 @@ impl<'a> View<'a> {
         let permits = |back| self.back(back).total().wrapping_sub(self.back(back + 1).total());
         let entries = (1..=self.count_from(first)).rev().map(|back| (self.step_back(back), permits(back)));
         entries.filter(|&(_, permits)| permits > 0).collect()
+    }
+
+    /// The steps with permits from that one on, oldest first, with the newest.
+    pub(super) fn all_from(&self, first: u64) -> Vec<(u64, u32)> {
+        let StepsState { newest, used, .. } = self.state;
+        let mut steps = self.older_from(first);
+        steps.extend((used > 0 && newest >= first).then_some((newest, used)));
+        steps
     }
 
     /// The first step that may count at any later decision.

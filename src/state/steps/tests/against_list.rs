@@ -108,12 +108,12 @@ proptest! {
                 Op::Restore => {
                     // By the same clock, later. It drops what has expired for a clock that does not
                     // lag, and the first moment of the newest step, if that is empty.
-                    let export = plan.export(key.place(), key.word.load(), now).expect("in one thread");
-                    prop_assert_eq!(export.iter().map(|&(_, permits)| u64::from(permits)).sum::<u64>(), naive.live(now));
+                    let ends = plan.ends(key.place(), key.word.load(), now).expect("in one thread");
+                    prop_assert_eq!(ends.iter().map(|&(_, permits)| u64::from(permits)).sum::<u64>(), naive.live(now));
                     let elapsed = 3;
                     now += elapsed;
                     key = Key::new();
-                    let word = plan.import(&key.rings, &export, now, elapsed).expect("there is room");
+                    let word = plan.imported(&key.rings, &ends, now).expect("there is room");
                     prop_assert!(key.word.swap(Word::NEW, word));
                     let (at, window) = ((now - elapsed).max(naive.since), naive.window());
                     naive.grants.retain(|&(stamp, _)| at < stamp + window);

@@ -151,7 +151,7 @@ proptest! {
                         prop_assert_eq!(left.first(), naive.left(now));
                     }
                     #[cfg(feature = "snapshot")]
-                    plan.export(key.place(), word, now);
+                    plan.ends(key.place(), word, now);
                     if let Some(receipt) = receipts.last() {
                         // What it would swap in is swapped for no other word.
                         if let Attempt::Done((new, refunded)) = plan.refund(key.place(), word, now, receipt.2, receipt.0) {

@@ -45,8 +45,6 @@
 /// ```
 pub trait Clock {
     /// The current time, in nanoseconds since the clock's own origin.
-    ///
-    /// A clock that calls its own limiter, to change quotas say, may wait for itself for ever.
     fn now(&self) -> u64;
 }
 

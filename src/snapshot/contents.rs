@@ -1,5 +1,6 @@
 //! [`Snapshot`]: the state of a limiter, to bytes and back, across a restart.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -113,11 +114,29 @@ impl Snapshot {
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let exports = |table: &Table| table.export(clock).into_iter().collect();
-        // No quotas change while keys are read: each is as under the quotas of the snapshot.
-        let turn = table.turn();
-        let (of_all, own, keys) = (table.quotas_of_slots(), table.own_quotas(), exports(table));
-        drop(turn);
+        let exports = |table: &Table| {
+            let keys = table.export(clock).into_iter();
+            keys.map(|(tag, (export, _))| (tag, export)).collect()
+        };
+        let (of_all, exported) = loop {
+            let of_all = table.quotas_of_slots();
+            let exported = table.export(clock);
+            // If quotas of all keys changed meanwhile, some keys are as under the old ones.
+            if of_all == table.quotas_of_slots() {
+                break (of_all, exported);
+            }
+        };
+        let mut own = table.own_quotas();
+        for (tag, (_, quotas)) in &exported {
+            // The key's permits are as under the quotas that it had when it was exported.
+            if own.get(tag) != Some(quotas) {
+                own.remove(tag);
+                if !of_all.contains(quotas) {
+                    own.insert(*tag, Arc::clone(quotas));
+                }
+            }
+        }
+        let keys = exported.into_iter().map(|(tag, (export, _))| (tag, export)).collect();
         let penalties = modes.into_iter().flat_map(Modes::tables_of_penalties);
         let penalties = penalties.map(|(dimension, table)| (dimension, exports(table))).collect();
         Self {

@@ -1,6 +1,7 @@
 //! The permits of keys to a snapshot and back, under another clock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
 use super::key::Key;
@@ -107,14 +108,17 @@ impl Plan {
 }
 
 impl Table {
-    /// Exports each key, while other threads decide.
-    pub(crate) fn export(&self, clock: &impl Clock) -> BTreeMap<u64, Export> {
+    /// Exports each key with its quotas, while other threads decide.
+    pub(crate) fn export(&self, clock: &impl Clock) -> BTreeMap<u64, (Export, Arc<[Quota]>)> {
         let mut exports = BTreeMap::new();
         for shard in self.shards() {
             for key in shard.keys() {
-                let export = shard
-                    .look(self.with(clock), key, |version, place, word, now| version.plan.export(place, word, now));
-                exports.extend(export.flatten().map(|export| (key.tag(), export)));
+                let export = shard.look(self.with(clock), key, |version, place, word, now| {
+                    Some((version.plan.export(place, word, now)?, Arc::clone(&version.quotas)))
+                });
+                if let Some((Some(export), quotas)) = export {
+                    exports.insert(key.tag(), (export, quotas));
+                }
             }
         }
         exports

@@ -308,7 +308,7 @@ impl Table {
     }
 
     /// Waits for the turn to change quotas: none change until it is dropped.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+    fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -32,7 +32,7 @@ use crate::texts::{texts, wraps};
 /// Taking a snapshot does not stop traffic. Each key is as it was at some moment while the snapshot
 /// was taken, and different keys may be of different moments. Permits that are granted later are
 /// not in it. So take one when the service stops, and as often in between as a crash may cost
-/// permits. Changes of quotas wait until it is taken.
+/// permits. If the quotas of all keys change meanwhile, it is taken anew.
 ///
 /// A snapshot has the ages of permits and no clock readings, so the clock may start anew. Then
 /// [aligned windows](Quota::aligned), and those of a sliding window counter, may begin at other

@@ -26,7 +26,7 @@ pub(crate) struct Path {
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
     ("status, denied, log", "denied, log", 3.0),
     ("status, denied, two logs", "denied, two logs", 4.0),
-    ("status, denied, token bucket", "denied, token bucket", 1.5),
+    ("status, denied, token bucket", "denied, token bucket", 1.7),
     ("status, admitted, log", "admitted, log", 1.8),
     ("status, admitted, token bucket", "admitted, token bucket", 2.0),
 ];

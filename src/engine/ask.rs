@@ -33,7 +33,10 @@ impl<C: Clock, F> Engine<C, F> {
         refundable: Option<&mut Vec<Refundable>>,
         shown: Option<&dyn Feed>,
     ) -> Status {
-        let status = self.decide_fully(keys, ask, refundable);
+        let status = match keys {
+            [Some(key)] if refundable.is_none() => self.decide_status(*key, ask.cost),
+            _ => self.decide_fully(keys, ask, refundable),
+        };
         if self.is_observed() && ask.cost > 0 {
             let result = self.fits(keys, ask.cost, status.decision).map(|()| &status);
             let quota = |denial: Denial| {

@@ -13,11 +13,12 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost > 0 && self.modes.get().is_none() {
-            if let Some(decision) = self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
-                let decision = decision.into();
-                self.count(decision);
-                return decision;
-            }
+            let decision = match self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
+                Some(decision) => decision.into(),
+                None => self.acquire(&[Some(key)], cost),
+            };
+            self.count(decision);
+            return decision;
         }
         self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision
     }
@@ -43,9 +44,14 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 || self.modes.get().is_some() {
             return self.decide_fully(keys, Ask::acquire(cost), None).decision;
         }
-        let decision = self.table.acquire(self.asked(keys, Ask::acquire(cost)), &self.clock, None, None);
+        let decision = self.acquire(keys, cost);
         self.count(decision);
         decision
+    }
+
+    /// The decision of the quotas.
+    fn acquire(&self, keys: &[Option<Fingerprint>], cost: u32) -> Decision {
+        self.table.acquire(self.asked(keys, Ask::acquire(cost)), &self.clock, None, None)
     }
 
     /// Decides one permit for each key, in order.

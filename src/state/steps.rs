@@ -1,4 +1,4 @@
-//! The quantised sliding window log on one word and a ring. [`plan`] says what counts when.
+//! The quantised sliding window log on one word and a ring. [`fields`] says what counts when.
 //!
 //! # The protocol
 //!

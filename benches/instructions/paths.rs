@@ -66,12 +66,16 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "denied, log, key of 32 bytes", promise: LOOKS, run: denied_log_text },
     Path { name: "denied, two logs", promise: LOOKS, run: denied_two_logs },
     Path { name: "denied, token bucket", promise: LOOKS, run: denied_bucket },
-    // The observer writes nothing. The status that it is told of is looked up.
-    Path { name: "denied, log, observed", promise: and(1), run: denied_log_observed },
-    // A look, and the status that is told; a lock and its release, and a count.
+    // The observer writes nothing. The status that it is told of is looked up, and so is the quota.
+    Path {
+        name: "denied, log, observed",
+        promise: Promise { locked: Some(5), stores: Some(11) },
+        run: denied_log_observed,
+    },
+    // The same; a lock and its release, and a count.
     Path {
         name: "denied, log, in the top list",
-        promise: Promise { locked: Some(5), stores: None },
+        promise: Promise { locked: Some(7), stores: None },
         run: denied_log_in_the_top_list,
     },
     Path {
@@ -102,7 +106,7 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "status, admitted, token bucket", promise: and(1), run: status_admitted_bucket },
     // A place and a cell are taken; now and then a page is allocated, and each shard is rebuilt as
     // it grows.
-    Path { name: "new key, log", promise: Promise { locked: Some(20), stores: None }, run: new_key },
+    Path { name: "new key, log", promise: Promise { locked: Some(22), stores: None }, run: new_key },
 ];
 
 /// What this clock reads, and how, is up to the machine: so there is a promise, and no figure to

@@ -40,8 +40,8 @@ impl<C: Clock, F> Engine<C, F> {
         if self.is_observed() && ask.cost > 0 {
             let result = self.fits(keys, ask.cost, status.decision).map(|()| &status);
             let quota = |denial: Denial| {
-                let key = (*keys.get(denial.dimension())?)?;
-                self.table.quotas_for(key).get(denial.quota()).copied()
+                let version = self.table.version_for((*keys.get(denial.dimension())?)?);
+                version.quotas.get(denial.quota()).copied()
             };
             self.observers.tell(&Request { shown, keys, names: &self.names, cost: ask.cost }, result, quota);
         }

@@ -70,7 +70,7 @@ impl World {
     }
 
     /// Decides a request as a table does, without a collection at the key cap.
-    fn decide(&self, request: Request, clock: &impl Clock) -> Result<super::Answer, Full> {
+    pub(in crate::state) fn decide(&self, request: Request, clock: &impl Clock) -> Result<super::Answer, Full> {
         if let Some(answer) = self.shard().decide(self.with(clock), request, None) {
             return Ok(answer);
         }

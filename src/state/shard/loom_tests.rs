@@ -105,7 +105,7 @@ impl Model {
             self.world.ask(number, 1, &self.clock)
         } else {
             let request = Request { key: key(number), ask: super::Ask::acquire(1) };
-            match self.world.shard().decide(self.world.with(&self.clock), request, None) {
+            match self.world.decide(request, &self.clock) {
                 Ok((decision, _)) if decision.is_admitted() => Answer::Admitted { stamp: 0 },
                 Ok((decision, _)) => Answer::Denied { wait_ns: decision.wait_ns() },
                 Err(Full) => Answer::Full,
@@ -248,7 +248,7 @@ fn loom_shard_two_insertions_of_one_key() {
 /// The last page is not swept when one thread inserts the key in the successor, while the other is
 /// about to insert it here.
 #[test]
-fn loom_shard_two_insertions_of_one_key_in_a_rebuild() {
+fn loom_long_shard_two_insertions_of_one_key_in_a_rebuild() {
     let plot = plot(&[log(1, 9)], &[Ask(A), Ask(D)], &[&[Ask(LAST)], &[Ask(E), Ask(LAST)]]);
     Plot { room: 3, preemptions: 1, ..plot }.explore(|model| model.check(&[A, D, E, LAST], 0));
 }

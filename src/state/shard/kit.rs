@@ -74,8 +74,9 @@ impl World {
         if let Some(answer) = self.shard().decide(self.with(clock), request, None) {
             return Ok(answer);
         }
-        let (mut taken, mut lost) = (None, 0);
+        let mut lost = 0;
         loop {
+            let mut taken = None;
             let prepared = self.shard().prepare(self.with(clock), request, &mut taken, &[], None)?;
             if let Some(prepared) = prepared.filter(Prepared::commit) {
                 taken.into_iter().for_each(Taken::keep);

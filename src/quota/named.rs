@@ -27,8 +27,8 @@ impl Quota {
     /// const SECOND: Quota = Quota::per_second(10).named("user-1s");
     /// const MINUTE: Quota = Quota::per_minute(100).named("user-1m");
     /// let limiter = Limiter::<str>::builder(SECOND).and(MINUTE).build()?;
-    /// let status = limiter.try_acquire_status("alice");
-    /// let names = status.quotas().map(|quota| limiter.quotas()[quota.quota()].name());
+    /// let (status, quotas) = (limiter.try_acquire_status("alice"), limiter.quotas());
+    /// let names = status.quotas().map(|quota| quotas[quota.quota()].name());
     /// assert_eq!(names.collect::<Vec<_>>(), [Some("user-1s"), Some("user-1m")]);
     ///
     /// let error = Quota::per_second(10).named("a \"name\"").validate();

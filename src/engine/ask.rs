@@ -67,10 +67,10 @@ impl<C: Clock, F> Engine<C, F> {
 
     #[cold]
     fn limit_below(&self, keys: &[Option<Fingerprint>], cost: u32, denial: Denial) -> Result<(), CostExceedsLimit> {
-        let limits =
-            denial.violated_quotas().filter_map(|dimension| Some(self.table.version_for(keys[dimension]?).most));
+        let limit_of = |dimension| Some(self.table.version_for(keys[dimension]?).most);
         // There is none if it has been raised meanwhile.
-        limits.into_iter().find(|&limit| limit < cost).map_or(Ok(()), |limit| Err(CostExceedsLimit::new(cost, limit)))
+        let below = denial.violated_quotas().filter_map(limit_of).find(|&limit| limit < cost);
+        below.map_or(Ok(()), |limit| Err(CostExceedsLimit::new(cost, limit)))
     }
 
     /// Decides a request, with the permits left.

@@ -27,7 +27,8 @@ use crate::tier::Tier;
 ///
 /// `K` is the type of the keys. A request passes the key in any form that hashes as `K` does:
 /// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
-/// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows.
+/// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows or it
+/// reserves: then it allocates the list of its charges.
 ///
 /// A limiter is a value of about 0.8 KB. Put it into an `Arc`, a `static` or the state of the
 /// application. [`counts`](Self::counts) has the bytes that it takes.

@@ -47,9 +47,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   and a quota that [counts denied requests](crate::Quota::counting_refused) reserve only for
     ///   now.
     ///
-    /// A reservation for now takes as long as [`try_acquire_n`](Self::try_acquire_n). For a
-    /// reservation for later, and for a refund, a log copies the key's live stamps. A cost of zero
-    /// reserves no permits.
+    /// A reservation for now does what [`try_acquire_n_status`](Self::try_acquire_n_status) does, and
+    /// allocates the list of its charges. For a reservation for later, and for a refund, a log
+    /// copies the key's live stamps. A cost of zero reserves no permits.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,5 +1,6 @@
 //! [`Snapshot`]: the state of a limiter, to bytes and back, across a restart.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -114,9 +115,8 @@ impl Snapshot {
         fingerprinter: &impl Fingerprinter,
         clock: &impl Clock,
     ) -> Self {
-        let exports = |table: &Table| {
-            let keys = table.export(clock).into_iter();
-            keys.map(|(tag, (export, _))| (tag, export)).collect()
+        let alone = |exported: BTreeMap<u64, (Export, Arc<[Quota]>)>| -> Exports {
+            exported.into_iter().map(|(tag, (export, _))| (tag, export)).collect()
         };
         let (of_all, exported) = loop {
             let of_all = table.quotas_of_slots();
@@ -136,9 +136,8 @@ impl Snapshot {
                 }
             }
         }
-        let keys = exported.into_iter().map(|(tag, (export, _))| (tag, export)).collect();
         let penalties = modes.into_iter().flat_map(Modes::tables_of_penalties);
-        let penalties = penalties.map(|(dimension, table)| (dimension, exports(table))).collect();
+        let penalties = penalties.map(|(dimension, table)| (dimension, alone(table.export(clock)))).collect();
         Self {
             // Read after the keys. So the ages of keys that were read early are too small by the
             // time that it took, and their permits count for longer.
@@ -146,7 +145,7 @@ impl Snapshot {
             secret: fingerprinter.secret(),
             probe: halves(fingerprinter.fingerprint(PROBE)),
             dimensions: of_all.iter().map(|quotas| quotas.iter().map(numbers).collect()).collect(),
-            keys,
+            keys: alone(exported),
             own: own.into_iter().map(|(key, quotas)| (key, quotas.iter().map(OwnQuota::of).collect())).collect(),
             penalties,
         }

@@ -76,10 +76,11 @@ impl Table {
             }
             let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
             if let Some(denial) = status.denial() {
-                if has_new && !denial.never_fits() {
+                let may_fit = !denial.never_fits();
+                if has_new && may_fit {
                     self.open(asked, clock);
                 }
-                if is_at_cap && !denial.never_fits() {
+                if is_at_cap && may_fit {
                     self.count_refused();
                 }
                 if let Some(left) = left {

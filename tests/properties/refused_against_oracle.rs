@@ -118,6 +118,9 @@ fn a_refused_reservation_counts_and_none_is_ahead() {
     clock.advance(nanos(4));
     let refused = limiter.reserve("alice", 1, nanos(100)).expect_err("nothing is reserved ahead");
     assert_eq!(refused.denial().map(|denial| denial.retry_after()), Some(nanos(10)));
+    // The permit is free again, and the refused request is not.
+    clock.advance(nanos(6));
+    assert!(limiter.peek("alice").is_denied());
 }
 
 #[test]

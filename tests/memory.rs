@@ -54,11 +54,11 @@ impl Counted {
         taken
     }
 
-    /// What the limiter says that it takes must be what it takes, within one part in a hundred.
+    /// What the limiter says that it takes must be what it takes, within one part in a thousand.
     fn assert_reported(&self) {
         let reported = i64::try_from(self.limiter.counts().bytes).expect("far less");
         let off = (reported - self.held).abs();
-        assert!(off * 100 <= self.held, "{reported} bytes reported, {} counted", self.held);
+        assert!(off <= 16.max(self.held / 1000), "{reported} bytes reported, {} counted", self.held);
     }
 
     /// Bytes held, for each of so many.

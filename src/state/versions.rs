@@ -104,7 +104,9 @@ impl Plans {
     /// Bytes on the heap, with its own and those of its `Arc`, and its share of each version.
     pub(super) fn bytes(&self) -> usize {
         let own = self.own.as_ref().map_or(0, |own| size_of_val(&**own) + bytes_of_map(own));
-        let versions = self.versions().map(|version| version.bytes() / Arc::strong_count(version)).sum::<usize>();
+        // In 1024ths of a byte: a share is often some bytes and a half, and there is one for each key.
+        let share = |version: &Arc<Version>| (version.bytes() << 10) / Arc::strong_count(version);
+        let versions = self.versions().map(share).sum::<usize>() >> 10;
         ARC + size_of_val(self) + size_of_val(&*self.all) + own + versions
     }
 

@@ -29,8 +29,8 @@
 //! - The link to the successor comes before every frozen word and sealed cell: freezing and sealing
 //!   release, and loads of words and tags acquire. A thread that did not see the link would only
 //!   look again, so no model turns red without these.
-//! - The bits and the number of swept pages release and acquire, so that a thread that sees the new
-//!   root sees all that was moved.
+//! - The bits of swept pages release and acquire, so that a thread that sees the new root sees all
+//!   that was moved.
 
 use std::sync::Arc;
 
@@ -84,15 +84,13 @@ pub(super) struct Cell {
 const _: () = assert!(size_of::<Cell>() == 32);
 
 /// The result of a search.
-pub(super) enum Found {
-    /// The place of its cell.
-    Cell(usize),
+pub(super) enum Found<'a> {
+    /// The key's cell, and its place.
+    Cell(usize, &'a Cell),
     /// The key is not here. This is the place where its probe sequence ends.
     End(usize),
-    /// The key is not here, and no key can be inserted here.
-    Sealed,
-    /// The key is not here, and every cell is taken.
-    Full,
+    /// The key is not here, nor will it be: its probe sequence ends at a sealed cell, or not at all.
+    Closed,
 }
 
 /// What follows an arena.
@@ -117,16 +115,10 @@ pub(super) struct Arena {
     moving: AtomicU64,
     /// The cells with a tag.
     pub(super) used: AtomicU64,
-    sweep: Sweep,
-}
-
-/// How far a sweep is.
-#[derive(Debug)]
-struct Sweep {
+    /// The pages that threads have begun to sweep.
     handed: AtomicU64,
-    swept: AtomicU64,
     /// A bit for each page that is swept.
-    done: Box<[AtomicU64]>,
+    swept: Box<[AtomicU64]>,
 }
 
 impl Arena {
@@ -140,7 +132,6 @@ impl Arena {
             }
             page
         };
-        let zeros = |count| core::iter::repeat_with(|| AtomicU64::new(0)).take(count).collect();
         Arc::new(Self {
             number,
             plans,
@@ -149,7 +140,8 @@ impl Arena {
             next: Root::new(Arc::new(Next::None)),
             moving: AtomicU64::new(0),
             used: AtomicU64::new(0),
-            sweep: Sweep { handed: AtomicU64::new(0), swept: AtomicU64::new(0), done: zeros(pages.div_ceil(64)) },
+            handed: AtomicU64::new(0),
+            swept: core::iter::repeat_with(|| AtomicU64::new(0)).take(pages.div_ceil(64)).collect(),
         })
     }
 
@@ -175,21 +167,8 @@ impl Arena {
         (start..self.len()).chain(0..start)
     }
 
-    /// The cell of a key that has one.
-    #[inline]
-    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
-        for place in self.places(key) {
-            let cell = &self.pages[place / PAGE].get()?[place % PAGE];
-            match cell.tag.load(Ordering::Acquire) {
-                tag if tag == key.tag => return Some(cell),
-                EMPTY | SEALED => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
     /// The cell at a place, unless no cell near it was ever used.
+    #[inline]
     pub(super) fn allocated(&self, place: usize) -> Option<&Cell> {
         Some(&self.pages[place / PAGE].get()?[place % PAGE])
     }
@@ -209,16 +188,18 @@ impl Arena {
     }
 
     /// Looks for the key.
-    pub(super) fn find(&self, key: Key) -> Found {
+    #[inline]
+    pub(super) fn find(&self, key: Key) -> Found<'_> {
         for place in self.places(key) {
-            match self.cell(place).tag.load(Ordering::Acquire) {
-                tag if tag == key.tag => return Found::Cell(place),
+            let Some(cell) = self.allocated(place) else { return Found::End(place) };
+            match cell.tag.load(Ordering::Acquire) {
+                tag if tag == key.tag => return Found::Cell(place, cell),
                 EMPTY => return Found::End(place),
-                SEALED => return Found::Sealed,
+                SEALED => return Found::Closed,
                 _ => {}
             }
         }
-        Found::Full
+        Found::Closed
     }
 
     /// Takes the end of a probe sequence for the key. Returns whether it was still empty.
@@ -268,43 +249,21 @@ impl Arena {
         }
     }
 
-    /// Sweeps one page: passes its cells to `each`, and says whether all pages are swept.
-    pub(super) fn sweep_page(&self, mut each: impl FnMut(&Cell)) -> bool {
-        let pages = self.pages.len() as u64;
-        if self.sweep.swept.load(Ordering::Acquire) == pages {
-            return true;
-        }
-        let handed = self.sweep.handed.fetch_add(1, Ordering::Relaxed);
+    /// Passes the cells of a page that is not swept to `each`. If there is none, returns that all
+    /// pages are swept.
+    pub(super) fn sweep_page(&self, each: impl FnMut(&Cell)) -> bool {
+        let (pages, handed) = (self.pages.len(), self.handed.fetch_add(1, Ordering::Relaxed));
+        #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of pages")]
+        let first = (handed % pages as u64) as usize;
         // Once all are handed out, those of threads that stopped are swept again.
-        let Some(page) = (0..pages).map(|step| (handed + step) % pages).find(|&page| !self.is_swept(page)) else {
-            // A thread that has marked its page may have stopped before it counts it.
-            return true;
-        };
-        #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
-        let cells = &self.pages[page as usize];
-        cells.get_or_init(new_page).iter().for_each(&mut each);
-        let (word, bit) = self.done(page);
-        if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
-            return self.sweep.swept.fetch_add(1, Ordering::AcqRel) + 1 == pages;
-        }
-        self.sweep.swept.load(Ordering::Acquire) == pages
+        let Some(page) = (first..pages).chain(0..first).find(|&page| !self.is_swept(page)) else { return true };
+        self.pages[page].get_or_init(new_page).iter().for_each(each);
+        self.swept[page / 64].fetch_or(1 << (page % 64), Ordering::Release);
+        false
     }
 
-    fn is_swept(&self, page: u64) -> bool {
-        let (word, bit) = self.done(page);
-        word.load(Ordering::Acquire) & bit != 0
-    }
-
-    /// Marks a page as a thread that stops before it counts it.
-    #[cfg(all(test, not(tollgate_loom)))]
-    pub(super) fn mark(&self, page: u64) {
-        let (word, bit) = self.done(page);
-        word.fetch_or(bit, Ordering::AcqRel);
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "it is a page of this arena")]
-    fn done(&self, page: u64) -> (&AtomicU64, u64) {
-        (&self.sweep.done[page as usize / 64], 1 << (page % 64))
+    fn is_swept(&self, page: usize) -> bool {
+        self.swept[page / 64].load(Ordering::Acquire) & 1 << (page % 64) != 0
     }
 
     /// All cells that have been allocated.
@@ -328,7 +287,7 @@ impl Arena {
             + size_of::<Self>()
             + size_of::<Next>()
             + size_of_val(&*self.pages)
-            + size_of_val(&*self.sweep.done)
+            + size_of_val(&*self.swept)
             + pages * size_of::<[Cell; PAGE]>()
             + self.plans.bytes() / Arc::strong_count(&self.plans)
             + self.rings.bytes()

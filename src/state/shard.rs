@@ -237,7 +237,7 @@ impl Shard {
     ) -> Option<Answer> {
         let Request { key, ask } = request;
         let root = self.root.load();
-        let cell = root.known(key)?;
+        let Found::Cell(_, cell) = root.find(key) else { return None };
         let version = root.plans.of(key);
         if ask.cost > version.most {
             return None;
@@ -282,8 +282,8 @@ impl Shard {
         left: Option<&mut PerQuota>,
     ) -> Result<Option<Prepared>, Full> {
         let root = self.root.load();
-        if let Found::Cell(place) = root.find(request.key) {
-            let word = root.cell(place).word.load();
+        if let Found::Cell(place, cell) = root.find(request.key) {
+            let word = cell.word.load();
             if word.is_open() && word != Word::NEW {
                 let seat = Seat { arena: root, place, word, vacant_until: None, now: with.now() };
                 return Ok(self.prepare_in(with, seat, request, beside, left));
@@ -381,6 +381,9 @@ impl Shard {
                 *taken = Some(with.shared.places.take().ok_or(Full)?);
             }
             let root = Arc::clone(&self.root.load());
+            if root.is_moving() {
+                self.help(with, &root);
+            }
             let Some((arena, place)) = self.cell_of(with, root, key) else { continue };
             let word = arena.cell(place).word.load();
             if word.is_held() {
@@ -588,10 +591,7 @@ fn look_in<C: Clock, T>(
     look: &mut impl FnMut(&Version, Place<'_>, Word, u64) -> Option<T>,
 ) -> Seen<T> {
     loop {
-        let cell = match arena.find(key) {
-            Found::Cell(place) => Some(arena.cell(place)),
-            _ => None,
-        };
+        let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
         let word = cell.map_or(Word::NEW, |cell| cell.word.load());
         match arena.next() {
             Next::Gone => return Seen::Gone,

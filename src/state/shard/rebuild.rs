@@ -18,6 +18,31 @@ const LOOK_EVERY: u64 = 16;
 const PAGES_A_REQUEST: usize = if cfg!(tollgate_loom) { 1 } else { 4 };
 
 impl Shard {
+    /// The first cell of the key in this arena and those behind it, and its place. The key gets one in
+    /// the last if it has none. `None` if an arena on the way is gone.
+    fn first_cell<C: Clock>(
+        &self,
+        with: Context<'_, C>,
+        mut arena: Arc<Arena>,
+        key: Key,
+    ) -> Option<(Arc<Arena>, usize)> {
+        loop {
+            match (arena.find(key), arena.next()) {
+                (_, Next::Gone) => return None,
+                (Found::Cell(place, _), _) => return Some((arena, place)),
+                (Found::End(end), Next::None) if !arena.is_full() => {
+                    if arena.insert(end, key) {
+                        self.shrink(with, &arena);
+                    }
+                }
+                (_, Next::None) => self.rebuild(with, &arena),
+                // Another key was inserted there meanwhile, perhaps this one.
+                (Found::End(end), Next::Arena(_)) if !arena.cell(end).seal() => {}
+                (_, Next::Arena(successor)) => arena = successor,
+            }
+        }
+    }
+
     /// The arena and the place of the key's cell, whose word is not frozen. The key gets a cell if
     /// it has none, and moves if its arena is being rebuilt. `None` if this arena is gone.
     pub(super) fn cell_of<C: Clock>(
@@ -27,39 +52,15 @@ impl Shard {
         key: Key,
     ) -> Option<(Arc<Arena>, usize)> {
         loop {
-            match (arena.find(key), arena.next()) {
-                (_, Next::Gone) => return None,
-                (Found::Cell(place), next) => {
-                    let cell = arena.cell(place);
-                    match (cell.word.load().is_frozen(), next) {
-                        (false, _) => return Some((arena, place)),
-                        (true, Next::Arena(successor)) => {
-                            self.move_cell(with, &arena, cell, key, &successor);
-                            self.help(with, &arena);
-                            arena = successor;
-                        }
-                        // A successor is linked before a word is frozen. It is there now.
-                        (true, _) => {}
-                    }
-                }
-                (Found::End(end), Next::Arena(successor)) => {
-                    if arena.cell(end).seal() {
-                        self.help(with, &arena);
-                        arena = successor;
-                    }
-                }
-                (Found::End(_), Next::None) if arena.is_full() => self.rebuild(with, &arena),
-                (Found::End(end), Next::None) => {
-                    if arena.insert(end, key) {
-                        self.shrink(with, &arena);
-                    }
-                }
-                (Found::Sealed | Found::Full, Next::Arena(successor)) => {
-                    self.help(with, &arena);
-                    arena = successor;
-                }
-                (Found::Sealed | Found::Full, Next::None) => self.rebuild(with, &arena),
+            let (found, place) = self.first_cell(with, arena, key)?;
+            let cell = found.cell(place);
+            if !cell.word.load().is_frozen() {
+                return Some((found, place));
             }
+            // A successor is linked before a word is frozen.
+            let Next::Arena(successor) = found.next() else { return None };
+            self.move_cell(with, &found, cell, key, &successor);
+            arena = successor;
         }
     }
 
@@ -156,110 +157,71 @@ impl Shard {
                 self.move_cell(with, arena, cell, key, &successor);
             }
         };
-        let all_swept = (0..PAGES_A_REQUEST).any(|_| arena.sweep_page(&mut each));
-        if all_swept {
+        if (0..PAGES_A_REQUEST).any(|_| arena.sweep_page(&mut each)) {
             successor.rings.settle();
-        }
-        // The thread that swapped the root may have stopped before it unlinked the arena.
-        if all_swept && (self.root.swap(arena, successor) || !self.is_linked(arena)) {
-            arena.unlink();
-        }
-    }
-
-    /// Freezes a word, and copies it to the successor, unless its key has no permits and receipts of
-    /// before can't be mistaken for later ones.
-    fn move_cell<C: Clock>(&self, with: Context<'_, C>, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
-        let word = freeze(with, arena, cell, key);
-        match word.vacant_until() {
-            Some(until) => {
-                self.floor.fetch_max(until, Ordering::AcqRel);
-                if is_remembered(arena, cell, key, until, with.now()) {
-                    self.copy(with, arena, cell, key, word, Arc::clone(successor));
-                }
+            if self.root.swap(arena, successor) {
+                arena.unlink();
             }
-            None => self.copy(with, arena, cell, key, word, Arc::clone(successor)),
         }
     }
 
-    /// Copies a frozen word to another arena, or the one behind that: once.
+    /// Freezes a word, and copies it to the successor, or the arena behind that: once. It is not copied
+    /// if its key has no permits and receipts of before can't be mistaken for later ones.
     ///
     /// The copy is the first word of the key's new cell. A cell with any other word has had it. A
     /// new word that is frozen has not, nor will; then the copy goes on behind it.
-    fn copy<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        arena: &Arena,
-        cell: &Cell,
-        key: Key,
-        word: Word,
-        mut to: Arc<Arena>,
-    ) {
-        loop {
-            match (to.find(key), to.next()) {
-                // All keys were moved long ago.
-                (_, Next::Gone) => return,
-                (Found::Cell(place), next) => {
-                    let there = &to.cell(place).word;
-                    to.cell(place).hint.go_on_with(&cell.hint);
-                    match (there.load(), next) {
-                        (Word::NEW, _) if word.vacant_until().is_some() => {
-                            let until = word.vacant_until().unwrap_or(0);
-                            if there.swap(Word::NEW, Word::forgotten(until)) {
-                                return;
-                            }
-                        }
-                        (Word::NEW, _) => {
-                            let (from, under) = (&arena.plans.of(key).plan, &to.plans.of(key).plan);
-                            let now = with.now();
-                            match from.moved(arena.place_of(cell), word, now, under, &to.rings) {
-                                // Nothing counts under the new quotas.
-                                Some(Word::NEW) => {
-                                    to.cell(place).hint.end_life();
-                                    if there.swap(Word::NEW, Word::forgotten(now)) {
-                                        with.shared.places.give_back();
-                                        return;
-                                    }
-                                }
-                                Some(moved) if there.swap(Word::NEW, moved) => return,
-                                Some(_) => {}
-                                None => self.rebuild(with, &to),
-                            }
-                        }
-                        (there, Next::Arena(behind)) if there == Word::NEW.frozen() => to = behind,
-                        // A successor is linked before a word is frozen. It is there now.
-                        (there, _) if there == Word::NEW.frozen() => {}
-                        // An aborted claim puts the new word back.
-                        (there, _) if there.is_held() => with.shared.finish(there),
-                        _ => return,
-                    }
-                }
-                (Found::End(end), Next::Arena(behind)) => {
-                    if to.cell(end).seal() {
-                        to = behind;
-                    }
-                }
-                (Found::End(_), Next::None) if to.is_full() => self.rebuild(with, &to),
-                (Found::End(end), Next::None) => {
-                    to.insert(end, key);
-                }
-                (Found::Sealed | Found::Full, Next::Arena(behind)) => to = behind,
-                (Found::Sealed | Found::Full, Next::None) => self.rebuild(with, &to),
+    fn move_cell<C: Clock>(&self, with: Context<'_, C>, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
+        let word = freeze(with, arena, cell, key);
+        let vacant_until = word.vacant_until();
+        if let Some(until) = vacant_until {
+            self.floor.fetch_max(until, Ordering::AcqRel);
+            if !is_remembered(arena, cell, key, until, with.now()) {
+                return;
             }
         }
-    }
-
-    /// Whether a request may still come to this arena, which has a successor, from the root.
-    fn is_linked(&self, arena: &Arc<Arena>) -> bool {
-        let mut linked = Arc::clone(&self.root.load());
-        while !Arc::ptr_eq(&linked, arena) {
-            linked = match linked.next() {
-                Next::Arena(successor) => successor,
-                Next::None => return false,
-                // The root has been swapped meanwhile.
-                Next::Gone => Arc::clone(&self.root.load()),
-            };
+        let mut to = Arc::clone(successor);
+        // If an arena is gone, all keys were moved long ago.
+        while let Some((found, place)) = self.first_cell(with, to, key) {
+            let there = found.cell(place);
+            there.hint.go_on_with(&cell.hint);
+            match there.word.load() {
+                Word::NEW => {
+                    let now = with.now();
+                    let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
+                    let moved = match vacant_until {
+                        Some(until) => Some(Word::forgotten(until)),
+                        None => plan.moved(arena.place_of(cell), word, now, under, &found.rings),
+                    };
+                    let Some(mut moved) = moved else {
+                        self.rebuild(with, &found);
+                        to = found;
+                        continue;
+                    };
+                    // Nothing counts under the new quotas.
+                    let is_over = moved == Word::NEW;
+                    if is_over {
+                        there.hint.end_life();
+                        moved = Word::forgotten(now);
+                    }
+                    if there.word.swap(Word::NEW, moved) {
+                        if is_over {
+                            with.shared.places.give_back();
+                        }
+                        return;
+                    }
+                }
+                // An aborted claim puts the new word back.
+                held if held.is_held() => with.shared.finish(held),
+                frozen if frozen == Word::NEW.frozen() => {
+                    // A successor is linked before a word is frozen.
+                    let Next::Arena(behind) = found.next() else { return };
+                    to = behind;
+                    continue;
+                }
+                _ => return,
+            }
+            to = found;
         }
-        true
     }
 }
 

@@ -59,8 +59,6 @@ enum Stop {
     Frozen(Index, u64),
     /// It has begun with a page of such an arena.
     Began(Index),
-    /// It has swept a page of such an arena, and marked it, but not counted it.
-    Marked(Index, Index),
     /// It has swept a page of such an arena.
     Swept(Index),
     /// It has swapped the root.
@@ -71,7 +69,7 @@ enum Stopped<'a> {
     Loaded(Arc<Arena>),
     Ended { arena: Arc<Arena>, end: usize, number: u64 },
     Decided { number: u64, arena: Arc<Arena>, place: usize, old: Word, new: Word, stamp: u64, taken: Option<Taken<'a>> },
-    Frozen { arena: Arc<Arena>, number: u64, place: usize, word: Word, successor: Arc<Arena> },
+    Frozen { arena: Arc<Arena>, number: u64, place: usize, successor: Arc<Arena> },
     Swapped(Arc<Arena>),
 }
 
@@ -84,7 +82,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Stop::Linked),
         4 => (any::<Index>(), number()).prop_map(|(arena, number)| Stop::Frozen(arena, number)),
         1 => any::<Index>().prop_map(Stop::Began),
-        1 => (any::<Index>(), any::<Index>()).prop_map(|(arena, page)| Stop::Marked(arena, page)),
         6 => any::<Index>().prop_map(Stop::Swept),
         2 => Just(Stop::Swapped),
     ];
@@ -205,8 +202,8 @@ impl<'a> Play<'a> {
                     // A thread comes to the next arena by a sealed cell, or with the key.
                     match arena.find(key(number)) {
                         Found::End(end) => assert!(arena.cell(end).seal()),
-                        Found::Cell(_) => return,
-                        Found::Sealed | Found::Full => {}
+                        Found::Cell(..) => return,
+                        Found::Closed => {}
                     }
                 }
                 let arena = Arc::clone(&from[0]);
@@ -240,24 +237,13 @@ impl<'a> Play<'a> {
             }
             Stop::Frozen(which, number) => {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
-                let Found::Cell(place) = arena.find(key(number)) else { return };
-                let word = freeze(with, &arena, arena.cell(place), key(number));
-                self.stopped.push(Stopped::Frozen { arena, number, place, word, successor });
+                let Found::Cell(place, cell) = arena.find(key(number)) else { return };
+                let _ = freeze(with, &arena, cell, key(number));
+                self.stopped.push(Stopped::Frozen { arena, number, place, successor });
             }
             Stop::Began(which) => {
                 let Some((arena, _)) = self.rebuilt(which) else { return };
                 let _ = catch_unwind(AssertUnwindSafe(|| arena.sweep_page(|_| resume_unwind(Box::new(())))));
-            }
-            Stop::Marked(which, page) => {
-                let Some((arena, successor)) = self.rebuilt(which) else { return };
-                let page = page.index(arena.len() / PAGE);
-                for place in page * PAGE..(page + 1) * PAGE {
-                    let cell = arena.cell(place);
-                    if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                        shard.move_cell(with, &arena, cell, key, &successor);
-                    }
-                }
-                arena.mark(page as u64);
             }
             Stop::Swept(which) => {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
@@ -296,7 +282,7 @@ impl<'a> Play<'a> {
             Stopped::Ended { arena, end, number } => {
                 if arena.insert(end, key(number)) {
                     let mut behind = self.arenas().into_iter().skip_while(|other| other.number <= arena.number);
-                    assert!(behind.all(|other| !matches!(other.find(key(number)), Found::Cell(_))), "two cells");
+                    assert!(behind.all(|other| !matches!(other.find(key(number)), Found::Cell(..))), "two cells");
                 }
             }
             Stopped::Decided { number, arena, place, old, new, stamp, taken } => {
@@ -305,10 +291,8 @@ impl<'a> Play<'a> {
                     self.granted(number, 1, stamp);
                 }
             }
-            Stopped::Frozen { arena, number, place, word, successor } => {
-                if word.vacant_until().is_none() {
-                    shard.copy(with, &arena, arena.cell(place), key(number), word, successor);
-                }
+            Stopped::Frozen { arena, number, place, successor } => {
+                shard.move_cell(with, &arena, arena.cell(place), key(number), &successor);
             }
             Stopped::Swapped(old) => old.unlink(),
         }

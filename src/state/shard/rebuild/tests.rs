@@ -9,20 +9,6 @@ const QUOTA: (u32, u64) = (5, 100);
 /// More keys than any test has.
 const CAP: usize = 99;
 
-#[test]
-fn a_rebuild_ends_though_a_thread_stopped_before_it_counted_its_page() {
-    let world = World::new(&[log(QUOTA.0, QUOTA.1)], CAP, 8);
-    let (shard, clock) = (world.shard(), At(0));
-    let root = Arc::clone(&shard.root.load());
-    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
-    assert!((0..PAGE).all(|place| root.cell(place).seal()));
-    root.mark(0);
-    for _ in 0..2 * root.len() {
-        shard.help(world.with(&clock), &root);
-    }
-    assert_eq!(shard.root.load().number, 1);
-}
-
 /// A clock at whose n-th reading another thread forgets the key.
 struct Forgets<'a>(&'a World, Counter<u32>);
 
@@ -43,8 +29,8 @@ fn a_key_that_is_forgotten_beside_a_request_needs_a_place() {
         assert!((0..6).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
         let root = Arc::clone(&shard.root.load());
         assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
-        let (Found::Cell(place), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
-        shard.move_cell(world.with(&clock), &root, root.cell(place), key(0), &successor);
+        let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
+        shard.move_cell(world.with(&clock), &root, cell, key(0), &successor);
         let (clock, mut taken) = (Forgets(&world, Counter::new(reading)), None);
         let Ok(seat) = shard.seat(world.with(&clock), key(0), &mut taken) else { panic!("there are places") };
         assert_eq!(seat.vacant_until.is_some(), taken.is_some(), "at reading {reading}");

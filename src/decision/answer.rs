@@ -162,7 +162,7 @@ impl FastDecision {
         self.ns
     }
 
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn is_admitted(self) -> bool {
         self.by == Self::ADMITTED
     }

@@ -184,7 +184,7 @@ impl Arena {
 
     #[inline]
     pub(super) fn place_of<'a>(&'a self, cell: &'a Cell) -> Place<'a> {
-        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings, has_room: false }
+        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings }
     }
 
     /// Looks for the key.
@@ -219,10 +219,10 @@ impl Arena {
         used >= self.len() / 16 * 13 + self.len() % 16 / 2
     }
 
-    /// Whether a sweep is under way, as far as this thread knows.
+    /// Whether a request has to begin a rebuild, or to help with one, as far as this thread knows.
     #[inline]
-    pub(super) fn is_moving(&self) -> bool {
-        self.moving.load(Ordering::Relaxed) != 0
+    pub(super) fn is_due(&self) -> bool {
+        self.moving.load(Ordering::Relaxed) != 0 || self.rings.are_due()
     }
 
     /// What follows this arena.

@@ -94,7 +94,7 @@ impl Plan {
                 }
                 let ends: Vec<_> = steps.iter().map(|&(age, permits)| (import.at(age), permits)).collect();
                 let word = plan.imported(rings, &ends, import.now);
-                Ok(word.map_or(Attempt::NoRoom, |word| Attempt::Done((word != Word::NEW).then_some(word))))
+                Ok(Attempt::with_room(word).map(|word| (word != Word::NEW).then_some(word)))
             }
             (Self::Account(account), &Export::Account { at, state }) if state < 1 << STATE_BITS => {
                 let by = i128::from(import.now) - i128::from(import.elapsed) - i128::from(at);
@@ -140,15 +140,11 @@ impl Table {
                 return Attempt::Done((None, ()));
             }
             let (plan, rings, now) = (&seat.version(key).plan, seat.place().rings, seat.now);
-            match plan.import(rings, export, Import { now, elapsed }) {
-                Ok(Attempt::Done(word)) => Attempt::Done((word, ())),
-                Ok(Attempt::Lost) => Attempt::Lost,
-                Ok(Attempt::NoRoom) => Attempt::NoRoom,
-                Err(contradictory) => {
-                    error = Some(contradictory);
-                    Attempt::Done((None, ()))
-                }
-            }
+            let imported = plan.import(rings, export, Import { now, elapsed }).unwrap_or_else(|contradictory| {
+                error = Some(contradictory);
+                Attempt::Done(None)
+            });
+            imported.map(|word| (word, ()))
         });
         match (imported, error) {
             (_, Some(error)) => Err(error),

@@ -111,15 +111,16 @@ impl Table {
                 left.begin(dimension);
             }
             let (shard, place) = (self.shard(request.key), &mut taken[dimension]);
-            match shard.prepare(with, request, place, &prepared, left.as_deref_mut()) {
+            match shard.prepare(with, request, place, left.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
                     match Decision::from(another.decision) {
                         Decision::Admitted(of_key) => admission = of_key.and(admission),
                         Decision::Denied(denial) => {
-                            if !is_single || denial.never_fits() || !another.commit() {
+                            if !is_single || !another.commit() {
                                 return None;
                             }
+                            shard.keep_up(with, &another.arena);
                             taken.into_iter().flatten().for_each(Taken::keep);
                             return Some(Decision::Denied(denial.in_dimension(dimension)));
                         }
@@ -141,12 +142,15 @@ impl Table {
         if !self.commit(&prepared) {
             return None;
         }
+        for (key, prepared) in prepared.iter().flatten() {
+            self.shard(*key).keep_up(with, &prepared.arena);
+        }
         taken.into_iter().flatten().for_each(Taken::keep);
         if let Some(refundable) = refundable {
             let charge = |(key, prepared): &(Key, Prepared)| Refundable {
                 key: *key,
                 cost: asked.ask.cost,
-                charged: prepared.charged(),
+                charged: prepared.charged,
             };
             refundable.extend(prepared.iter().flatten().map(charge));
         }

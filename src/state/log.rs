@@ -191,11 +191,8 @@ impl LogPlan {
         if ask.peeks {
             return if view.stands(place) { Proposal::Admit { word, mark: 0, delay_ns } } else { Proposal::Lost };
         }
-        match self.claim(place, &view, claim) {
-            Attempt::Done(word) => Proposal::Admit { word, mark: stamp.into(), delay_ns },
-            Attempt::Lost => Proposal::Lost,
-            Attempt::NoRoom => Proposal::NoRoom,
-        }
+        let claimed = self.claim(place.rings, &view, claim);
+        claimed.map_or(Proposal::NoRoom, |word| Proposal::Admit { word, mark: stamp.into(), delay_ns })
     }
 
     /// The denial of a request, which counts if refused requests do.
@@ -233,11 +230,8 @@ impl LogPlan {
         if ask.peeks {
             return if view.stands(place) { Proposal::Deny { wait_ns, quota, word: None } } else { Proposal::Lost };
         }
-        match self.claim(place, view, claim) {
-            Attempt::Done(word) => Proposal::Deny { wait_ns, quota, word: Some(word) },
-            Attempt::Lost => Proposal::Lost,
-            Attempt::NoRoom => Proposal::NoRoom,
-        }
+        let claimed = self.claim(place.rings, view, claim);
+        claimed.map_or(Proposal::NoRoom, |word| Proposal::Deny { wait_ns, quota, word: Some(word) })
     }
 
     /// Writes the permits left of each quota, after a claim.
@@ -274,12 +268,12 @@ impl LogPlan {
         refusal
     }
 
-    /// The word with a claim, whose stamp is no earlier than the newest.
+    /// The word with a claim, whose stamp is no earlier than the newest; `None` if there is no room.
     #[inline(always)]
-    fn claim(&self, place: Place<'_>, view: &View<'_>, claim: Claim) -> Attempt<Word> {
+    fn claim(&self, rings: &Rings, view: &View<'_>, claim: Claim) -> Option<Word> {
         let (state, len, cost) = (view.state, view.ring.len(), claim.cost);
         if cost > MAX_RUN {
-            return self.claim_in_copy(place, view, claim);
+            return self.claim_in_copy(rings, view, claim);
         }
         let claimed = |ring| LogState {
             newest: claim.stamp,
@@ -292,7 +286,7 @@ impl LogPlan {
         if expired(state.newest) || state.run == 0 && len == 0 {
             // Nothing counts, so nothing is spilled.
             let ring = if cost as usize <= len { state.ring } else { RingRef::NONE };
-            return Attempt::Done(claimed(ring).pack());
+            return Some(claimed(ring).pack());
         }
         // The slots of the newest claim are not expired either.
         let fits = cost as usize <= len;
@@ -300,14 +294,14 @@ impl LogPlan {
         let is_longest = self.counts_refused() && len >= self.remembered() as usize;
         if fits && (is_longest || expired(view.back(u32::try_from(len).unwrap_or(u32::MAX) + 1 - cost))) {
             spill(view);
-            return Attempt::Done(claimed(state.ring).pack());
+            return Some(claimed(state.ring).pack());
         }
-        self.claim_in_copy(place, view, claim)
+        self.claim_in_copy(rings, view, claim)
     }
 
     /// Claims in a new ring, with the stamps that are live.
     #[cold]
-    fn claim_in_copy(&self, place: Place<'_>, view: &View<'_>, claim: Claim) -> Attempt<Word> {
+    fn claim_in_copy(&self, rings: &Rings, view: &View<'_>, claim: Claim) -> Option<Word> {
         let Claim { cost, stamp } = claim;
         // Of refused requests, as many as fit already: a limit may have been larger.
         let most = if self.counts_refused() { self.remembered().max(view.most()) } else { 1 << MAX_CLASS };
@@ -316,12 +310,9 @@ impl LogPlan {
         // Twice the permits, so that the next claims fit, but no more than the limit needs.
         let slots = (live + cost).max(live.saturating_mul(2).min(self.most_slots()));
         let stamps = view.newest_stamps(live).chain(core::iter::repeat_n(stamp, (cost - run) as usize));
-        if place.is_full() {
-            return Attempt::NoRoom;
-        }
-        let Some(ring) = written(place.rings, slots, stamps) else { return Attempt::NoRoom };
+        let ring = written(rings, slots, stamps)?;
         let state = LogState { newest: stamp, run, position: live + cost, ring, reserved: view.is_ahead(claim) };
-        Attempt::Done(state.pack())
+        Some(state.pack())
     }
 
     /// See [`Plan::refund`](super::plan::Plan::refund). `stamp` is that of the permits.
@@ -347,14 +338,8 @@ impl LogPlan {
             skipped += u32::from(skips);
             !skips
         });
-        if place.is_full() {
-            return Attempt::NoRoom;
-        }
         place.hint.turn_off();
-        match copied(place.rings, &view, kept) {
-            Some(new) => Attempt::Done((new, refunded)),
-            None => Attempt::NoRoom,
-        }
+        Attempt::with_room(copied(place.rings, &view, kept)).map(|new| (new, refunded))
     }
 
     /// The word of the log under other quotas in another arena, as far as its permits may ever count;
@@ -386,7 +371,7 @@ impl LogPlan {
         let stamps = live.iter().map(|&stamp| stamp.min(now + self.window()));
         let stamps: Vec<u64> = stamps.collect();
         let Some(&newest) = stamps.last() else { return Attempt::Done(None) };
-        packed(rings, newest, newest > now, &stamps).map_or(Attempt::NoRoom, |word| Attempt::Done(Some(word)))
+        Attempt::with_room(packed(rings, newest, newest > now, &stamps)).map(Some)
     }
 
     /// The first time from which the log is no different from that of a new key, but for the stamps

@@ -16,16 +16,6 @@ pub(crate) struct Place<'a> {
     pub(super) word: &'a AtomicWord,
     pub(super) hint: &'a Hint,
     pub(super) rings: &'a Rings,
-    /// Another key of the request takes a ring of this arena: this one takes one as well, even if a
-    /// rebuild is due. Otherwise the rings of one request could fill an arena again and again.
-    pub(super) has_room: bool,
-}
-
-impl Place<'_> {
-    /// Whether a rebuild should collect rings before the request takes one.
-    pub(super) fn is_full(&self) -> bool {
-        !self.has_room && self.rings.is_full()
-    }
 }
 
 /// One attempt at a change of a word.
@@ -34,8 +24,23 @@ pub(crate) enum Attempt<T> {
     Done(T),
     /// Another thread has changed the word.
     Lost,
-    /// The arena has to be rebuilt before it takes another ring.
+    /// The arena has no name for another ring, until it has been rebuilt.
     NoRoom,
+}
+
+impl<T> Attempt<T> {
+    /// One that is done, or had no room.
+    pub(super) fn with_room(done: Option<T>) -> Self {
+        done.map_or(Self::NoRoom, Self::Done)
+    }
+
+    pub(super) fn map<U>(self, done: impl FnOnce(T) -> U) -> Attempt<U> {
+        match self {
+            Self::Done(value) => Attempt::Done(done(value)),
+            Self::Lost => Attempt::Lost,
+            Self::NoRoom => Attempt::NoRoom,
+        }
+    }
 }
 
 /// The answer to a request, and the word that makes it so.
@@ -49,7 +54,7 @@ pub(crate) enum Proposal {
     Deny { wait_ns: u64, quota: u8, word: Option<Word> },
     /// Another thread has changed the word.
     Lost,
-    /// The arena has to be rebuilt before it takes another ring.
+    /// The arena has no name for another ring, until it has been rebuilt.
     NoRoom,
 }
 

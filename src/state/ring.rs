@@ -57,8 +57,8 @@ impl Deref for Ring<'_> {
 pub(super) struct Rings {
     /// The slots that are planned.
     planned: u64,
-    /// The slots above which a rebuild collects the rings that are not in use. While the arena is
-    /// being filled there is no such number.
+    /// The slots above which a rebuild is due, which collects the rings that are not in use. While the
+    /// arena is being filled there is no such number.
     room: AtomicU64,
     /// The slots handed out in pages, and in long rings.
     short: AtomicU64,
@@ -83,9 +83,9 @@ impl Rings {
         }
     }
 
-    /// Whether a rebuild should collect rings before a claim takes another.
+    /// Whether a rebuild is due, because so many slots have been handed out.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn are_due(&self) -> bool {
         self.slots() > self.room.load(Ordering::Relaxed)
     }
 
@@ -132,6 +132,13 @@ impl Rings {
             return Ring(&page[start..start + ring.len()]);
         }
         Ring(self.long_rings.get(number, || Box::new((0..ring.len()).map(|_| slot()).collect())))
+    }
+
+    /// Hands out all names that there are.
+    #[cfg(all(test, not(tollgate_loom)))]
+    pub(super) fn run_out(&self) {
+        self.short.store(1 << 31, Ordering::Relaxed);
+        self.long_rings_handed.store(1 << 30, Ordering::Relaxed);
     }
 
     /// The slots handed out.

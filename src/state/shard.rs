@@ -15,7 +15,7 @@ use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
 use super::word::{AtomicWord, Word, time_of};
 use crate::clock::Clock;
-use crate::decision::{Denial, FastDecision, PerQuota};
+use crate::decision::{FastDecision, PerQuota};
 use crate::sync::CachePadded;
 
 mod rebuild;
@@ -56,21 +56,6 @@ impl Deref for WordOf {
 
     fn deref(&self) -> &AtomicWord {
         &self.arena.cell(self.place).word
-    }
-}
-
-/// The version of a key, in its arena.
-pub(crate) struct VersionOf {
-    arena: Loaded<Arena>,
-    key: Key,
-}
-
-impl Deref for VersionOf {
-    type Target = Version;
-
-    #[inline]
-    fn deref(&self) -> &Version {
-        self.arena.plans.of(self.key)
     }
 }
 
@@ -134,35 +119,19 @@ pub(crate) struct Charged {
 
 /// The answer to a request, which is so as soon as the word is swapped.
 pub(super) struct Prepared {
-    arena: Loaded<Arena>,
+    pub(super) arena: Loaded<Arena>,
     place: usize,
     old: Word,
     /// The same word, if it stays.
     new: Word,
     pub(super) decision: FastDecision,
-    mark: u128,
-    life: u64,
+    pub(super) charged: Charged,
 }
 
 impl Prepared {
-    /// The denial of a cost above the limit.
-    #[cold]
-    fn never(arena: Loaded<Arena>) -> Self {
-        let decision = FastDecision::denied(Denial::NEVER, 0);
-        Self { arena, place: 0, old: Word::NEW, new: Word::NEW, decision, mark: 0, life: 0 }
-    }
-
-    fn changes(&self) -> bool {
-        self.new != self.old
-    }
-
     /// Swaps the word, if it still stands. Returns whether it did.
     pub(super) fn commit(&self) -> bool {
-        !self.changes() || self.arena.cell(self.place).word.swap(self.old, self.new)
-    }
-
-    pub(super) fn charged(&self) -> Charged {
-        Charged { mark: self.mark, life: self.life }
+        self.new == self.old || self.arena.cell(self.place).word.swap(self.old, self.new)
     }
 
     /// The part of a joint claim, of a cell in this shard.
@@ -201,11 +170,11 @@ impl Seat {
 
     /// The answer to a request for at most as many permits as the limit.
     #[inline(always)]
-    fn propose(&self, Request { key, ask }: Request, has_room: bool, left: Option<&mut PerQuota>) -> Proposal {
-        let (plan, place) = (&self.version(key).plan, Place { has_room, ..self.place() });
+    fn propose(&self, Request { key, ask }: Request, left: Option<&mut PerQuota>) -> Proposal {
+        let plan = &self.version(key).plan;
         match self.vacant_until {
-            None => plan.propose(place, self.word, self.now, ask, left),
-            Some(not_before) => plan.propose_first(place, not_before, self.now, ask, left),
+            None => plan.propose(self.place(), self.word, self.now, ask, left),
+            Some(not_before) => plan.propose_first(self.place(), not_before, self.now, ask, left),
         }
     }
 }
@@ -245,7 +214,7 @@ impl Shard {
         let mut lost = 0;
         loop {
             let word = cell.word.load();
-            if !word.is_open() || word == Word::NEW {
+            if !word.is_open() {
                 return None;
             }
             let place = root.place_of(cell);
@@ -260,9 +229,7 @@ impl Shard {
             };
             let charged = Charged { mark, life: cell.hint.life() };
             if new.is_none_or(|new| cell.word.swap(word, new)) {
-                if root.is_moving() {
-                    self.help(with, &root);
-                }
+                self.keep_up(with, &root);
                 return Some((decision, charged));
             }
             back_off(&mut lost);
@@ -271,77 +238,46 @@ impl Shard {
 
     /// One attempt at a decision: the word that the request wants for its key, a part of a joint
     /// claim perhaps. The key gets a cell if it has none. If it gets its first permits, its place is
-    /// in `taken`. `None` if another thread was faster, or the arena had to be rebuilt.
+    /// in `taken`. `None` if another thread was faster, the cost is above the limit, or the arena had
+    /// to be rebuilt.
     #[inline(always)]
     pub(super) fn prepare<'a, C: Clock>(
         &self,
         with: Context<'a, C>,
         request: Request,
         taken: &mut Option<Taken<'a>>,
-        beside: &[Option<(Key, Prepared)>],
         left: Option<&mut PerQuota>,
     ) -> Result<Option<Prepared>, Full> {
         let root = self.root.load();
-        if let Found::Cell(place, cell) = root.find(request.key) {
-            let word = cell.word.load();
-            if word.is_open() && word != Word::NEW {
-                let seat = Seat { arena: root, place, word, vacant_until: None, now: with.now() };
-                return Ok(self.prepare_in(with, seat, request, beside, left));
-            }
-        }
-        if request.ask.cost > root.plans.of(request.key).most {
-            return Ok(Some(Prepared::never(root)));
-        }
-        drop(root);
-        self.prepare_at_length(with, request, taken, beside, left)
-    }
-
-    #[cold]
-    fn prepare_at_length<'a, C: Clock>(
-        &self,
-        with: Context<'a, C>,
-        request: Request,
-        taken: &mut Option<Taken<'a>>,
-        beside: &[Option<(Key, Prepared)>],
-        left: Option<&mut PerQuota>,
-    ) -> Result<Option<Prepared>, Full> {
-        let seat = self.seat(with, request.key, taken)?;
-        let is_vacant = seat.vacant_until.is_some();
-        let prepared = self.prepare_in(with, seat, request, beside, left);
-        if !is_vacant || prepared.as_ref().is_some_and(|prepared| !prepared.changes()) {
-            *taken = None;
-        }
-        Ok(prepared)
-    }
-
-    #[inline(always)]
-    fn prepare_in<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        seat: Seat,
-        request: Request,
-        beside: &[Option<(Key, Prepared)>],
-        left: Option<&mut PerQuota>,
-    ) -> Option<Prepared> {
+        let known = match root.find(request.key) {
+            Found::Cell(place, cell) => Some((place, cell.word.load())).filter(|(_, word)| word.is_open()),
+            _ => None,
+        };
+        let seat = match known {
+            Some((place, word)) => Seat { arena: root, place, word, vacant_until: None, now: with.now() },
+            // It takes no place.
+            None if request.ask.cost > root.plans.of(request.key).most => return Ok(None),
+            None => self.seat(with, request.key, taken)?,
+        };
         if request.ask.cost > seat.version(request.key).most {
-            return Some(Prepared::never(seat.arena));
+            return Ok(None);
         }
-        let (new, decision, mark) = match seat.propose(request, takes_ring_of(&seat.arena, beside), left) {
+        let (new, decision, mark) = match seat.propose(request, left) {
             Proposal::Admit { word, mark, delay_ns } => (word, FastDecision::admitted(delay_ns), mark),
             Proposal::Deny { wait_ns, quota, word } => {
                 (word.unwrap_or(seat.word), FastDecision::denied(wait_ns, quota), 0)
             }
-            Proposal::Lost => return None,
+            Proposal::Lost => return Ok(None),
             Proposal::NoRoom => {
                 self.make_room_for_rings(with, &seat.arena, seat.cell(), request.key);
-                return None;
+                return Ok(None);
             }
         };
-        if seat.arena.is_moving() {
-            self.help(with, &seat.arena);
+        if seat.vacant_until.is_none() || new == seat.word {
+            *taken = None;
         }
-        let life = seat.cell().hint.life();
-        Some(Prepared { arena: seat.arena, place: seat.place, old: seat.word, new, decision, mark, life })
+        let charged = Charged { mark, life: seat.cell().hint.life() };
+        Ok(Some(Prepared { arena: seat.arena, place: seat.place, old: seat.word, new, decision, charged }))
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
@@ -381,10 +317,10 @@ impl Shard {
                 *taken = Some(with.shared.places.take().ok_or(Full)?);
             }
             let root = Arc::clone(&self.root.load());
-            if root.is_moving() {
+            let Some((arena, place)) = self.cell_of(with, Arc::clone(&root), key) else { continue };
+            if !Arc::ptr_eq(&arena, &root) {
                 self.help(with, &root);
             }
-            let Some((arena, place)) = self.cell_of(with, root, key) else { continue };
             let word = arena.cell(place).word.load();
             if word.is_held() {
                 with.shared.finish(word);
@@ -399,18 +335,21 @@ impl Shard {
         }
     }
 
-    /// Writes the word that a denial of a new key leaves behind, if there is one: its account
-    /// begins.
+    /// Begins the account of a new key that starts low and denies the request.
     pub(super) fn open<C: Clock>(&self, with: Context<'_, C>, request: Request) {
-        let (mut taken, mut lost) = (None, 0);
-        while self.is_vacant(with, request.key) {
-            match self.prepare(with, request, &mut taken, &[], None) {
-                Ok(Some(prepared)) if prepared.decision.is_admitted() || taken.is_none() => return,
-                Ok(Some(prepared)) if prepared.commit() => return taken.into_iter().for_each(Taken::keep),
-                Err(Full) => return,
-                Ok(_) => back_off(&mut lost),
+        let opened = |seat: &Seat| {
+            if seat.vacant_until.is_none() || request.ask.cost > seat.version(request.key).most {
+                return Attempt::Done((None, ()));
             }
-        }
+            match seat.propose(request, None) {
+                Proposal::Deny { word, .. } => Attempt::Done((word, ())),
+                Proposal::Admit { .. } => Attempt::Done((None, ())),
+                Proposal::Lost => Attempt::Lost,
+                Proposal::NoRoom => Attempt::NoRoom,
+            }
+        };
+        // If there is no place, it begins with a later request.
+        let _ = self.change(with, request.key, &mut None, opened);
     }
 
     /// Whether the key has no permits, so that it needs a place to get some.
@@ -450,7 +389,7 @@ impl Shard {
     /// The same of a new key.
     pub(super) fn peek_new(&self, request: Request, now: u64, left: &mut PerQuota) -> FastDecision {
         let (root, word, hint) = (self.root.load(), AtomicWord::new(), Hint::new());
-        let place = Place { word: &word, hint: &hint, rings: &root.rings, has_room: false };
+        let place = Place { word: &word, hint: &hint, rings: &root.rings };
         let version = root.plans.of(request.key);
         version.peek(place, Word::NEW, now, request.ask, left).expect("a new key has no word that changes")
     }
@@ -485,12 +424,8 @@ impl Shard {
             if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
                 return Attempt::Done((None, 0));
             }
-            match seat.version(key).plan.refund(seat.place(), seat.word, seat.now, cost, charged.mark) {
-                Attempt::Done((_, 0)) => Attempt::Done((None, 0)),
-                Attempt::Done((new, permits)) => Attempt::Done((Some(new), permits)),
-                Attempt::Lost => Attempt::Lost,
-                Attempt::NoRoom => Attempt::NoRoom,
-            }
+            let refunded = seat.version(key).plan.refund(seat.place(), seat.word, seat.now, cost, charged.mark);
+            refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
         });
         refunded.unwrap_or(0)
     }
@@ -503,7 +438,7 @@ impl Shard {
             for place in cells.start..cells.end.min(cells.start + arena.len()) {
                 let Some(cell) = arena.allocated(place % arena.len()) else { continue };
                 let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
-                if !word.is_open() || word == Word::NEW {
+                if !word.is_open() {
                     continue;
                 }
                 let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
@@ -530,9 +465,8 @@ impl Shard {
     }
 
     /// The version of a key.
-    #[inline]
-    pub(super) fn version_of(&self, key: Key) -> VersionOf {
-        VersionOf { arena: self.root.load(), key }
+    pub(super) fn version_of(&self, key: Key) -> Arc<Version> {
+        Arc::clone(self.root.load().plans.of(key))
     }
 
     /// The versions that decide for the keys.
@@ -566,11 +500,6 @@ impl Shard {
         let ring = root.rings.get(root.plans.of(key).plan.ring_of(word));
         ring.first().map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
-}
-
-/// Whether another key of the request, which is prepared, may take a ring of this arena.
-fn takes_ring_of(arena: &Arc<Arena>, beside: &[Option<(Key, Prepared)>]) -> bool {
-    beside.iter().flatten().any(|(_, other)| Arc::ptr_eq(&other.arena, arena))
 }
 
 enum Seen<T> {

@@ -73,9 +73,9 @@ use fields::{Entry, MAX_TOTAL, StepsState};
 use view::View;
 
 impl View<'_> {
-    /// The word with a claim of `cost` permits, for which there is room.
+    /// The word with a claim of `cost` permits, which fit; `None` if there is no room for a ring.
     #[inline]
-    fn claimed(&self, place: Place<'_>, cost: u32) -> Option<Word> {
+    fn claimed(&self, rings: &Rings, cost: u32) -> Option<Word> {
         let state = self.state;
         if self.step == state.newest {
             return Some(StepsState { used: state.used.saturating_add(cost), ..state }.pack());
@@ -93,20 +93,17 @@ impl View<'_> {
                 spill(ring, state, total);
                 Some(state.next(self.step, cost).pack())
             }
-            _ => self.claimed_in_copy(place, first, cost),
+            _ => self.claimed_in_copy(rings, first, cost),
         }
     }
 
     /// The word with a claim that begins a step, and a new ring for the steps that count.
     #[cold]
-    fn claimed_in_copy(&self, place: Place<'_>, first: u64, cost: u32) -> Option<Word> {
+    fn claimed_in_copy(&self, rings: &Rings, first: u64, cost: u32) -> Option<Word> {
         let older = self.all_from(first);
         // Twice the entries, so that the next steps fit, but no more than the window needs.
         let slots = (older.len() + 3).max(2 * older.len()).min(self.plan.most_slots());
-        if place.is_full() && !older.is_empty() {
-            return None;
-        }
-        written(place.rings, StepsState { newest: self.step, used: cost, ..StepsState::default() }, &older, slots)
+        written(rings, StepsState { newest: self.step, used: cost, ..StepsState::default() }, &older, slots)
     }
 }
 
@@ -133,7 +130,7 @@ impl StepsPlan {
             left.set([if grants { view.left_after(cost) } else { view.left() }]);
         }
         if grants {
-            let claimed = view.claimed(place, cost);
+            let claimed = view.claimed(place.rings, cost);
             return claimed.map_or(Proposal::NoRoom, |word| Proposal::Admit {
                 word,
                 mark: view.step.into(),
@@ -174,11 +171,8 @@ impl StepsPlan {
             _ => return Attempt::Lost,
         }
         older.retain(|&(_, permits)| permits > 0);
-        if place.is_full() && !older.is_empty() {
-            return Attempt::NoRoom;
-        }
         let new = written(place.rings, state, &older, older.len() + 2);
-        new.map_or(Attempt::NoRoom, |new| Attempt::Done((new, cost)))
+        Attempt::with_room(new).map(|new| (new, cost))
     }
 
     /// The first time from which a key with this word is no different from a new one.

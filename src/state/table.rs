@@ -8,7 +8,7 @@ use super::claims::{Claims, Part};
 use super::key::Key;
 use super::places::Places;
 use super::plan::Ask;
-use super::shard::{Charged, Context, Request, Shard, Shared, VersionOf};
+use super::shard::{Charged, Context, Request, Shard, Shared};
 use super::versions::{Plans, Version};
 use super::word::time_of;
 use crate::clock::Clock;
@@ -168,8 +168,7 @@ impl Table {
     }
 
     /// The current version for a key.
-    #[inline]
-    pub(crate) fn version_for(&self, fingerprint: Fingerprint) -> VersionOf {
+    pub(crate) fn version_for(&self, fingerprint: Fingerprint) -> Arc<Version> {
         let key = Key::of(fingerprint);
         self.shard(key).version_of(key)
     }

@@ -71,10 +71,10 @@ impl Word {
         self.0 & (HELD - 1)
     }
 
-    /// Whether the word may be changed by a request: it is neither frozen nor held.
+    /// Whether the state is that of the key's algorithm, and a request may change the word.
     #[inline]
     pub(super) const fn is_open(self) -> bool {
-        self.0 < HELD
+        self.0 != 0 && self.0 < HELD
     }
 
     /// Whether the key has moved, or is about to: the word never changes again.

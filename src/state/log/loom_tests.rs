@@ -59,7 +59,7 @@ impl Model {
     }
 
     fn attempt<T>(&self, mut once: impl FnMut(Place<'_>, Word, u64) -> Attempt<T>) -> T {
-        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings, has_room: false };
+        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
         loop {
             let word = place.word.load();
             match once(place, word, self.clock.load(Ordering::Acquire)) {
@@ -134,7 +134,7 @@ impl Model {
             assert!(live + cost > self.limit, "denied {cost} at {reading}: {ever:?}");
         }
         // And those that stand are what the word and the ring have.
-        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings, has_room: false };
+        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
         let now = self.clock.load(Ordering::Acquire);
         let word = place.word.load();
         let time = now.max(LogState::unpack(word).newest);

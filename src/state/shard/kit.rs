@@ -1,7 +1,7 @@
 //! A shard with what its table has, for tests.
 
 use super::*;
-use crate::decision::PerQuota;
+use crate::decision::{Denial, PerQuota};
 use crate::quota::Quota;
 use crate::state::word::TIME_ZERO;
 use core::time::Duration;
@@ -77,10 +77,14 @@ impl World {
         let mut lost = 0;
         loop {
             let mut taken = None;
-            let prepared = self.shard().prepare(self.with(clock), request, &mut taken, &[], None)?;
-            if let Some(prepared) = prepared.filter(Prepared::commit) {
+            let (shard, with) = (self.shard(), self.with(clock));
+            if let Some(prepared) = shard.prepare(with, request, &mut taken, None)?.filter(Prepared::commit) {
                 taken.into_iter().for_each(Taken::keep);
-                return Ok((prepared.decision, prepared.charged()));
+                shard.keep_up(with, &prepared.arena);
+                return Ok((prepared.decision, prepared.charged));
+            }
+            if request.ask.cost > shard.version_of(request.key).most {
+                return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
             }
             back_off(&mut lost);
         }

@@ -64,7 +64,17 @@ impl Shard {
         }
     }
 
-    /// Starts a rebuild of this arena, or helps with the one under way.
+    /// Begins a rebuild if one is due, or helps with it. A request does so once it is decided: before,
+    /// it might freeze the word that the request is about to swap, each time anew.
+    #[inline]
+    pub(in crate::state) fn keep_up<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
+        if arena.is_due() {
+            self.rebuild(with, arena);
+        }
+    }
+
+    /// Begins a rebuild of this arena, or helps with the one under way.
+    #[cold]
     fn rebuild<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
         arena.link(|| {
             let (cells, slots) = self.needed(with, arena);

@@ -43,7 +43,7 @@ impl Arena {
     }
 
     fn place(&self) -> Place<'_> {
-        Place { word: &self.word, hint: &self.hint, rings: &self.rings, has_room: false }
+        Place { word: &self.word, hint: &self.hint, rings: &self.rings }
     }
 }
 

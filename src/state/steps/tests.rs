@@ -48,7 +48,7 @@ impl Key {
     }
 
     fn place(&self) -> Place<'_> {
-        Place { word: &self.word, hint: &self.hint, rings: &self.rings, has_room: false }
+        Place { word: &self.word, hint: &self.hint, rings: &self.rings }
     }
 
     /// One request: the mark of its permits, or its wait. And the permits left.
@@ -132,14 +132,17 @@ fn a_busy_key_has_two_slots_more_than_steps_and_no_second_ring_of_them() {
 }
 
 #[test]
-fn a_full_arena_says_so_and_changes_nothing() {
+fn an_arena_without_names_for_rings_says_so_and_changes_nothing() {
     let plan = Given { limit: 1 << 20, steps: 1000, resolution: 10 }.plan();
     let key = Key { rings: Rings::with_room(64), ..Key::new() };
-    key.rings.settle();
     let mut now = TIME_ZERO;
+    assert!((0..3).all(|_| key.admits(&plan, now, 1)));
     let (before, mark) = loop {
         let before = key.word.load();
         let step = plan.step_of(now);
+        if now == TIME_ZERO + 100 {
+            key.rings.run_out();
+        }
         match plan.propose(key.place(), before, now, Ask::acquire(1), None) {
             Proposal::Admit { word, .. } => assert!(key.word.swap(before, word)),
             Proposal::NoRoom => break (before, u128::from(step) - 1),

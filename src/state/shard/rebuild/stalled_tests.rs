@@ -224,7 +224,7 @@ impl<'a> Play<'a> {
                 let seat =
                     Seat { arena: loaded(Arc::clone(&arena)), place, word: old, vacant_until, now: time_of(self.now) };
                 let request = Request { key: key(number), ask: Ask::acquire(1) };
-                let Proposal::Admit { word: new, mark, .. } = seat.propose(request, false, None) else { return };
+                let Proposal::Admit { word: new, mark, .. } = seat.propose(request, None) else { return };
                 if vacant_until.is_none() {
                     taken = None;
                 }

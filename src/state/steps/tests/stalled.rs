@@ -25,7 +25,7 @@ impl<'a> Stalled<'a> {
             0 => Some(Self::Loaded { place, word }),
             _ if view.denied_until(cost).is_some() => None,
             1 => Some(Self::Read { place, word, view }),
-            _ => Some(Self::Proposed { place, word, new: view.claimed(place, cost)? }),
+            _ => Some(Self::Proposed { place, word, new: view.claimed(place.rings, cost)? }),
         }
     }
 
@@ -38,7 +38,7 @@ impl<'a> Stalled<'a> {
                 Proposal::Lost => return None,
                 Proposal::NoRoom => panic!("there is room"),
             },
-            Self::Read { place, word, view } => (place, word, view.claimed(place, cost).expect("there is room")),
+            Self::Read { place, word, view } => (place, word, view.claimed(place.rings, cost).expect("there is room")),
             Self::Proposed { place, word, new } => (place, word, new),
         };
         place.word.swap(word, new).then_some(Ok(()))

@@ -40,8 +40,8 @@ impl<C: Clock, F> Engine<C, F> {
         if self.is_observed() && ask.cost > 0 {
             let result = self.fits(keys, ask.cost, status.decision).map(|()| &status);
             let quota = |denial: Denial| {
-                let version = self.table.version_for((*keys.get(denial.dimension())?)?);
-                version.quotas.get(denial.quota()).copied()
+                let key = (*keys.get(denial.dimension())?)?;
+                self.table.version_for(key, |version| version.quotas.get(denial.quota()).copied())
             };
             self.observers.tell(&Request { shown, keys, names: &self.names, cost: ask.cost }, result, quota);
         }
@@ -67,7 +67,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     #[cold]
     fn limit_below(&self, keys: &[Option<Fingerprint>], cost: u32, denial: Denial) -> Result<(), CostExceedsLimit> {
-        let limit_of = |dimension| Some(self.table.version_for(keys[dimension]?).most);
+        let limit_of = |dimension| Some(self.table.version_for(keys[dimension]?, |version| version.most));
         // There is none if it has been raised meanwhile.
         let below = denial.violated_quotas().filter_map(limit_of).find(|&limit| limit < cost);
         below.map_or(Ok(()), |limit| Err(CostExceedsLimit::new(cost, limit)))

@@ -111,8 +111,6 @@ pub(super) struct Arena {
     pages: Box<[OnceBox<[Cell; PAGE]>]>,
     pub(super) rings: Rings,
     next: Root<Next>,
-    /// Whether there is a successor, as far as this thread knows.
-    moving: AtomicU64,
     /// The cells with a tag.
     pub(super) used: AtomicU64,
     /// The pages that threads have begun to sweep.
@@ -138,7 +136,6 @@ impl Arena {
             pages: core::iter::repeat_with(page).take(pages).collect(),
             rings: Rings::with_room(slots),
             next: Root::new(Arc::new(Next::None)),
-            moving: AtomicU64::new(0),
             used: AtomicU64::new(0),
             handed: AtomicU64::new(0),
             swept: core::iter::repeat_with(|| AtomicU64::new(0)).take(pages.div_ceil(64)).collect(),
@@ -219,12 +216,6 @@ impl Arena {
         used >= self.len() / 16 * 13 + self.len() % 16 / 2
     }
 
-    /// Whether a request has to begin a rebuild, or to help with one, as far as this thread knows.
-    #[inline]
-    pub(super) fn is_due(&self) -> bool {
-        self.moving.load(Ordering::Relaxed) != 0 || self.rings.are_due()
-    }
-
     /// What follows this arena.
     pub(super) fn next(&self) -> Next {
         Next::clone(&self.next.load())
@@ -237,7 +228,7 @@ impl Arena {
             return false;
         }
         let linked = self.next.swap(&next, Arc::new(Next::Arena(successor())));
-        self.moving.store(1, Ordering::Relaxed);
+        self.rings.fall_due();
         linked
     }
 

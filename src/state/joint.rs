@@ -6,6 +6,7 @@ use super::places::Taken;
 use super::plan::{Ask, AskKind};
 use super::shard::{Full, Prepared, Request, back_off};
 use super::table::{Refundable, Table};
+use super::versions::Version;
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Status};
@@ -177,8 +178,8 @@ impl Table {
     /// decided, but charge nothing. The request counts if refused requests do, and opens the accounts
     /// that start low.
     pub(crate) fn refuse(&self, asked: Asked<'_>, clock: &impl Clock) -> Status {
-        let counts = |&key: &Fingerprint| self.version_for(key).quotas.iter().any(Quota::is_counting_refused);
-        if !asked.keys.iter().flatten().any(counts) {
+        let counts = |version: &Version| version.quotas.iter().any(Quota::is_counting_refused);
+        if !asked.keys.iter().flatten().any(|&key| self.version_for(key, counts)) {
             self.open(asked, clock);
             return self.preview(asked, clock);
         }

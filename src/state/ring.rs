@@ -60,6 +60,8 @@ pub(super) struct Rings {
     /// The slots above which a rebuild is due, which collects the rings that are not in use. While the
     /// arena is being filled there is no such number.
     room: AtomicU64,
+    /// Whether the arena is due for a rebuild, as far as this thread knows.
+    due: AtomicU64,
     /// The slots handed out in pages, and in long rings.
     short: AtomicU64,
     long: AtomicU64,
@@ -75,6 +77,7 @@ impl Rings {
         Self {
             planned: slots as u64,
             room: AtomicU64::new(u64::MAX),
+            due: AtomicU64::new(0),
             short: AtomicU64::new(0),
             long: AtomicU64::new(0),
             long_rings_handed: AtomicU64::new(0),
@@ -83,10 +86,15 @@ impl Rings {
         }
     }
 
-    /// Whether a rebuild is due, because so many slots have been handed out.
+    /// Whether the arena is due for a rebuild, or in one, as far as this thread knows.
     #[inline]
     pub(super) fn are_due(&self) -> bool {
-        self.slots() > self.room.load(Ordering::Relaxed)
+        self.due.load(Ordering::Relaxed) != 0
+    }
+
+    /// From now on they are due.
+    pub(super) fn fall_due(&self) {
+        self.due.store(1, Ordering::Relaxed);
     }
 
     /// The arena has been filled. From now on it may be full: with the planned slots, or twice
@@ -115,6 +123,9 @@ impl Rings {
             self.long.fetch_add(len, Ordering::Relaxed);
             self.long_rings_handed.fetch_add(1, Ordering::Relaxed)
         };
+        if self.slots() > self.room.load(Ordering::Relaxed) {
+            self.fall_due();
+        }
         let number = u32::try_from(number).ok().filter(|&number| number < 1 << 30)?;
         Some(RingRef { class, number })
     }

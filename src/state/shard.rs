@@ -317,9 +317,10 @@ impl Shard {
                 *taken = Some(with.shared.places.take().ok_or(Full)?);
             }
             let root = Arc::clone(&self.root.load());
-            let Some((arena, place)) = self.cell_of(with, Arc::clone(&root), key) else { continue };
-            if !Arc::ptr_eq(&arena, &root) {
-                self.help(with, &root);
+            let number = root.number;
+            let Some((arena, place)) = self.cell_of(with, root, key) else { continue };
+            if arena.number > number {
+                self.keep_up(with, &self.root.load());
             }
             let word = arena.cell(place).word.load();
             if word.is_held() {
@@ -464,9 +465,9 @@ impl Shard {
         self.arenas().flat_map(|arena| arena.cells().filter_map(Cell::key).collect::<Vec<_>>()).collect()
     }
 
-    /// The version of a key.
-    pub(super) fn version_of(&self, key: Key) -> Arc<Version> {
-        Arc::clone(self.root.load().plans.of(key))
+    /// Reads the version of a key.
+    pub(super) fn version_of<T>(&self, key: Key, read: impl FnOnce(&Version) -> T) -> T {
+        read(self.root.load().plans.of(key))
     }
 
     /// The versions that decide for the keys.

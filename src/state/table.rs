@@ -167,15 +167,15 @@ impl Table {
         Arc::clone(&self.plans().all[slot])
     }
 
-    /// The current version for a key.
-    pub(crate) fn version_for(&self, fingerprint: Fingerprint) -> Arc<Version> {
+    /// Reads the current version for a key.
+    pub(crate) fn version_for<T>(&self, fingerprint: Fingerprint, read: impl FnOnce(&Version) -> T) -> T {
         let key = Key::of(fingerprint);
-        self.shard(key).version_of(key)
+        self.shard(key).version_of(key, read)
     }
 
     /// The current quotas for a key.
     pub(crate) fn quotas_for(&self, fingerprint: Fingerprint) -> Arc<[Quota]> {
-        Arc::clone(&self.version_for(fingerprint).quotas)
+        self.version_for(fingerprint, |version| Arc::clone(&version.quotas))
     }
 
     /// Decides a request for at least one permit of a key that has some, and writes the permits left

@@ -83,7 +83,7 @@ impl World {
                 shard.keep_up(with, &prepared.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
-            if request.ask.cost > shard.version_of(request.key).most {
+            if request.ask.cost > shard.version_of(request.key, |version| version.most) {
                 return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
             }
             back_off(&mut lost);

@@ -68,7 +68,7 @@ impl Shard {
     /// it might freeze the word that the request is about to swap, each time anew.
     #[inline]
     pub(in crate::state) fn keep_up<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
-        if arena.is_due() {
+        if arena.rings.are_due() {
             self.rebuild(with, arena);
         }
     }

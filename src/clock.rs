@@ -13,5 +13,6 @@ pub use coarse::CoarseClock;
 pub use mock::MockClock;
 pub use monotonic::MonotonicClock;
 pub use reading::Clock;
+pub(crate) use reading::nanos;
 #[cfg(feature = "tokio")]
 pub use tokio::TokioClock;

@@ -266,7 +266,8 @@
 //! ([`is_lock_free`]). The default build
 //! depends on `quanta` (the clock), `siphasher` (fingerprints that resist chosen keys),
 //! `portable-atomic` (words of 128 bits), `arc-swap` (memory that threads read while it is
-//! replaced) and `once_cell` (lock-free allocation behind a safe interface).
+//! replaced), `once_cell` (lock-free allocation behind a safe interface) and `tollgate-duration`
+//! (durations as texts).
 //!
 // A link goes to its first address: to the item itself, if its feature is on.
 #![cfg_attr(feature = "macros", doc = "[rate_limit]: crate::rate_limit")]
@@ -288,7 +289,6 @@ pub mod clock;
 mod counts;
 mod decision;
 pub mod design;
-mod duration;
 mod engine;
 mod error;
 mod fingerprint;
@@ -333,7 +333,6 @@ pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Status};
 pub use direct::{DirectLimiter, DirectLimiterBuilder};
-pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::{JointLimiter, JointLimiterBuilder};
@@ -348,6 +347,8 @@ pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
 pub use tier::{Tier, TierKey};
+#[doc(inline)]
+pub use tollgate_duration::{DurationError, format_duration, parse_duration};
 #[cfg(feature = "macros")]
 pub use tollgate_macros::rate_limit;
 

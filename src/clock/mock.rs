@@ -3,8 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::reading::Clock;
-use crate::duration::nanos;
+use super::reading::{Clock, nanos};
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// A clock for tests, which moves only when [`advance`](Self::advance) or [`set`](Self::set) is

@@ -1,4 +1,6 @@
-//! The trait [`Clock`].
+//! The trait [`Clock`], and durations as clocks count them.
+
+use core::time::Duration;
 
 /// A source of time: nanoseconds since an origin that never moves.
 ///
@@ -60,4 +62,9 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     fn now(&self) -> u64 {
         (**self).now()
     }
+}
+
+/// The duration in nanoseconds; the longest that fits if it is longer.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -4,8 +4,7 @@ use core::fmt;
 
 use tokio::time::Instant;
 
-use super::reading::Clock;
-use crate::duration::nanos;
+use super::reading::{Clock, nanos};
 
 /// The time of a tokio runtime: it follows `tokio::time::pause` and `advance`, as timers do
 /// (feature `tokio`).

@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use tollgate_duration::format_duration as text;
+
 use super::value::{Kind, Quota};
-use crate::duration::Plain;
 
 /// Writes the numbers of the quota: `100 per 1m`. The name of the algorithm comes before them,
 /// unless it is the sliding window log. The [name](Quota::named) of the quota comes first:
@@ -19,33 +20,33 @@ use crate::duration::Plain;
 /// ```
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (algorithm, limit, window) = (self.algorithm(), self.limit, Plain(self.window));
+        let (algorithm, limit) = (self.algorithm(), self.limit);
         if let Some(name) = self.name() {
             write!(f, "{name}: ")?;
         }
         match self.kind {
-            Kind::Log => write!(f, "{limit} per {window}")?,
+            Kind::Log => write!(f, "{limit} per {}", text(self.window)),
             Kind::TokenBucket { refill, per } => {
-                write!(f, "{algorithm} of {limit}, refilled by {refill} per {}", Plain(per))?;
+                write!(f, "{algorithm} of {limit}, refilled by {refill} per {}", text(per))
             }
-            Kind::LeakyBucket { leak, per } => write!(f, "{algorithm} of {limit}, leaking {leak} per {}", Plain(per))?,
+            Kind::LeakyBucket { leak, per } => write!(f, "{algorithm} of {limit}, leaking {leak} per {}", text(per)),
             Kind::LeakyQueue { leak, per, max_delay } => {
-                write!(f, "{algorithm}, {leak} per {}, delayed by at most {}", Plain(per), Plain(max_delay))?;
+                write!(f, "{algorithm}, {leak} per {}, delayed by at most {}", text(per), text(max_delay))
             }
-            Kind::FixedWindow => write!(f, "{algorithm}, {limit} per {window}")?,
-            Kind::SlidingCounter { window } => write!(f, "{algorithm}, {limit} per {}", Plain(window))?,
+            Kind::FixedWindow => write!(f, "{algorithm}, {limit} per {}", text(self.window)),
+            Kind::SlidingCounter { window } => write!(f, "{algorithm}, {limit} per {}", text(window)),
             Kind::QuantisedLog { window, resolution } => {
-                write!(f, "{algorithm}, {limit} per {} in steps of {}", Plain(window), Plain(resolution))?;
+                write!(f, "{algorithm}, {limit} per {} in steps of {}", text(window), text(resolution))
             }
             Kind::WarmUp { rate, per, warm_up } => {
-                write!(f, "{algorithm} of {} to {rate} per {}, at most {limit} at once", Plain(warm_up), Plain(per))?;
+                write!(f, "{algorithm} of {} to {rate} per {}, at most {limit} at once", text(warm_up), text(per))
             }
-        }
+        }?;
         if let Some(start) = self.start {
             write!(f, ", starting with {start}")?;
         }
         if let Some(phase) = self.phase {
-            write!(f, ", aligned to {}", Plain(phase))?;
+            write!(f, ", aligned to {}", text(phase))?;
         }
         if self.counts_refused {
             f.write_str(", refused requests counted")?;

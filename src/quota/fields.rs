@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
+use tollgate_duration::format_duration;
+
 use super::algorithm::Algorithm;
 use super::value::{Kind, Quota};
-use crate::duration::Plain;
 
 /// The value of a field. Durations are texts.
 #[derive(serde::Serialize)]
@@ -20,7 +21,7 @@ impl Quota {
     /// The names and values of the fields that are set.
     pub(crate) fn fields(&self) -> Vec<(&'static str, Value)> {
         let number = |field, number| (field, Value::Number(number));
-        let duration = |field, duration| (field, Value::Text(Plain(duration).to_string()));
+        let duration = |field, duration| (field, Value::Text(format_duration(duration)));
         let (limit, capacity) = (number("limit", self.limit), number("capacity", self.limit));
         let own = match self.kind {
             Kind::Log | Kind::FixedWindow => vec![limit, duration("per", self.window)],

@@ -6,7 +6,7 @@ use super::algorithm::Algorithm;
 use super::bounds;
 use super::error::QuotaError;
 use super::name::Name;
-use crate::duration::nanos;
+use crate::clock::nanos;
 
 /// The number of permits that a key may be granted, and the algorithm that counts them.
 ///

@@ -1,13 +1,15 @@
 //! Quotas in serde formats (feature `serde`), with the fields that a policy file of `tollgate-policy`
 //! has.
 
-use serde::de::Error as _;
+use core::fmt;
+
+use serde::de::{self, Error as _};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tollgate_duration::parse_duration;
 
 use super::algorithm::Algorithm;
 use super::value::Quota;
-use crate::duration::{DurationText, parse_duration};
 
 /// Declares the fields of all quotas, and their names.
 macro_rules! written {
@@ -105,5 +107,47 @@ impl Serialize for Quota {
 impl<'de> Deserialize<'de> for Quota {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Written::deserialize(deserializer)?.quota().map_err(D::Error::custom)
+    }
+}
+
+/// A text that should be a duration. A number is read as its digits, which lack a unit, so that
+/// [`parse_duration`] names the unit that is missing.
+#[derive(Clone)]
+struct DurationText(String);
+
+impl<'de> Deserialize<'de> for DurationText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A format that does not describe itself has the text, as `Quota` writes it.
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(TextOrNumber)
+        } else {
+            String::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+struct TextOrNumber;
+
+impl de::Visitor<'_> for TextOrNumber {
+    type Value = DurationText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text such as \"10s\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<DurationText, E> {
+        Ok(DurationText(text.to_owned()))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<DurationText, E> {
+        Ok(DurationText(number.to_string()))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<DurationText, E> {
+        Ok(DurationText(number.to_string()))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<DurationText, E> {
+        Ok(DurationText(number.to_string()))
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quotas::{Numbers, OwnQuota, compared, number, numbers};
 use crate::clock::Clock;
-use crate::duration::nanos;
+use crate::clock::nanos;
 use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;

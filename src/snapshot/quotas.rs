@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duration::nanos;
+use crate::clock::nanos;
 use crate::quota::{Algorithm, Kind, Quota};
 
 /// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and

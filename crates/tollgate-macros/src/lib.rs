@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod args;
-mod duration;
 mod expand;
 mod function;
 mod quota;

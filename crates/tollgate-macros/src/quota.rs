@@ -6,8 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Lit, Path, Result};
-
-use crate::duration;
+use tollgate_duration::{DurationError, format_duration, parse_duration};
 
 /// `tollgate::Quota::MAX_LIMIT`, for messages at the literal. Expansions check each quota again, in
 /// a constant.
@@ -191,20 +190,21 @@ pub(crate) fn wait(wait: &Expr) -> Result<TokenStream> {
 }
 
 fn check_duration(literal: &Lit, name: &str, example: &str, zero: &str) -> Result<Duration> {
+    let no_unit = |number: &str| Error::new(literal.span(), DurationError::NoUnit { number: number.to_owned() });
     match literal {
         Lit::Str(text) => {
-            let time = duration::parse(&text.value()).map_err(|message| Error::new(text.span(), message))?;
+            let time = parse_duration(&text.value()).map_err(|error| Error::new(text.span(), error))?;
             if time.is_zero() {
                 return Err(Error::new(text.span(), zero));
             }
             if time > MAX_WINDOW {
-                let message = format!("the {name} is too long: write at most \"{}\"", duration::Plain(MAX_WINDOW));
+                let message = format!("the {name} is too long: write at most \"{}\"", format_duration(MAX_WINDOW));
                 return Err(Error::new(text.span(), message));
             }
             Ok(time)
         }
-        Lit::Int(number) => Err(Error::new(number.span(), duration::no_unit(number.base10_digits()))),
-        Lit::Float(number) => Err(Error::new(number.span(), duration::no_unit(number.base10_digits()))),
+        Lit::Int(number) => Err(no_unit(number.base10_digits())),
+        Lit::Float(number) => Err(no_unit(number.base10_digits())),
         other => Err(Error::new(other.span(), format!("a {name} is a text or a `Duration`: write `{example}`"))),
     }
 }

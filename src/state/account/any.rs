@@ -8,8 +8,8 @@ use super::queue::Queue;
 use super::warm_up::WarmUp;
 use super::window::Window;
 use super::{Account, Verdict};
+use crate::clock::nanos;
 use crate::decision::Left;
-use crate::duration::nanos;
 use crate::quota::{Kind, Quota};
 
 /// An account with its numbers. Two that are equal decide alike.

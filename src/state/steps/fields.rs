@@ -5,7 +5,7 @@
 //! reading at the end of a step belongs to it. The window is S steps long, so a permit of step k is
 //! free again at the end of step k + S. After d whole steps exactly the steps after d - S count.
 
-use crate::duration::nanos;
+use crate::clock::nanos;
 use crate::quota::{Kind, Quota};
 use crate::state::ring::MAX_SHORT;
 use crate::state::word::{RingRef, TIME_ZERO, Word};

@@ -1,15 +1,7 @@
-//! Durations as texts, in one format for policy files, options of the program and messages.
+#![doc = include_str!("../README.md")]
 
 use core::fmt;
 use core::time::Duration;
-
-use crate::texts::texts;
-
-#[cfg(feature = "serde")]
-mod value;
-
-#[cfg(feature = "serde")]
-pub(crate) use value::DurationText;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
@@ -26,31 +18,6 @@ const UNITS: [(&[&str], u128); 8] = [
     (&["ns", "nanosecond", "nanoseconds"], 1),
 ];
 
-/// The duration in nanoseconds; the longest that fits if it is longer.
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Displays a duration exactly, as [`parse_duration`] reads it: `1h30m`, `1s500ms`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Plain(pub(crate) Duration);
-
-impl fmt::Display for Plain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = self.0.as_nanos();
-        if left == 0 {
-            return f.write_str("0s");
-        }
-        for (names, unit) in &UNITS[1..] {
-            if left >= *unit {
-                write!(f, "{}{}", left / unit, names[0])?;
-                left %= unit;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A duration as [`parse_duration`] reads it, exactly: `1h30m`, `1s500ms`.
 ///
 /// ```
@@ -63,7 +30,18 @@ impl fmt::Display for Plain {
 /// ```
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
-    Plain(duration).to_string()
+    let mut left = duration.as_nanos();
+    if left == 0 {
+        return "0s".to_owned();
+    }
+    let mut text = String::new();
+    for (names, unit) in &UNITS[1..] {
+        if left >= *unit {
+            text += &format!("{}{}", left / unit, names[0]);
+            left %= unit;
+        }
+    }
+    text
 }
 
 /// Why a text is not a duration.
@@ -95,16 +73,19 @@ pub enum DurationError {
     NotADuration,
 }
 
-texts! { DurationError {
-    NoUnit { number } => "a unit is missing: write \"{number}s\" for seconds";
-    Negative => "a duration can't be negative: {ADVICE}";
-    NoFixedLength => "months and years have no fixed length: {ADVICE}";
-    TooFine => "a fraction of a nanosecond can't be counted: {ADVICE}";
-    TooLong => "the duration is too long: {ADVICE}";
-    NotADuration => "not a duration: {ADVICE}";
-} }
-
-const ADVICE: &str = "write it like 500ms, 10s, 1m, 1h, 1d or 1h30m";
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problem = match self {
+            Self::NoUnit { number } => return write!(f, "a unit is missing: write \"{number}s\" for seconds"),
+            Self::Negative => "a duration can't be negative",
+            Self::NoFixedLength => "months and years have no fixed length",
+            Self::TooFine => "a fraction of a nanosecond can't be counted",
+            Self::TooLong => "the duration is too long",
+            Self::NotADuration => "not a duration",
+        };
+        write!(f, "{problem}: write it like 500ms, 10s, 1m, 1h, 1d or 1h30m")
+    }
+}
 
 impl core::error::Error for DurationError {}
 

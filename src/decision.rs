@@ -2,9 +2,6 @@
 
 mod answer;
 mod denial;
-mod left;
-mod per_quota;
-mod quota_status;
 mod status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
@@ -14,7 +11,5 @@ mod written;
 pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
-pub(crate) use left::Left;
-pub(crate) use per_quota::PerQuota;
-pub use quota_status::QuotaStatus;
-pub use status::Status;
+pub(crate) use status::{Left, PerQuota};
+pub use status::{QuotaStatus, Status};

@@ -1,23 +1,14 @@
 //! [`Quota`]: the limit of a key, as plain integers.
 
-mod algorithm;
-mod beside;
-mod bounds;
-mod display;
-mod error;
-#[cfg(feature = "serde")]
-mod fields;
-mod name;
-mod named;
-mod quantised;
+mod algorithms;
+mod options;
 #[cfg(test)]
 mod tests;
+mod valid;
 mod value;
-mod warm_up;
 #[cfg(feature = "serde")]
 mod written;
 
-pub use algorithm::Algorithm;
-pub use error::QuotaError;
+pub use valid::QuotaError;
 pub(crate) use value::Kind;
-pub use value::Quota;
+pub use value::{Algorithm, Quota};

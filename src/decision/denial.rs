@@ -68,7 +68,7 @@ impl Denial {
     /// [`Duration::MAX`]. Note that `Instant::now() + Duration::MAX` panics.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
-        if self.retry_after_ns == Self::NEVER { Duration::MAX } else { Duration::from_nanos(self.retry_after_ns) }
+        duration(self.retry_after_ns)
     }
 
     /// The [wait](Self::retry_after) in whole seconds, rounded up and at least 1: the value of a
@@ -180,6 +180,11 @@ impl Denial {
     pub const fn quota(&self) -> usize {
         self.quota as usize
     }
+}
+
+/// A time, or [`Duration::MAX`] for never.
+pub(super) const fn duration(ns: u64) -> Duration {
+    if ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(ns) }
 }
 
 impl core::fmt::Display for Denial {

@@ -5,10 +5,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::answer::{Admission, Decision};
-use super::denial::Denial;
-use super::left::Left;
-use super::per_quota::PerQuota;
-use super::quota_status::{QuotaStatus, duration};
+use super::denial::{Denial, duration};
 
 /// A decision with the permits left at the same instant, as response headers show them.
 ///
@@ -105,10 +102,7 @@ impl Status {
 
     /// The denial, if the request was denied.
     pub(crate) fn denial(&self) -> Option<Denial> {
-        match self.decision {
-            Decision::Admitted(_) => None,
-            Decision::Denied(denial) => Some(denial),
-        }
+        self.decision.into_result().err()
     }
 
     /// Whether the request was admitted; for a peek, whether it would be.
@@ -194,5 +188,216 @@ impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quotas: Vec<_> = self.quotas().collect();
         f.debug_struct("Status").field("decision", &self.decision).field("quotas", &quotas).finish()
+    }
+}
+
+/// The permits left of one quota of a key, and the time until more are free. Part of a
+/// [`Status`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, MockClock, Quota};
+///
+/// let clock = MockClock::new();
+/// let builder = Limiter::<str>::builder(Quota::per_second(10)).and(Quota::per_minute(100));
+/// let limiter = builder.clock(clock.clone()).build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// clock.advance(Duration::from_millis(400));
+///
+/// let status = limiter.try_acquire_status("alice");
+/// let [second, minute] = [0, 1].map(|place| status.quotas().nth(place).unwrap());
+/// assert_eq!((second.limit(), second.remaining()), (10, 8));
+/// assert_eq!((minute.limit(), minute.remaining()), (100, 98));
+/// // The first permit is free again before the second.
+/// assert_eq!(second.next_after(), Duration::from_millis(600));
+/// assert_eq!(second.reset_after(), Duration::from_secs(1));
+/// assert_eq!(minute.next_after(), Duration::from_millis(59_600));
+/// assert_eq!(limiter.quotas()[minute.quota()], Quota::per_minute(100));
+/// assert!(!minute.is_violated());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct QuotaStatus {
+    dimension: u8,
+    quota: u8,
+    is_violated: bool,
+    pub(crate) left: Left,
+}
+
+impl QuotaStatus {
+    /// The dimension of the quota, counted from zero; zero of a limiter without dimensions.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(String, u64)>::builder();
+    /// let builder = builder.dimension("user", [Quota::per_minute(5)]);
+    /// let limiter = builder.dimension("tenant", [Quota::per_second(1), Quota::per_minute(9)]).build()?;
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
+    /// let status = limiter.peek(("alice", 7))?;
+    /// let left = status.quotas().map(|left| (left.dimension(), left.quota(), left.is_violated()));
+    /// assert_eq!(left.collect::<Vec<_>>(), [(0, 0, false), (1, 0, true), (1, 1, false)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn dimension(&self) -> usize {
+        self.dimension as usize
+    }
+
+    /// Whether the request was denied, or would have been but for shadow mode, and this quota had
+    /// fewer permits left than the cost.
+    #[must_use]
+    pub const fn is_violated(&self) -> bool {
+        self.is_violated
+    }
+
+    /// The place of the quota among the quotas of the key, counted from zero in the given order.
+    #[must_use]
+    pub const fn quota(&self) -> usize {
+        self.quota as usize
+    }
+
+    /// The most permits that a request can be granted: [`Quota::limit`](crate::Quota::limit).
+    #[must_use]
+    pub const fn limit(&self) -> u32 {
+        self.left.limit
+    }
+
+    /// The permits left after the decision. This quota would admit a request of this cost now, and
+    /// none of a larger cost.
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.left.remaining
+    }
+
+    /// The time until [`remaining`](Self::remaining) grows, if no more permits are granted, to the
+    /// nanosecond. Zero when all permits are left. [`Duration::MAX`] for a key on the [deny
+    /// list](crate::Limiter::deny), and for a bucket that [starts](crate::Quota::starting_with) with
+    /// less than all: it fills from the key's first request on.
+    #[must_use]
+    pub const fn next_after(&self) -> Duration {
+        duration(self.left.next_after_ns)
+    }
+
+    /// The time until all permits of this quota are free, if no more are granted, to the
+    /// nanosecond. Zero when all are free. [`Duration::MAX`] as for
+    /// [`next_after`](Self::next_after).
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        duration(self.left.reset_after_ns)
+    }
+}
+
+/// The permits left of one quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Left {
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    pub(crate) next_after_ns: u64,
+    pub(crate) reset_after_ns: u64,
+}
+
+impl Left {
+    const NOTHING: Self = Self { limit: 0, remaining: 0, next_after_ns: 0, reset_after_ns: 0 };
+
+    /// All permits are left.
+    pub(crate) const fn all(limit: u32) -> Self {
+        Self { limit, remaining: limit, ..Self::NOTHING }
+    }
+
+    /// No permits are left, and all are free after `wait_ns`.
+    pub(crate) const fn none_for(limit: u32, wait_ns: u64) -> Self {
+        Self { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns: wait_ns }
+    }
+
+    /// The same, told by a clock that reads so much less.
+    pub(crate) fn after(self, lag: u64) -> Self {
+        let later = |wait: u64| if wait == 0 { 0 } else { wait + lag };
+        Self { next_after_ns: later(self.next_after_ns), reset_after_ns: later(self.reset_after_ns), ..self }
+    }
+
+    /// The same while something else denies the key: no permits are left, and a wait is as `later`
+    /// says.
+    pub(crate) fn denied(self, later: impl Fn(u64) -> u64) -> Self {
+        // The remaining permits are free once that ends.
+        let next_after_ns = if self.remaining > 0 { 0 } else { self.next_after_ns };
+        Self {
+            limit: self.limit,
+            remaining: 0,
+            next_after_ns: later(next_after_ns),
+            reset_after_ns: later(self.reset_after_ns),
+        }
+    }
+}
+
+/// The permits left of each quota that a request asks, key by key, in the given order.
+#[derive(Clone)]
+pub(crate) struct PerQuota {
+    inline: [QuotaStatus; INLINE],
+    /// The quotas after the first [`INLINE`].
+    more: Vec<QuotaStatus>,
+    count: u8,
+    /// The quotas of the present key begin here.
+    from: u8,
+    /// The dimension of the present key.
+    dimension: u8,
+    /// The cost of the request, if its one key denies it; otherwise zero.
+    pub(crate) denied: u32,
+}
+
+/// The number of quotas kept inline. Three dimensions of two quotas are common; eight of eight are
+/// possible.
+const INLINE: usize = 6;
+
+impl PerQuota {
+    /// An empty list.
+    pub(crate) const NONE: Self = {
+        let none = QuotaStatus { dimension: 0, quota: 0, is_violated: false, left: Left::NOTHING };
+        Self { inline: [none; INLINE], more: Vec::new(), count: 0, from: 0, dimension: 0, denied: 0 }
+    };
+
+    /// Goes on with the key of a dimension.
+    pub(crate) fn begin(&mut self, dimension: usize) {
+        self.from = self.count;
+        self.dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
+    }
+
+    /// Takes the numbers of the present key, for those that were there.
+    #[inline]
+    pub(crate) fn set(&mut self, each: impl IntoIterator<Item = Left>) {
+        self.count = self.from;
+        self.more.truncate(usize::from(self.count).saturating_sub(INLINE));
+        for (quota, left) in (0..).zip(each) {
+            let item = QuotaStatus { dimension: self.dimension, quota, is_violated: false, left };
+            match self.inline.get_mut(usize::from(self.count)) {
+                Some(next) => *next = item,
+                None => self.more.push(item),
+            }
+            self.count += 1;
+        }
+    }
+
+    /// Changes the numbers of the key of a dimension.
+    pub(crate) fn change_in(&mut self, dimension: usize, other: impl Fn(Left) -> Left) {
+        let inline = usize::from(self.count).min(INLINE);
+        let all = self.inline[..inline].iter_mut().chain(&mut self.more);
+        all.filter(|quota| quota.dimension() == dimension).for_each(|quota| quota.left = other(quota.left));
+    }
+
+    /// Changes the numbers of the present key.
+    pub(crate) fn change(&mut self, other: impl Fn(Left) -> Left) {
+        self.change_in(self.dimension.into(), other);
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
+        (0..usize::from(self.count)).map(|place| {
+            let quota = self.inline.get(place).copied().unwrap_or_else(|| self.more[place - INLINE]);
+            QuotaStatus { is_violated: quota.left.remaining < self.denied, ..quota }
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn first(&self) -> Left {
+        self.inline[0].left
     }
 }

@@ -8,8 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::answer::{Admission, Decision};
 use super::denial::Denial;
-use super::quota_status::QuotaStatus;
-use super::status::Status;
+use super::status::{QuotaStatus, Status};
 
 /// The wait in nanoseconds; `None` if it never ends.
 fn nanos(wait: Duration) -> Option<u64> {

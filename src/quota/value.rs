@@ -1,12 +1,12 @@
-//! [`Quota`]: the limit of a key, as plain integers.
+//! [`Quota`]: a limit, its algorithm with that one's numbers, and its options.
 
+use core::fmt;
 use core::time::Duration;
 
-use super::algorithm::Algorithm;
-use super::bounds;
-use super::error::QuotaError;
-use super::name::Name;
+use tollgate_duration::format_duration as text;
+
 use crate::clock::nanos;
+use crate::texts::texts;
 
 /// The number of permits that a key may be granted, and the algorithm that counts them.
 ///
@@ -16,7 +16,7 @@ use crate::clock::nanos;
 /// [`limit`](Self::limit) and [`window`](Self::window) for them.
 ///
 /// A quota is a plain value and can be a `const`. Building a limiter checks it: an invalid quota is
-/// a typed error ([`QuotaError`]) and never a panic. To check it earlier, call
+/// a typed error ([`QuotaError`](crate::QuotaError)) and never a panic. To check it earlier, call
 /// [`validate`](Self::validate).
 ///
 /// ```
@@ -44,91 +44,9 @@ pub struct Quota {
     pub(super) name: Option<Name>,
 }
 
-/// The algorithm, and its parameters except the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    Log,
-    TokenBucket { refill: u32, per: Duration },
-    LeakyBucket { leak: u32, per: Duration },
-    LeakyQueue { leak: u32, per: Duration, max_delay: Duration },
-    FixedWindow,
-    SlidingCounter { window: Duration },
-    QuantisedLog { window: Duration, resolution: Duration },
-    WarmUp { rate: u32, per: Duration, warm_up: Duration },
-}
-
 impl Quota {
-    /// The largest limit of a sliding window log: 1,048,576 permits per window (2^20).
-    ///
-    /// ```
-    /// use tollgate::{Quota, QuotaError};
-    ///
-    /// assert!(Quota::per_day(Quota::MAX_LIMIT).validate().is_ok());
-    /// let limit = Quota::MAX_LIMIT + 1;
-    /// assert_eq!(Quota::per_day(limit).validate(), Err(QuotaError::LimitTooLarge { limit }));
-    /// ```
-    pub const MAX_LIMIT: u32 = bounds::MAX_LIMIT;
-
-    /// The longest window: 2^60 - 1 nanoseconds, a little over 36 years.
-    ///
-    /// ```
-    /// use tollgate::Quota;
-    ///
-    /// assert_eq!(Quota::MAX_WINDOW.as_secs() / (365 * 24 * 60 * 60), 36);
-    /// assert!(Quota::new(1, Quota::MAX_WINDOW).validate().is_ok());
-    /// ```
-    pub const MAX_WINDOW: Duration = bounds::MAX_WINDOW;
-
-    /// At most `limit` permits in any interval as long as `window`, as a sliding window log.
-    ///
-    /// A permit that is granted at `s` counts until just before `s + window`. At exactly
-    /// `s + window` it is free again.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Limiter, MockClock, Quota};
-    ///
-    /// let clock = MockClock::new();
-    /// let quota = Quota::new(2, Duration::from_secs(10));
-    /// let limiter = Limiter::<String>::builder(quota).clock(clock.clone()).build()?;
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// clock.advance(Duration::from_secs(6));
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// // The first permit is free again 10 seconds after it was granted.
-    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(Duration::from_secs(4)));
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    #[must_use]
-    pub const fn new(limit: u32, window: Duration) -> Self {
-        Self::of(Kind::Log, limit, window)
-    }
-
     pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
         Self { limit, window, kind, start: None, phase: None, counts_refused: false, name: None }
-    }
-
-    /// At most `limit` permits in any second.
-    #[must_use]
-    pub const fn per_second(limit: u32) -> Self {
-        Self::new(limit, Duration::from_secs(1))
-    }
-
-    /// At most `limit` permits in any 60 seconds, not per calendar minute.
-    #[must_use]
-    pub const fn per_minute(limit: u32) -> Self {
-        Self::new(limit, Duration::from_secs(60))
-    }
-
-    /// At most `limit` permits in any hour.
-    #[must_use]
-    pub const fn per_hour(limit: u32) -> Self {
-        Self::new(limit, Duration::from_secs(60 * 60))
-    }
-
-    /// At most `limit` permits in any 24 hours.
-    #[must_use]
-    pub const fn per_day(limit: u32) -> Self {
-        Self::new(limit, Duration::from_secs(24 * 60 * 60))
     }
 
     /// The most permits that a request can be granted.
@@ -189,94 +107,8 @@ impl Quota {
         }
     }
 
-    /// Checks that a limiter can be built with this quota. In a `const`, the compiler can check it.
-    ///
-    /// ```
-    /// use tollgate::{Quota, QuotaError};
-    ///
-    /// const LOGIN: Quota = Quota::per_minute(5);
-    /// const _: () = assert!(LOGIN.validate().is_ok());
-    ///
-    /// assert_eq!(Quota::per_minute(0).validate(), Err(QuotaError::ZeroLimit));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`QuotaError`] when a number is zero, or out of range for the algorithm:
-    /// - a limit or a capacity above [`MAX_LIMIT`](Self::MAX_LIMIT) for the sliding window log,
-    ///   above [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
-    ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
-    /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
-    /// - for a quantised log, a window that is not a multiple of the resolution, or that has more
-    ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps;
-    /// - a warm-up that is zero, or in which more than [`MAX_CAPACITY`](Self::MAX_CAPACITY) permits
-    ///   flow;
-    /// - numbers by which [`window`](Self::window) is above [`MAX_WINDOW`](Self::MAX_WINDOW);
-    /// - a [start](Self::starting_with) above the capacity.
-    ///
-    /// An option that the algorithm does not have is an error, too, and a [name](Self::named) that
-    /// is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that no name may have.
-    pub const fn validate(&self) -> Result<(), QuotaError> {
-        let (limit, window) = (self.limit, self.window);
-        let most =
-            if let Kind::SlidingCounter { .. } = self.kind { Self::MAX_COUNTER_LIMIT } else { Self::MAX_CAPACITY };
-        let past = error_if(limit > most, QuotaError::PastMaximum { algorithm: self.algorithm(), limit, most });
-        let reset = error_if(is_long(window), QuotaError::ResetTooLong { reset: window });
-        let of_kind = match self.kind {
-            Kind::Log => {
-                all(&[error_if(limit > Self::MAX_LIMIT, QuotaError::LimitTooLarge { limit }), check_window(window)])
-            }
-            Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
-                all(&[past, check_rate(permits, per), reset])
-            }
-            Kind::LeakyQueue { leak, per, max_delay } => {
-                all(&[check_rate(leak, per), error_if(limit > most, QuotaError::QueueTooLong { max_delay }), reset])
-            }
-            Kind::FixedWindow => all(&[past, check_window(window)]),
-            Kind::SlidingCounter { window } => all(&[past, check_window(window), reset]),
-            Kind::QuantisedLog { resolution, .. } if resolution.is_zero() => Err(QuotaError::ZeroResolution),
-            Kind::QuantisedLog { window, resolution } => {
-                all(&[past, check_window(window), reset, check_steps(window, resolution)])
-            }
-            Kind::WarmUp { rate, per, warm_up } => {
-                all(&[past, check_rate(rate, per), check_warm_up(rate, per, warm_up), reset])
-            }
-        };
-        let start = match (self.start, self.kind) {
-            (None, _) => Ok(()),
-            (Some(start), Kind::TokenBucket { .. }) => {
-                error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit })
-            }
-            (Some(_), _) => Err(QuotaError::StartNeedsTokenBucket),
-        };
-        let can_have_phase = matches!(self.kind, Kind::FixedWindow | Kind::SlidingCounter { .. });
-        all(&[
-            error_if(limit == 0, QuotaError::ZeroLimit),
-            of_kind,
-            start,
-            error_if(self.counts_refused && !matches!(self.kind, Kind::Log), QuotaError::CountingRefusedNeedsLog),
-            error_if(self.phase.is_some() && !can_have_phase, QuotaError::PhaseNeedsFixedWindow),
-            if let Some(name) = &self.name { name.check() } else { Ok(()) },
-        ])
-    }
-
     pub(crate) const fn kind(&self) -> Kind {
         self.kind
-    }
-
-    /// The permits given to [`starting_with`](Self::starting_with); `None` for a bucket that starts
-    /// full, and for any other quota.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::Quota;
-    ///
-    /// let bucket = Quota::token_bucket(20, 5, Duration::from_secs(1));
-    /// assert_eq!((bucket.start(), bucket.starting_with(0).start()), (None, Some(0)));
-    /// ```
-    #[must_use]
-    pub const fn start(&self) -> Option<u32> {
-        self.start
     }
 
     /// The permits that flow into a bucket, or out of it, in each period: the refill or the leak,
@@ -318,20 +150,22 @@ impl Quota {
         }
     }
 
-    /// The phase given to [`aligned`](Self::aligned); `None` for a quota that is not aligned. A
-    /// window begins at this time after the origin of the clock.
+    /// The length of a step of a [quantised log](Self::quantised_log); `None` for any other quota.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::Quota;
     ///
-    /// let (minute, phase) = (Duration::from_secs(60), Duration::from_secs(40));
-    /// assert_eq!(Quota::fixed_window(10, minute).phase(), None);
-    /// assert_eq!(Quota::fixed_window(10, minute).aligned(phase).phase(), Some(phase));
+    /// let (minute, step) = (Duration::from_secs(60), Duration::from_millis(60));
+    /// assert_eq!(Quota::quantised_log(1_000_000, minute, step).resolution(), Some(step));
+    /// assert_eq!(Quota::per_minute(100).resolution(), None);
     /// ```
     #[must_use]
-    pub const fn phase(&self) -> Option<Duration> {
-        self.phase
+    pub const fn resolution(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::QuantisedLog { resolution, .. } => Some(resolution),
+            _ => None,
+        }
     }
 
     /// The window of a validated quota in nanoseconds.
@@ -340,72 +174,154 @@ impl Quota {
     }
 }
 
-const fn check_rate(permits: u32, per: Duration) -> Result<(), QuotaError> {
-    all(&[
-        error_if(permits == 0, QuotaError::ZeroRate),
-        error_if(permits > Quota::MAX_CAPACITY, QuotaError::RateTooLarge { permits }),
-        error_if(per.is_zero(), QuotaError::ZeroPeriod),
-        error_if(is_long(per), QuotaError::PeriodTooLong { per }),
-    ])
+/// The algorithm, and its parameters except the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Log,
+    TokenBucket { refill: u32, per: Duration },
+    LeakyBucket { leak: u32, per: Duration },
+    LeakyQueue { leak: u32, per: Duration, max_delay: Duration },
+    FixedWindow,
+    SlidingCounter { window: Duration },
+    QuantisedLog { window: Duration, resolution: Duration },
+    WarmUp { rate: u32, per: Duration, warm_up: Duration },
 }
 
-const fn check_window(window: Duration) -> Result<(), QuotaError> {
-    all(&[
-        error_if(window.is_zero(), QuotaError::ZeroWindow),
-        error_if(is_long(window), QuotaError::WindowTooLong { window }),
-    ])
+/// How a [`Quota`] counts permits.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Algorithm, Quota};
+///
+/// assert_eq!(Quota::per_minute(100).algorithm(), Algorithm::SlidingWindowLog);
+/// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
+/// assert_eq!(bucket.algorithm(), Algorithm::TokenBucket);
+/// assert_eq!(bucket.algorithm().to_string(), "token bucket");
+/// ```
+// A snapshot has their numbers in this order, and so have serde formats without names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Algorithm {
+    /// A stamp is kept for each permit, for one window ([`Quota::new`](Quota::new)).
+    SlidingWindowLog,
+    /// Permits are taken from a bucket that is refilled evenly
+    /// ([`Quota::token_bucket`](Quota::token_bucket)).
+    TokenBucket,
+    /// Permits are poured into a bucket that leaks evenly
+    /// ([`Quota::leaky_bucket`](Quota::leaky_bucket)).
+    LeakyBucket,
+    /// Requests queue, and each gets its delay ([`Quota::leaky_queue`](Quota::leaky_queue)).
+    LeakyQueue,
+    /// Permits are counted from the start of a window to its end
+    /// ([`Quota::fixed_window`](Quota::fixed_window)).
+    FixedWindow,
+    /// The counts of two windows are added. The older count is weighted by the part of its window
+    /// that the moving window still covers
+    /// ([`Quota::sliding_counter`](Quota::sliding_counter)).
+    SlidingCounter,
+    /// A count is kept for each step of time, for one window
+    /// ([`Quota::quantised_log`](Quota::quantised_log)).
+    QuantisedLog,
+    /// An idle limiter is cold, and rises to its rate ([`Quota::warm_up`](Quota::warm_up)).
+    WarmUp,
 }
 
-/// A cold limiter has stored at most as many permits as the largest limit.
-const fn check_warm_up(rate: u32, per: Duration, warm_up: Duration) -> Result<(), QuotaError> {
-    let stored = warm_up.as_nanos().saturating_mul(rate as u128);
-    let most = per.as_nanos().saturating_mul(Quota::MAX_CAPACITY as u128);
-    all(&[
-        error_if(warm_up.is_zero(), QuotaError::ZeroWarmUp),
-        error_if(is_long(warm_up) || stored > most, QuotaError::WarmUpTooLong { warm_up }),
-    ])
-}
+texts! { Algorithm {
+    SlidingWindowLog => "sliding window log";
+    TokenBucket => "token bucket";
+    LeakyBucket => "leaky bucket";
+    LeakyQueue => "leaky queue";
+    FixedWindow => "fixed window";
+    SlidingCounter => "sliding window counter";
+    QuantisedLog => "quantised log";
+    WarmUp => "warm-up";
+} }
 
-const fn check_steps(window: Duration, resolution: Duration) -> Result<(), QuotaError> {
-    let (length, step) = (window.as_nanos(), resolution.as_nanos());
-    let steps = length / step;
-    all(&[
-        error_if(steps * step != length, QuotaError::UnevenResolution { resolution, window }),
-        error_if(steps > Quota::MAX_STEPS as u128, QuotaError::TooManySteps { steps }),
-    ])
-}
-
-const fn is_long(duration: Duration) -> bool {
-    duration.as_nanos() > Quota::MAX_WINDOW.as_nanos()
-}
-
-const fn error_if(is_wrong: bool, error: QuotaError) -> Result<(), QuotaError> {
-    if is_wrong { Err(error) } else { Ok(()) }
-}
-
-/// The first error.
-const fn all(checks: &[Result<(), QuotaError>]) -> Result<(), QuotaError> {
-    let mut at = 0;
-    while at < checks.len() {
-        if checks[at].is_err() {
-            return checks[at];
+/// Writes the numbers of the quota: `100 per 1m`. The name of the algorithm comes before them,
+/// unless it is the sliding window log. The [name](Quota::named) of the quota comes first:
+/// `user-1m: 100 per 1m`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Quota;
+///
+/// assert_eq!(Quota::per_minute(100).to_string(), "100 per 1m");
+/// let bucket = Quota::token_bucket(20, 5, Duration::from_secs(1));
+/// assert_eq!(bucket.to_string(), "token bucket of 20, refilled by 5 per 1s");
+/// ```
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (algorithm, limit) = (self.algorithm(), self.limit);
+        if let Some(name) = self.name() {
+            write!(f, "{name}: ")?;
         }
-        at += 1;
+        match self.kind {
+            Kind::Log => write!(f, "{limit} per {}", text(self.window)),
+            Kind::TokenBucket { refill, per } => {
+                write!(f, "{algorithm} of {limit}, refilled by {refill} per {}", text(per))
+            }
+            Kind::LeakyBucket { leak, per } => write!(f, "{algorithm} of {limit}, leaking {leak} per {}", text(per)),
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                write!(f, "{algorithm}, {leak} per {}, delayed by at most {}", text(per), text(max_delay))
+            }
+            Kind::FixedWindow => write!(f, "{algorithm}, {limit} per {}", text(self.window)),
+            Kind::SlidingCounter { window } => write!(f, "{algorithm}, {limit} per {}", text(window)),
+            Kind::QuantisedLog { window, resolution } => {
+                write!(f, "{algorithm}, {limit} per {} in steps of {}", text(window), text(resolution))
+            }
+            Kind::WarmUp { rate, per, warm_up } => {
+                write!(f, "{algorithm} of {} to {rate} per {}, at most {limit} at once", text(warm_up), text(per))
+            }
+        }?;
+        if let Some(start) = self.start {
+            write!(f, ", starting with {start}")?;
+        }
+        if let Some(phase) = self.phase {
+            write!(f, ", aligned to {}", text(phase))?;
+        }
+        if self.counts_refused {
+            f.write_str(", refused requests counted")?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-/// The quotient, rounded up; the maximum if the divisor is zero.
-pub(super) const fn ceil_div(dividend: u128, divisor: u128) -> u128 {
-    if divisor == 0 { u128::MAX } else { dividend.div_ceil(divisor) }
+/// The name of a quota, kept inline so that a quota can be copied and can be a `const`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    /// The first bytes of the name.
+    pub(super) bytes: [u8; Quota::MAX_NAME],
+    /// The length of the given name in bytes, at most 255. It takes one byte, because quotas are
+    /// copied often.
+    pub(super) length: u8,
 }
 
-/// A duration of `nanos` nanoseconds, or the longest duration if `nanos` is too large.
-pub(super) const fn duration_of(nanos: u128) -> Duration {
-    const SECOND: u128 = 1_000_000_000;
-    if nanos > Duration::MAX.as_nanos() {
-        return Duration::MAX;
+impl Name {
+    pub(super) const fn of(name: &str) -> Self {
+        let (given, mut bytes) = (name.as_bytes(), [0; Quota::MAX_NAME]);
+        let mut at = 0;
+        while at < given.len() && at < Quota::MAX_NAME {
+            bytes[at] = given[at];
+            at += 1;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "it fits")]
+        let length = if given.len() > u8::MAX as usize { u8::MAX } else { given.len() as u8 };
+        Self { bytes, length }
     }
-    #[expect(clippy::cast_possible_truncation, reason = "no more than that of the longest duration")]
-    Duration::new((nanos / SECOND) as u64, (nanos % SECOND) as u32)
+
+    /// The whole name, if it is not too long.
+    pub(super) const fn as_str(&self) -> Option<&str> {
+        let Some((name, _)) = self.bytes.split_at_checked(self.length as usize) else { return None };
+        match core::str::from_utf8(name) {
+            Ok(name) => Some(name),
+            Err(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
 }

@@ -2,16 +2,16 @@
 //! has.
 
 use core::fmt;
+use core::time::Duration;
 
 use serde::de::{self, Error as _};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tollgate_duration::parse_duration;
+use tollgate_duration::{format_duration, parse_duration};
 
-use super::algorithm::Algorithm;
-use super::value::Quota;
+use super::value::{Algorithm, Kind, Quota};
 
-/// Declares the fields of all quotas, and their names.
+/// Declares the fields of all quotas, with their names.
 macro_rules! written {
     ($($field:ident: $type:ty),+ $(,)?) => {
         #[derive(Default, Deserialize)]
@@ -20,7 +20,20 @@ macro_rules! written {
             $($field: Option<$type>,)+
         }
 
-        const FIELDS: &[&str] = &[$(stringify!($field)),+];
+        impl Serialize for Written {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                // A human-readable format leaves out fields that are not set. A format without
+                // field names needs all of them.
+                let all = !serializer.is_human_readable();
+                let mut fields = serializer.serialize_struct("Quota", [$(stringify!($field)),+].len())?;
+                $(if all || self.$field.is_some() {
+                    fields.serialize_field(stringify!($field), &self.$field)?;
+                } else {
+                    fields.skip_field(stringify!($field))?;
+                })+
+                fields.end()
+            }
+        }
     };
 }
 
@@ -34,34 +47,73 @@ written! {
 }
 
 impl Written {
+    fn of(quota: &Quota) -> Self {
+        let text = |duration| Some(DurationText(format_duration(duration)));
+        let all = Self {
+            name: quota.name().map(str::to_owned),
+            algorithm: Some(quota.algorithm()),
+            start: quota.start(),
+            phase: quota.phase().and_then(text),
+            counting_refused: quota.is_counting_refused().then_some(true),
+            ..Self::default()
+        };
+        let limit = Some(quota.limit());
+        match quota.kind() {
+            Kind::Log | Kind::FixedWindow => Self { limit, per: text(quota.window()), ..all },
+            Kind::SlidingCounter { window } => Self { limit, per: text(window), ..all },
+            Kind::QuantisedLog { window, resolution } => {
+                Self { limit, per: text(window), resolution: text(resolution), ..all }
+            }
+            Kind::TokenBucket { refill, per } => Self { capacity: limit, refill: Some(refill), per: text(per), ..all },
+            Kind::LeakyBucket { leak, per } => Self { capacity: limit, leak: Some(leak), per: text(per), ..all },
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                Self { leak: Some(leak), per: text(per), max_delay: text(max_delay), ..all }
+            }
+            Kind::WarmUp { rate, per, warm_up } => {
+                Self { limit, rate: Some(rate), per: text(per), warm_up: text(warm_up), ..all }
+            }
+        }
+    }
+
     fn quota(self) -> Result<Quota, String> {
         let algorithm = self.algorithm.unwrap_or(Algorithm::SlidingWindowLog);
-        let numbers = [
+        // The fields of the algorithm are taken out of these.
+        let mut numbers = [
             ("limit", self.limit),
             ("capacity", self.capacity),
             ("refill", self.refill),
             ("leak", self.leak),
             ("rate", self.rate),
         ];
-        let durations = [
+        let mut durations = [
             ("per", self.per),
             ("max_delay", self.max_delay),
             ("resolution", self.resolution),
             ("warm_up", self.warm_up),
         ];
-        let duration =
-            |field, text: DurationText| parse_duration(&text.0).map_err(|error| format!("`{field}`: {error}"));
+        let mut number = |field| take(field, &mut numbers);
+        let mut duration = |field| take(field, &mut durations)?.read(field);
         // Of several fields that are missing, the error names `per`.
-        duration("per", needed("per", &durations)?)?;
-        let mut quota = Quota::of_fields(
-            algorithm,
-            |field| needed(field, &numbers),
-            |field| duration(field, needed(field, &durations)?),
-        )?;
-        let numbers = numbers.map(|(field, number)| (field, number.is_some()));
-        let mut given = numbers.into_iter().chain(durations.map(|(field, text)| (field, text.is_some())));
-        let own = quota.fields();
-        if let Some((field, _)) = given.find(|(field, is_given)| *is_given && own.iter().all(|own| own.0 != *field)) {
+        let per = duration("per")?;
+        let mut quota = match algorithm {
+            Algorithm::SlidingWindowLog => Quota::new(number("limit")?, per),
+            Algorithm::TokenBucket => Quota::token_bucket(number("capacity")?, number("refill")?, per),
+            Algorithm::LeakyBucket => Quota::leaky_bucket(number("capacity")?, number("leak")?, per),
+            Algorithm::LeakyQueue => Quota::leaky_queue(number("leak")?, per, duration("max_delay")?),
+            Algorithm::FixedWindow => Quota::fixed_window(number("limit")?, per),
+            Algorithm::SlidingCounter => Quota::sliding_counter(number("limit")?, per),
+            Algorithm::QuantisedLog => {
+                let resolution = duration("resolution")?;
+                Quota::quantised_log(number("limit")?, per, resolution)
+            }
+            Algorithm::WarmUp => {
+                let warm_up = duration("warm_up")?;
+                Quota::warm_up(number("limit")?, number("rate")?, per, warm_up)
+            }
+        };
+        let numbers = numbers.map(|(field, number)| number.and(Some(field)));
+        let mut left = numbers.into_iter().chain(durations.map(|(field, text)| text.and(Some(field)))).flatten();
+        if let Some(field) = left.next() {
             return Err(format!("a {algorithm} has no field `{field}`"));
         }
         if let Some(name) = self.name {
@@ -74,32 +126,22 @@ impl Written {
             quota = quota.counting_refused();
         }
         if let Some(phase) = self.phase {
-            quota = quota.aligned(duration("phase", phase)?);
+            quota = quota.aligned(phase.read("phase")?);
         }
         quota.validate().map_err(|error| error.to_string())?;
         Ok(quota)
     }
 }
 
-fn needed<T: Clone>(field: &str, fields: &[(&str, Option<T>)]) -> Result<T, String> {
-    let given = fields.iter().find(|(name, _)| *name == field).and_then(|(_, value)| value.clone());
+fn take<T>(field: &str, fields: &mut [(&str, Option<T>)]) -> Result<T, String> {
+    let given = fields.iter_mut().find(|(name, _)| *name == field).and_then(|(_, value)| value.take());
     given.ok_or_else(|| format!("`{field}` is missing"))
 }
 
 /// Writes the fields of a policy file, with durations as texts.
 impl Serialize for Quota {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A human-readable format leaves out fields that are not set. A format without field names
-        // needs all of them.
-        let (all, set) = (!serializer.is_human_readable(), self.fields());
-        let mut fields = serializer.serialize_struct("Quota", FIELDS.len())?;
-        for &field in FIELDS {
-            match set.iter().find(|(name, _)| *name == field) {
-                None if !all => fields.skip_field(field)?,
-                found => fields.serialize_field(field, &found.map(|(_, value)| value))?,
-            }
-        }
-        fields.end()
+        Written::of(self).serialize(serializer)
     }
 }
 
@@ -112,8 +154,15 @@ impl<'de> Deserialize<'de> for Quota {
 
 /// A text that should be a duration. A number is read as its digits, which lack a unit, so that
 /// [`parse_duration`] names the unit that is missing.
-#[derive(Clone)]
+#[derive(Serialize)]
+#[serde(transparent)]
 struct DurationText(String);
+
+impl DurationText {
+    fn read(&self, field: &str) -> Result<Duration, String> {
+        parse_duration(&self.0).map_err(|error| format!("`{field}`: {error}"))
+    }
+}
 
 impl<'de> Deserialize<'de> for DurationText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,0 +1,304 @@
+//! Which quotas can be used, and why others cannot.
+
+use core::time::Duration;
+
+use super::value::{Algorithm, Kind, Name, Quota};
+use crate::texts::texts;
+
+impl Quota {
+    /// Checks that a limiter can be built with this quota. In a `const`, the compiler can check it.
+    ///
+    /// ```
+    /// use tollgate::{Quota, QuotaError};
+    ///
+    /// const LOGIN: Quota = Quota::per_minute(5);
+    /// const _: () = assert!(LOGIN.validate().is_ok());
+    ///
+    /// assert_eq!(Quota::per_minute(0).validate(), Err(QuotaError::ZeroLimit));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] when a number is zero, or out of range for the algorithm:
+    /// - a limit or a capacity above [`MAX_LIMIT`](Self::MAX_LIMIT) for the sliding window log,
+    ///   above [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT) for the sliding window counter, and
+    ///   above [`MAX_CAPACITY`](Self::MAX_CAPACITY) for the others;
+    /// - a window or a period above [`MAX_WINDOW`](Self::MAX_WINDOW);
+    /// - for a quantised log, a window that is not a multiple of the resolution, or that has more
+    ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps;
+    /// - a warm-up that is zero, or in which more than [`MAX_CAPACITY`](Self::MAX_CAPACITY) permits
+    ///   flow;
+    /// - numbers by which [`window`](Self::window) is above [`MAX_WINDOW`](Self::MAX_WINDOW);
+    /// - a [start](Self::starting_with) above the capacity.
+    ///
+    /// An option that the algorithm does not have is an error, too, and a [name](Self::named) that
+    /// is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that no name may have.
+    pub const fn validate(&self) -> Result<(), QuotaError> {
+        const ANY: (u32, Duration) = (1, Duration::from_nanos(1));
+        let (limit, algorithm) = (self.limit, self.algorithm());
+        // The largest limit, the rate, the given window, and the error that only this algorithm has.
+        // Where an algorithm has no rate or is given no window, these are valid ones.
+        let (most, (permits, per), window, own) = match self.kind {
+            Kind::Log => (Self::MAX_LIMIT, ANY, self.window, Ok(())),
+            Kind::FixedWindow => (Self::MAX_CAPACITY, ANY, self.window, Ok(())),
+            Kind::SlidingCounter { window } => (Self::MAX_COUNTER_LIMIT, ANY, window, Ok(())),
+            Kind::QuantisedLog { window, resolution } => {
+                (Self::MAX_CAPACITY, ANY, window, check_steps(window, resolution))
+            }
+            Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
+                (Self::MAX_CAPACITY, (permits, per), ANY.1, Ok(()))
+            }
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                let too_long = error_if(limit > Self::MAX_CAPACITY, QuotaError::QueueTooLong { max_delay });
+                (u32::MAX, (leak, per), ANY.1, too_long)
+            }
+            Kind::WarmUp { rate, per, warm_up } => {
+                (Self::MAX_CAPACITY, (rate, per), ANY.1, check_warm_up(rate, per, warm_up))
+            }
+        };
+        let (is_log, is_bucket) = (matches!(self.kind, Kind::Log), matches!(self.kind, Kind::TokenBucket { .. }));
+        let has_phase = matches!(self.kind, Kind::FixedWindow | Kind::SlidingCounter { .. });
+        let start = if let Some(start) = self.start { start } else { 0 };
+        all(&[
+            error_if(limit == 0, QuotaError::ZeroLimit),
+            error_if(is_log && limit > most, QuotaError::LimitTooLarge { limit }),
+            error_if(limit > most, QuotaError::PastMaximum { algorithm, limit, most }),
+            error_if(permits == 0, QuotaError::ZeroRate),
+            error_if(permits > Self::MAX_CAPACITY, QuotaError::RateTooLarge { permits }),
+            error_if(per.is_zero(), QuotaError::ZeroPeriod),
+            error_if(is_long(per), QuotaError::PeriodTooLong { per }),
+            error_if(window.is_zero(), QuotaError::ZeroWindow),
+            error_if(is_long(window), QuotaError::WindowTooLong { window }),
+            own,
+            error_if(is_long(self.window), QuotaError::ResetTooLong { reset: self.window }),
+            error_if(self.start.is_some() && !is_bucket, QuotaError::StartNeedsTokenBucket),
+            error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit }),
+            error_if(self.counts_refused && !is_log, QuotaError::CountingRefusedNeedsLog),
+            error_if(self.phase.is_some() && !has_phase, QuotaError::PhaseNeedsFixedWindow),
+            if let Some(name) = &self.name { check_name(name) } else { Ok(()) },
+        ])
+    }
+}
+
+/// The window is a whole number of steps.
+const fn check_steps(window: Duration, resolution: Duration) -> Result<(), QuotaError> {
+    let Some(steps) = window.as_nanos().checked_div(resolution.as_nanos()) else {
+        return Err(QuotaError::ZeroResolution);
+    };
+    let is_uneven = steps * resolution.as_nanos() != window.as_nanos();
+    all(&[
+        error_if(is_uneven, QuotaError::UnevenResolution { resolution, window }),
+        error_if(steps > Quota::MAX_STEPS as u128, QuotaError::TooManySteps { steps }),
+    ])
+}
+
+/// A cold limiter has stored at most as many permits as the largest limit.
+const fn check_warm_up(rate: u32, per: Duration, warm_up: Duration) -> Result<(), QuotaError> {
+    let stored = warm_up.as_nanos().saturating_mul(rate as u128);
+    let most = per.as_nanos().saturating_mul(Quota::MAX_CAPACITY as u128);
+    all(&[
+        error_if(warm_up.is_zero(), QuotaError::ZeroWarmUp),
+        error_if(is_long(warm_up) || stored > most, QuotaError::WarmUpTooLong { warm_up }),
+    ])
+}
+
+const fn check_name(name: &Name) -> Result<(), QuotaError> {
+    let length = name.length as usize;
+    if length == 0 || length > Quota::MAX_NAME {
+        return Err(if length == 0 { QuotaError::EmptyName } else { QuotaError::NameTooLong { length } });
+    }
+    let mut at = 0;
+    // These characters need no escape in a quoted string, neither in a header field nor in a
+    // policy file.
+    while at < length && matches!(name.bytes[at], b' ' | b'!' | b'#'..=b'[' | b']'..=b'~') {
+        at += 1;
+    }
+    error_if(at < length, QuotaError::NameCharacter { at })
+}
+
+const fn is_long(duration: Duration) -> bool {
+    duration.as_nanos() > Quota::MAX_WINDOW.as_nanos()
+}
+
+const fn error_if(is_wrong: bool, error: QuotaError) -> Result<(), QuotaError> {
+    if is_wrong { Err(error) } else { Ok(()) }
+}
+
+/// The first error.
+const fn all(checks: &[Result<(), QuotaError>]) -> Result<(), QuotaError> {
+    let mut at = 0;
+    while at < checks.len() {
+        if checks[at].is_err() {
+            return checks[at];
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// Why a [`Quota`] cannot be used.
+///
+/// The message names the allowed values.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Quota, QuotaError};
+///
+/// let error = Quota::new(5, Duration::ZERO).validate().unwrap_err();
+/// assert_eq!(error, QuotaError::ZeroWindow);
+/// assert_eq!(error.to_string(), "the window is zero: give at least one nanosecond");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum QuotaError {
+    /// The limit is zero: no request could ever be admitted.
+    ZeroLimit,
+    /// The limit is more than [`Quota::MAX_LIMIT`](Quota::MAX_LIMIT).
+    LimitTooLarge {
+        /// The given limit.
+        limit: u32,
+    },
+    /// The window is zero: no request could ever be denied.
+    ZeroWindow,
+    /// The window is longer than [`Quota::MAX_WINDOW`](Quota::MAX_WINDOW).
+    WindowTooLong {
+        /// The given window.
+        window: Duration,
+    },
+    /// The limit or capacity is more than its algorithm allows:
+    /// [`Quota::MAX_CAPACITY`](Quota::MAX_CAPACITY), or
+    /// [`Quota::MAX_COUNTER_LIMIT`](Quota::MAX_COUNTER_LIMIT) for the sliding window
+    /// counter.
+    PastMaximum {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// The given limit or capacity.
+        limit: u32,
+        /// The most that the algorithm allows.
+        most: u32,
+    },
+    /// The refill or leak is zero: a granted permit would never come back.
+    ZeroRate,
+    /// The refill or leak is more than [`Quota::MAX_CAPACITY`](Quota::MAX_CAPACITY) permits
+    /// per period.
+    RateTooLarge {
+        /// The given permits per period.
+        permits: u32,
+    },
+    /// The period of the refill or leak is zero: the rate would have no bound.
+    ZeroPeriod,
+    /// The period of the refill or leak is longer than
+    /// [`Quota::MAX_WINDOW`](Quota::MAX_WINDOW).
+    PeriodTooLong {
+        /// The given period.
+        per: Duration,
+    },
+    /// The maximum delay of a queue has room for more than
+    /// [`Quota::MAX_CAPACITY`](Quota::MAX_CAPACITY) places.
+    QueueTooLong {
+        /// The given maximum delay.
+        max_delay: Duration,
+    },
+    /// It could take longer than [`Quota::MAX_WINDOW`](Quota::MAX_WINDOW) until all permits
+    /// of a key are free again.
+    ResetTooLong {
+        /// The time that it could take.
+        reset: Duration,
+    },
+    /// A token bucket starts with more permits than its capacity.
+    StartPastCapacity {
+        /// The permits at the start.
+        start: u32,
+        /// The capacity.
+        capacity: u32,
+    },
+    /// [`Quota::starting_with`](Quota::starting_with) was called on a quota other than a
+    /// token bucket.
+    StartNeedsTokenBucket,
+    /// [`Quota::aligned`](Quota::aligned) was called on a quota other than a fixed window or
+    /// a sliding window counter.
+    PhaseNeedsFixedWindow,
+    /// [`Quota::counting_refused`](Quota::counting_refused) was called on a quota other than
+    /// a sliding window log.
+    CountingRefusedNeedsLog,
+    /// The resolution of a quantised log is zero.
+    ZeroResolution,
+    /// The window of a quantised log is not a multiple of its resolution.
+    UnevenResolution {
+        /// The given resolution.
+        resolution: Duration,
+        /// The given window.
+        window: Duration,
+    },
+    /// The window of a quantised log has more than [`Quota::MAX_STEPS`](Quota::MAX_STEPS)
+    /// steps.
+    TooManySteps {
+        /// The number of steps.
+        steps: u128,
+    },
+    /// The warm-up is zero.
+    ZeroWarmUp,
+    /// The warm-up is longer than [`Quota::MAX_WINDOW`](Quota::MAX_WINDOW), or more than
+    /// [`Quota::MAX_CAPACITY`](Quota::MAX_CAPACITY) permits flow in it.
+    WarmUpTooLong {
+        /// The given warm-up.
+        warm_up: Duration,
+    },
+    /// The name has no characters.
+    EmptyName,
+    /// The name is longer than [`Quota::MAX_NAME`](Quota::MAX_NAME).
+    NameTooLong {
+        /// The length in bytes, at most 255: a longer name is reported as 255.
+        length: usize,
+    },
+    /// The name has a character that is not printable ASCII, a quote or a backslash.
+    NameCharacter {
+        /// The offset of the character in bytes.
+        at: usize,
+    },
+}
+
+texts! { QuotaError {
+    ZeroLimit => "the limit is zero: give at least one permit";
+    LimitTooLarge { limit } => "the limit {limit} is too large for a sliding window log: at most {}; a quantised log \
+        counts to {}", Quota::MAX_LIMIT, Quota::MAX_CAPACITY;
+    ZeroWindow => "the window is zero: give at least one nanosecond";
+    WindowTooLong { window } => "the window {window:?} is too long: at most {:?}", Quota::MAX_WINDOW;
+    PastMaximum { algorithm, limit, most } => "{limit} permits are too many for a {algorithm}: at most {most}{}", remedy(*algorithm);
+    ZeroRate => "the rate is zero: give at least one permit per period, as `refill` or `leak`";
+    RateTooLarge { permits } => "a rate of {permits} permits per period is too large: at most {}",
+        Quota::MAX_CAPACITY;
+    ZeroPeriod => "the period of the rate is zero: give at least one nanosecond, as `per`";
+    PeriodTooLong { per } => "the period {per:?} of the rate is too long: at most {:?}", Quota::MAX_WINDOW;
+    QueueTooLong { max_delay } => "the queue is too long: a maximum delay of {max_delay:?} has room for more than \
+        {} places", Quota::MAX_CAPACITY;
+    ResetTooLong { reset } => "all permits of a key are free again only after {reset:?}: that may take at most {:?}",
+        Quota::MAX_WINDOW;
+    StartPastCapacity { start, capacity } => "a token bucket of {capacity} permits cannot start with {start}: at most \
+        {capacity}";
+    StartNeedsTokenBucket => "only a token bucket can start with a number of permits";
+    PhaseNeedsFixedWindow => "only a fixed window or a sliding window counter can be aligned to a phase";
+    CountingRefusedNeedsLog => "only a sliding window log can count refused requests";
+    ZeroResolution => "the resolution is zero: give at least one nanosecond";
+    UnevenResolution { resolution, window } => "a window of {window:?} is not a multiple of {resolution:?}: give a \
+        resolution that divides it";
+    TooManySteps { steps } => "a window of {steps} steps is too fine: at most {}; give a longer resolution",
+        Quota::MAX_STEPS;
+    ZeroWarmUp => "the warm-up is zero: give at least one nanosecond, or a leaky bucket";
+    WarmUpTooLong { warm_up } => "a warm-up of {warm_up:?} is too long: at most {:?}, and {} permits at the given rate",
+        Quota::MAX_WINDOW, Quota::MAX_CAPACITY;
+    EmptyName => "the name is empty: give at least one character, or no name";
+    NameTooLong { length } => "a name of {length} bytes is too long: at most {}", Quota::MAX_NAME;
+    NameCharacter { at } => "the name has a character that is not allowed, after {at} bytes: give printable ASCII \
+        without quotes and backslashes";
+} }
+
+/// The moving window that counts more permits, for a moving window.
+fn remedy(algorithm: Algorithm) -> String {
+    match algorithm {
+        Algorithm::SlidingCounter => format!("; a quantised log counts to {}", Quota::MAX_CAPACITY),
+        _ => String::new(),
+    }
+}
+
+impl core::error::Error for QuotaError {}

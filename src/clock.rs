@@ -305,7 +305,7 @@ impl Clock for MockClock {
 /// # }
 /// ```
 #[cfg(feature = "tokio")]
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     origin: Instant,
 }
@@ -330,13 +330,6 @@ impl Default for TokioClock {
 impl Clock for TokioClock {
     fn now(&self) -> u64 {
         nanos(Instant::now().saturating_duration_since(self.origin))
-    }
-}
-
-#[cfg(feature = "tokio")]
-impl fmt::Debug for TokioClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokioClock").finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,8 @@ use crate::texts::texts;
 
 /// The answer to a request: admitted, or denied with the time to wait.
 ///
+/// A serde format (feature `serde`) has it as `{"admitted": …}` or `{"denied": …}`.
+///
 /// ```
 /// use tollgate::{Decision, Limiter, Quota};
 ///
@@ -23,6 +25,7 @@ use crate::texts::texts;
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[must_use = "a decision that is not looked at limits nothing"]
 pub enum Decision {
     /// The permits were granted and charged. [`Admission::is_counted`] tells the exceptions, which
@@ -71,10 +74,7 @@ impl Decision {
     /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Admitted(_) => None,
-            Self::Denied(denial) => Some(denial.retry_after()),
-        }
+        if let Self::Denied(denial) = self { Some(denial.retry_after()) } else { None }
     }
 
     /// The wait in whole seconds, rounded up and at least 1: the value of a `Retry-After` header.
@@ -95,10 +95,7 @@ impl Decision {
     /// ```
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
-        match self {
-            Self::Admitted(_) => None,
-            Self::Denied(denial) => denial.retry_after_secs(),
-        }
+        if let Self::Denied(denial) = self { denial.retry_after_secs() } else { None }
     }
 
     /// The decision as a `Result`, for use with `?`.
@@ -282,10 +279,7 @@ impl Admission {
     /// ```
     #[must_use]
     pub const fn overruled(&self) -> Option<Denial> {
-        match self.0 {
-            AdmissionKind::Overruled(denial) => Some(denial),
-            AdmissionKind::Charge { .. } | AdmissionKind::Uncharged => None,
-        }
+        if let AdmissionKind::Overruled(denial) = self.0 { Some(denial) } else { None }
     }
 }
 

@@ -312,8 +312,7 @@ impl Left {
 
     /// The same, told by a clock that reads so much less.
     pub(crate) fn after(self, lag: u64) -> Self {
-        let later = |wait: u64| if wait == 0 { 0 } else { wait + lag };
-        Self { next_after_ns: later(self.next_after_ns), reset_after_ns: later(self.reset_after_ns), ..self }
+        self.with_waits(|wait| if wait == 0 { 0 } else { wait + lag })
     }
 
     /// The same while something else denies the key: no permits are left, and a wait is as `later`
@@ -321,12 +320,11 @@ impl Left {
     pub(crate) fn denied(self, later: impl Fn(u64) -> u64) -> Self {
         // The remaining permits are free once that ends.
         let next_after_ns = if self.remaining > 0 { 0 } else { self.next_after_ns };
-        Self {
-            limit: self.limit,
-            remaining: 0,
-            next_after_ns: later(next_after_ns),
-            reset_after_ns: later(self.reset_after_ns),
-        }
+        Self { remaining: 0, next_after_ns, ..self }.with_waits(later)
+    }
+
+    fn with_waits(self, later: impl Fn(u64) -> u64) -> Self {
+        Self { next_after_ns: later(self.next_after_ns), reset_after_ns: later(self.reset_after_ns), ..self }
     }
 }
 

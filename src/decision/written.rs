@@ -6,7 +6,7 @@ use core::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use super::answer::{Admission, Decision};
+use super::answer::Admission;
 use super::denial::Denial;
 use super::status::{QuotaStatus, Status};
 
@@ -50,14 +50,4 @@ written! {
         reset_after_ns: nanos(it.reset_after()),
     }
     Status(it) { decision: it.decision(), quotas: it.quotas().collect::<Vec<_>>() }
-}
-
-/// `{"admitted": …}` or `{"denied": …}`.
-impl Serialize for Decision {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Admitted(admission) => serializer.serialize_newtype_variant("Decision", 0, "admitted", admission),
-            Self::Denied(denial) => serializer.serialize_newtype_variant("Decision", 1, "denied", denial),
-        }
-    }
 }

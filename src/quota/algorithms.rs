@@ -135,8 +135,7 @@ impl Quota {
     /// Source: the token bucket of RFC 2215 (`TOKEN_BUCKET_TSPEC`), in permits instead of bytes.
     #[must_use]
     pub const fn token_bucket(capacity: u32, refill: u32, per: Duration) -> Self {
-        let window = duration_of(ceil_div(capacity as u128 * per.as_nanos(), refill as u128));
-        Self::of(Kind::TokenBucket { refill, per }, capacity, window)
+        Self::of(Kind::TokenBucket { refill, per }, capacity, time_of(capacity, refill, per))
     }
 
     /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops leak out every `per`,
@@ -163,8 +162,7 @@ impl Quota {
     /// ITU-T I.371.
     #[must_use]
     pub const fn leaky_bucket(capacity: u32, leak: u32, per: Duration) -> Self {
-        let window = duration_of(ceil_div(capacity as u128 * per.as_nanos(), leak as u128));
-        Self::of(Kind::LeakyBucket { leak, per }, capacity, window)
+        Self::of(Kind::LeakyBucket { leak, per }, capacity, time_of(capacity, leak, per))
     }
 
     /// A leaky bucket as a queue: requests leave it in order, `leak` permits every `per`, evenly.
@@ -204,8 +202,7 @@ impl Quota {
         };
         #[expect(clippy::cast_possible_truncation, reason = "below 2^32 - 1, as was just seen to")]
         let limit = waiting as u32 + 1;
-        let until_empty = ceil_div(limit as u128 * per.as_nanos(), leak as u128);
-        let window = duration_of(max_delay.as_nanos().saturating_add(until_empty));
+        let window = max_delay.saturating_add(time_of(limit, leak, per));
         Self::of(Kind::LeakyQueue { leak, per, max_delay }, limit, window)
     }
 
@@ -359,22 +356,21 @@ impl Quota {
     /// and a request is denied where Guava's `acquire` waits.
     #[must_use]
     pub const fn warm_up(limit: u32, rate: u32, per: Duration, warm_up: Duration) -> Self {
-        let warm = ceil_div(limit as u128 * per.as_nanos(), rate as u128);
         // The permits of a cold limiter take half the warm-up longer.
-        let longest = warm.saturating_add(warm_up.as_nanos().div_ceil(2));
-        let window = duration_of(longest.saturating_add(warm_up.as_nanos()));
+        let longest = time_of(limit, rate, per).saturating_add(time_of(1, 2, warm_up));
+        let window = longest.saturating_add(warm_up);
         Self::of(Kind::WarmUp { rate, per, warm_up }, limit, window)
     }
 }
 
-/// The quotient, rounded up; the maximum if the divisor is zero.
-const fn ceil_div(dividend: u128, divisor: u128) -> u128 {
-    if divisor == 0 { u128::MAX } else { dividend.div_ceil(divisor) }
-}
-
-/// A duration of `nanos` nanoseconds, or the longest duration if `nanos` is too large.
-const fn duration_of(nanos: u128) -> Duration {
+/// The time in which so many permits flow at a rate of `rate` every `per`, rounded up to a
+/// nanosecond; the longest duration if it is longer, or if nothing flows.
+const fn time_of(permits: u32, rate: u32, per: Duration) -> Duration {
     const SECOND: u128 = 1_000_000_000;
+    let nanos = match rate {
+        0 => u128::MAX,
+        _ => (permits as u128 * per.as_nanos()).div_ceil(rate as u128),
+    };
     if nanos > Duration::MAX.as_nanos() {
         return Duration::MAX;
     }

@@ -51,10 +51,7 @@ impl Quota {
     /// ```
     #[must_use]
     pub const fn name(&self) -> Option<&str> {
-        match &self.name {
-            Some(name) => name.as_str(),
-            None => None,
-        }
+        if let Some(name) = &self.name { name.as_str() } else { None }
     }
 
     /// This token bucket, with `permits` in a new key's bucket in place of its capacity.

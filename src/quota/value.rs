@@ -144,10 +144,7 @@ impl Quota {
     /// ```
     #[must_use]
     pub const fn max_delay(&self) -> Option<Duration> {
-        match self.kind {
-            Kind::LeakyQueue { max_delay, .. } => Some(max_delay),
-            _ => None,
-        }
+        if let Kind::LeakyQueue { max_delay, .. } = self.kind { Some(max_delay) } else { None }
     }
 
     /// The length of a step of a [quantised log](Self::quantised_log); `None` for any other quota.
@@ -162,10 +159,7 @@ impl Quota {
     /// ```
     #[must_use]
     pub const fn resolution(&self) -> Option<Duration> {
-        match self.kind {
-            Kind::QuantisedLog { resolution, .. } => Some(resolution),
-            _ => None,
-        }
+        if let Kind::QuantisedLog { resolution, .. } = self.kind { Some(resolution) } else { None }
     }
 
     /// The window of a validated quota in nanoseconds.

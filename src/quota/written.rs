@@ -9,7 +9,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tollgate_duration::{format_duration, parse_duration};
 
-use super::value::{Algorithm, Kind, Quota};
+use super::value::{Algorithm, Kind, Name, Quota};
 
 /// Declares the fields of all quotas, with their names.
 macro_rules! written {
@@ -95,7 +95,7 @@ impl Written {
         let mut duration = |field| take(field, &mut durations)?.read(field);
         // Of several fields that are missing, the error names `per`.
         let per = duration("per")?;
-        let mut quota = match algorithm {
+        let quota = match algorithm {
             Algorithm::SlidingWindowLog => Quota::new(number("limit")?, per),
             Algorithm::TokenBucket => Quota::token_bucket(number("capacity")?, number("refill")?, per),
             Algorithm::LeakyBucket => Quota::leaky_bucket(number("capacity")?, number("leak")?, per),
@@ -116,18 +116,10 @@ impl Written {
         if let Some(field) = left.next() {
             return Err(format!("a {algorithm} has no field `{field}`"));
         }
-        if let Some(name) = self.name {
-            quota = quota.named(&name);
-        }
-        if let Some(start) = self.start {
-            quota = quota.starting_with(start);
-        }
-        if self.counting_refused == Some(true) {
-            quota = quota.counting_refused();
-        }
-        if let Some(phase) = self.phase {
-            quota = quota.aligned(phase.read("phase")?);
-        }
+        let name = self.name.as_deref().map(Name::of);
+        let phase = self.phase.map(|text| text.read("phase")).transpose()?;
+        let counts_refused = self.counting_refused == Some(true);
+        let quota = Quota { name, start: self.start, phase, counts_refused, ..quota };
         quota.validate().map_err(|error| error.to_string())?;
         Ok(quota)
     }
